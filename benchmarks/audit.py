@@ -49,12 +49,12 @@ def store_faults(store: Store) -> Iterator[str]:
 
 def _bounds(store: Store) -> dict[str, tuple[Fraction, str]]:
     """The best proven bound of every problem, and who proved it."""
-    found: dict[str, tuple[Fraction, str]] = {}
+    bounds: dict[str, tuple[Fraction, str]] = {}
     for cell in store.cells():
         bound = cell.answer.bound_key
-        if bound is not None and (cell.problem not in found or Fraction(bound) > found[cell.problem][0]):
-            found[cell.problem] = Fraction(bound), cell.method
-    return found
+        if bound is not None and (cell.problem not in bounds or Fraction(bound) > bounds[cell.problem][0]):
+            bounds[cell.problem] = Fraction(bound), cell.method
+    return bounds
 
 
 def _key_faults(cell: FinishedCell) -> Iterator[str]:
@@ -147,18 +147,18 @@ def _value_faults(
         yield f"the value {value} is below the bound {bound} of {prover}"
     try:
         mapping = Mapping.from_data(cell.answer.mapping, "mapping")
-        found = problem.evaluate(mapping)
+        evaluation = problem.evaluate(mapping)
         outside = problem.outside(mapping)
     except InputError as error:
         yield str(error)
         return
-    yield from (f"illegal mapping: {violation}" for violation in found.violations)
+    yield from (f"illegal mapping: {violation}" for violation in evaluation.violations)
     if outside is not None and method(cell.method).exact:
         yield f"the mapping lies outside the space: {outside}"
-    key = problem.key_of(found)
+    key = problem.key_of(evaluation)
     if key != value:
         yield f"the value is {value}, the evaluator finds {key}"
-    fresh, told = metrics_record(found, problem.engine).model_dump(), cell.answer.metrics or {}
+    fresh, told = metrics_record(evaluation, problem.engine).model_dump(), cell.answer.metrics or {}
     for name in fresh:
         if name not in told or told[name] != fresh[name]:
             yield f"metrics: {name} is not what the evaluator finds"

@@ -56,13 +56,13 @@ def profile(rows: Sequence[Row], reached: Callable[[Row], float | None]) -> list
             by_method = times.setdefault(row.problem, {})
             by_method.setdefault(row.method, []).append(math.inf if seconds is None else max(seconds, 1e-3))
     medians = [
-        {name: statistics.median_high(found) for name, found in by_method.items()}
+        {name: statistics.median_high(values) for name, values in by_method.items()}
         for by_method in times.values()
     ]
     curves = []
     for name in method_order(rows):
-        ratios = [one[name] / min(one.values()) for one in medians if name in one and one[name] < math.inf]
-        considered = sum(name in one for one in medians)
+        ratios = [by_name[name] / min(by_name.values()) for by_name in medians if name in by_name and by_name[name] < math.inf]
+        considered = sum(name in by_name for by_name in medians)
         if considered:
             curves.append(_cumulated(name, ratios, considered, first=1.0))
     return curves
@@ -71,14 +71,14 @@ def profile(rows: Sequence[Row], reached: Callable[[Row], float | None]) -> list
 def gaps(rows: Sequence[Row]) -> dict[str, dict[str, list[float]]]:
     """Gaps to the optimum by objective and method, the best method first."""
     order = method_order(rows)
-    found: dict[str, dict[str, list[float]]] = {}
+    by_objective: dict[str, dict[str, list[float]]] = {}
     for row in rows:
         if row.is_method and row.gap is not None:
-            by_method = found.setdefault(row.objective, {name: [] for name in order})
+            by_method = by_objective.setdefault(row.objective, {name: [] for name in order})
             by_method[row.method].append(row.gap)
     return {
         objective: {name: some for name, some in by_method.items() if some}
-        for objective, by_method in sorted(found.items())
+        for objective, by_method in sorted(by_objective.items())
     }
 
 

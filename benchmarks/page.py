@@ -107,13 +107,13 @@ def _proofs(rows: Sequence[Row]) -> Table:
     ]
     body = [
         [
-            *map(text_cell, one.group),
-            number_cell(str(one.problems), one.problems),
-            number_cell(str(one.proven), one.proven, "good" if one.proven == one.problems else "fair"),
-            number_cell(seconds_text(one.median_s), one.median_s),
-            number_cell(seconds_text(one.worst_s), one.worst_s),
+            *map(text_cell, proof.group),
+            number_cell(str(proof.problems), proof.problems),
+            number_cell(str(proof.proven), proof.proven, "good" if proof.proven == proof.problems else "fair"),
+            number_cell(seconds_text(proof.median_s), proof.median_s),
+            number_cell(seconds_text(proof.worst_s), proof.worst_s),
         ]
-        for one in proofs(rows)
+        for proof in proofs(rows)
     ]
     return Table("Proofs", columns, body, "Each optimum is proven once, by an exact solver.")
 

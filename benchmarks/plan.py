@@ -99,8 +99,8 @@ def make_plan(request: Request) -> Plan:
 def _method(text: str, seeds: int, flag: str) -> _Method:
     """A method with as many seeds as it can use: one that draws at random says that it is ``stochastic``."""
     try:
-        found = method(text, flag)
-        return _Method(text, found.version, found.exact, seeds if is_stochastic(found) else 1)
+        made = method(text, flag)
+        return _Method(text, made.version, made.exact, seeds if is_stochastic(made) else 1)
     except ImportError as error:
         raise InputError(flag, text, f"cannot be loaded: {error}") from None
 
@@ -131,9 +131,9 @@ def _entries(
     parts = (
         [] if optimum is None or request.optimum is None else [(Part.OPTIMUM, optimum, request.optimum[1])]
     )
-    parts += [(Part.METHOD, one, request.seconds) for one in methods]
-    for part, one, seconds in parts:
-        for seed in range(one.seeds):
-            place = Place(name, case.name, problem.engine.name, str(objective), part, one.name, seed)
-            task = BenchmarkTask(record, hashed, one.name, one.version, seed, seconds, request.threads)
+    parts += [(Part.METHOD, listed, request.seconds) for listed in methods]
+    for part, listed, seconds in parts:
+        for seed in range(listed.seeds):
+            place = Place(name, case.name, problem.engine.name, str(objective), part, listed.name, seed)
+            task = BenchmarkTask(record, hashed, listed.name, listed.version, seed, seconds, request.threads)
             yield Entry(place, case.count, task)

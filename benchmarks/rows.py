@@ -153,11 +153,11 @@ def read_rows(store: Store) -> list[Row]:
 
 def steps_of(cell: FinishedCell) -> list[Step]:
     """The improvements of a run."""
-    found: list[Step] = []
+    steps: list[Step] = []
     for seconds, key, *_ in cell.answer.trace:
-        if key is not None and (not found or Fraction(key) < found[-1].key):
-            found.append(Step(seconds, Fraction(key)))
-    return found
+        if key is not None and (not steps or Fraction(key) < steps[-1].key):
+            steps.append(Step(seconds, Fraction(key)))
+    return steps
 
 
 def _row(

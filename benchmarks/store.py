@@ -285,12 +285,12 @@ class Store:
         """Every place, in the order suite, layer, machine, objective, part, method, seed."""
         rows = self._read("place", _PLACE, f"ORDER BY {', '.join(_PLACE)}")
         cells = {cell.key: cell for cell in self.cells()}
-        found = []
+        placed = []
         for suite, layer, arch, objective, part, method, seed, count, key in rows:
             with self._base.reading(f"place {suite}/{layer} {arch} {objective} {method}"):
                 place = Place(suite, layer, arch, objective, Part(part), method, seed)
-            found.append(Placed(place, count, key, cells.get(key)))
-        return found
+            placed.append(Placed(place, count, key, cells.get(key)))
+        return placed
 
     def optima(self) -> dict[str, Fraction]:
         """Proven optimal keys by input hash, whichever exact solver proved them."""
@@ -304,11 +304,11 @@ class Store:
         self, table: str, columns: tuple[str, ...], rest: str, values: tuple[object, ...] = ()
     ) -> list[tuple[Any, ...]]:
         """Rows of a table whose seals hold; raises ``DamagedError`` for the first whose seal does not."""
-        found = self._base.rows(f"SELECT {', '.join(columns)}, seal FROM {table} {rest}", values)
-        for row in found:
+        sealed = self._base.rows(f"SELECT {', '.join(columns)}, seal FROM {table} {rest}", values)
+        for row in sealed:
             if row[-1] != seal(row[:-1]):
                 raise self._base.damaged(f"table {table}: a row is not what was written: {row[0]}"[:200])
-        return [row[:-1] for row in found]
+        return [row[:-1] for row in sealed]
 
 
 def _sealed(values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -95,7 +95,7 @@ _SUITES: dict[str, Suite] = {
 def suite_names() -> list[str]:
     """All suites whose layers can be made here."""
     known = set(list_models())
-    return [name for name, one in _SUITES.items() if one.model is None or one.model in known]
+    return [name for name, shipped in _SUITES.items() if shipped.model is None or shipped.model in known]
 
 
 def description(name: str) -> str:

@@ -189,8 +189,8 @@ def markdown(rows: Sequence[Row], by: Sequence[str] = ("objective", "method")) -
     if proven:
         heads = ["objective", "machine", "solver", "problems", "proven", "median time", "longest"]
         body = [
-            [*one.group, str(one.problems), str(one.proven), *map(seconds_text, (one.median_s, one.worst_s))]
-            for one in proven
+            [*proof.group, str(proof.problems), str(proof.proven), *map(seconds_text, (proof.median_s, proof.worst_s))]
+            for proof in proven
         ]
         text += "\n" + _table(heads, 3, body)
     return text

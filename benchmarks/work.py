@@ -52,8 +52,8 @@ def answer(task: BenchmarkTask) -> CellAnswer:
     if problem.content_hash != task.input_hash:
         return failed("the worker states another problem than the plan")
     result = solve(problem, task.method, limits)
-    found = result.evaluation
-    metrics = None if found is None else metrics_record(found, problem.engine).model_dump()
+    evaluation = result.evaluation
+    metrics = None if evaluation is None else metrics_record(evaluation, problem.engine).model_dump()
     mapping = None if result.answer is None else result.answer.to_data()
     return told(result, problem.objective, metrics, mapping)
 

@@ -50,17 +50,17 @@ def check_command(
     with graceful_stop() as stop:
         limits = Limits(seconds=seconds, threads=workers, seed=seed, stop=stop, started=call.moment)
         told = None if quiet else _tell
-        found = checked(document, str(result), limits if prove else None, told, store)
+        verdict = checked(document, str(result), limits if prove else None, told, store)
         interrupted = stop.is_set()
     if format == "json":
-        write(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n")
+        write(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) + "\n")
     else:
-        show(*found.views())
-    if not found.holds:
+        show(*verdict.views())
+    if not verdict.holds:
         if quiet:
             note_line(f"{result}: not all claims hold")
         return Exit.CHECK_FAILED
-    return Exit.INTERRUPTED if interrupted and found.undecided else Exit.OK
+    return Exit.INTERRUPTED if interrupted and verdict.undecided else Exit.OK
 
 
 def _tell(index: int, total: int, name: str, proof: Proof) -> None:

@@ -108,18 +108,18 @@ def evaluate_command(
         chosen = _chosen(mappings, layers or [], str(mapping))
         flags = _Flags(arch, layer, objective, cost_model, factors, storage, tiles, constraint)
         notes = _check_demands(chosen if constraint else mappings, str(mapping), flags)
-        found = []
+        evaluated = []
         for stored in chosen:
             problem = _problem(stored, str(mapping), flags)
             with telling_lines(mapping):
-                found.append((stored, problem, problem.evaluate(stored.mapping, str(mapping))))
+                evaluated.append((stored, problem, problem.evaluate(stored.mapping, str(mapping))))
         for note in notes:
             tell(f"tilewright: {note}")
         if format == "json":
-            _print_json(found)
+            _print_json(evaluated)
         else:
-            _print_tables(found)
-        return Exit.CHECK_FAILED if any(evaluation.violations for _, _, evaluation in found) else Exit.OK
+            _print_tables(evaluated)
+        return Exit.CHECK_FAILED if any(evaluation.violations for _, _, evaluation in evaluated) else Exit.OK
 
 
 def _refuse(flags: MappingABC[str, object], noun: str, where: str) -> None:
@@ -130,14 +130,14 @@ def _refuse(flags: MappingABC[str, object], noun: str, where: str) -> None:
 
 
 def _chosen(stored: list[StoredMapping], patterns: list[str], where: str) -> list[StoredMapping]:
-    names = [one.name for one in stored]
+    names = [entry.name for entry in stored]
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
             hint = did_you_mean(pattern, names)
             raise InputError(where, "--layers", f"no mapping of a layer {pattern!r}{hint}")
     if not stored:
         raise InputError(where, None, "no layer has a mapping")
-    return [one for one in stored if not patterns or any(fnmatchcase(one.name, p) for p in patterns)]
+    return [entry for entry in stored if not patterns or any(fnmatchcase(entry.name, p) for p in patterns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +163,9 @@ def _check_demands(stored: list[StoredMapping], where: str, flags: _Flags) -> tu
 
     notes: dict[str, None] = {}
     lines = flags.constraints
-    for texts in {tuple(one.constraints) if lines is None else tuple(lines) for one in stored}:
-        same = [one for one in stored if lines is not None or tuple(one.constraints) == texts]
-        layers = [(one.name, _operator(one, where, flags)) for one in same]
+    for texts in {tuple(entry.constraints) if lines is None else tuple(lines) for entry in stored}:
+        same = [entry for entry in stored if lines is not None or tuple(entry.constraints) == texts]
+        layers = [(entry.name, _operator(entry, where, flags)) for entry in same]
         engine = _engine(same[0], where, flags)
         try:
             notes.update(dict.fromkeys(network_constraints(texts, layers, engine)[1]))

@@ -50,8 +50,8 @@ def exit_of_layers(
     interrupted : whether the user stopped the run; a layer that has a mapping is there all the same
     missing : whether layers were left out
     """
-    found = list(statuses)
-    unsolved = {status for status, solved in found if not solved}
+    answers = list(statuses)
+    unsolved = {status for status, solved in answers if not solved}
     if interrupted and (missing or unsolved & {"interrupted", "unknown"}):
         return Exit.INTERRUPTED
     for status, code in (("error", Exit.ERROR), ("infeasible", Exit.INFEASIBLE)):
@@ -59,6 +59,6 @@ def exit_of_layers(
             return code
     if unsolved:
         return Exit.LIMIT
-    if require_optimal and (missing or any(status != "optimal" for status, _ in found)):
+    if require_optimal and (missing or any(status != "optimal" for status, _ in answers)):
         return Exit.NOT_OPTIMAL
     return Exit.OK

@@ -98,14 +98,14 @@ def _with_files(texts: list[str] | None) -> list[str] | None:
         return texts
     from tilewright.foundation.disk import DESCRIPTION_BYTES, read_text
 
-    found: list[str] = []
+    lines: list[str] = []
     for text in texts or ():
         if not text.startswith("@"):
-            found.append(text)
+            lines.append(text)
             continue
         written = read_text(Path(text[1:]), DESCRIPTION_BYTES, "constraints, one a line")
-        found += [part for line in written.splitlines() if (part := line.partition("#")[0].strip())]
-    return found
+        lines += [part for line in written.splitlines() if (part := line.partition("#")[0].strip())]
+    return lines
 
 
 Constraints = Annotated[
@@ -349,9 +349,9 @@ def parse_threads(count: int | None) -> int:
 
 def parse_choice(text: str, flag: str, known: Collection[Known]) -> Known:
     """One of the known texts; raises ``InputError`` with the nearest one."""
-    for one in known:
-        if one == text:
-            return one
+    for choice in known:
+        if choice == text:
+            return choice
     raise InputError(flag, None, unknown_name(text, known))
 
 

@@ -94,8 +94,8 @@ class Stagnation(Stop):
     seconds: float
 
     def holds(self, elapsed: float, search: Running | None) -> bool:
-        found = None if search is None else search.improved_at
-        return found is not None and elapsed - found >= self.seconds
+        improved = None if search is None else search.improved_at
+        return improved is not None and elapsed - improved >= self.seconds
 
 
 @dataclass(frozen=True, slots=True)

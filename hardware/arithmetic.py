@@ -51,10 +51,10 @@ class Formula:
         ValueError : where it has none (division by zero, a root of a negative number, a huge power)
         """
         try:
-            found = _value(self._tree, known)
+            result = _value(self._tree, known)
         except (ZeroDivisionError, OverflowError, ValueError) as error:
             raise ValueError(f"{self.text!r} has no value: {error}") from None
-        return found
+        return result
 
 
 def parse_formula(text: str, names: Collection[str]) -> Formula:
@@ -96,7 +96,7 @@ def _names(node: ast.expr) -> list[str]:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
             least = _FUNCTIONS[name][0]
             if len(args) == least or (least > 1 and len(args) > least):
-                return [found for one in args for found in _names(one)]
+                return [variable for argument in args for variable in _names(argument)]
     raise ValueError("not a formula")
 
 
@@ -110,10 +110,10 @@ def _dotted(node: ast.expr) -> str:
 
 
 def _value(node: ast.expr, known: Mapping[str, Fraction]) -> Fraction:
-    found = _computed(node, known)
-    if abs(found) > _MOST:
+    result = _computed(node, known)
+    if abs(result) > _MOST:
         raise OverflowError("too large a number")
-    return found
+    return result
 
 
 def _computed(node: ast.expr, known: Mapping[str, Fraction]) -> Fraction:
@@ -125,7 +125,7 @@ def _computed(node: ast.expr, known: Mapping[str, Fraction]) -> Fraction:
         case ast.BinOp(left=left, op=operation, right=right):
             return _combined(operation, _value(left, known), _value(right, known))
         case ast.Call(func=ast.Name(id=name), args=args):
-            return _FUNCTIONS[name][1](*(_value(one, known) for one in args))
+            return _FUNCTIONS[name][1](*(_value(argument, known) for argument in args))
     return known[_dotted(node)]
 
 

@@ -49,9 +49,9 @@ def plain(value: object) -> object:
     if isinstance(value, Real):
         return Decimal(repr(float(value)))
     if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(one) for one in (sorted(value) if isinstance(value, set | frozenset) else value)]
+        return [plain(entry) for entry in (sorted(value) if isinstance(value, set | frozenset) else value)]
     return value
 
 
@@ -87,17 +87,17 @@ def _step(node: Any, steps: list[str], path: str, where: str) -> tuple[Any, Any,
 
 def _inside(holder: Any, key: Any, following: str, path: str, where: str) -> Any:
     """The container behind a key, made where there is none."""
-    found = holder.get(key) if isinstance(holder, dict) else holder[key]
-    if isinstance(found, dict | list):
-        return found
-    if found is None:
-        found = {}
+    inner = holder.get(key) if isinstance(holder, dict) else holder[key]
+    if isinstance(inner, dict | list):
+        return inner
+    if inner is None:
+        inner = {}
     elif following in _BOTH:  # one figure stands for both
-        found = dict.fromkeys(_BOTH, found)
+        inner = dict.fromkeys(_BOTH, inner)
     else:
-        raise InputError(where, path, f"{key} is {found}, which has no field {following!r}")
-    holder[key] = found
-    return found
+        raise InputError(where, path, f"{key} is {inner}, which has no field {following!r}")
+    holder[key] = inner
+    return inner
 
 
 def _leave_out(holder: Any, key: Any) -> None:

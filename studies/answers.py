@@ -130,6 +130,6 @@ def answers(
     with closing(computed(compute, call, jobs, lambda: False, fresh=fresh)) as ended:
         for cell, future in ended:
             failure = future.exception()
-            found = failed(f"the worker died: {failure}") if failure else future.result()
-            store.put(cell, found)
-            yield cell, found
+            answer = failed(f"the worker died: {failure}") if failure else future.result()
+            store.put(cell, answer)
+            yield cell, answer

@@ -106,10 +106,10 @@ def peer(python: str, machine: Path, engine: Engine, sizes: tuple[int, int, int]
     value = told["energy"] * (delay if objective == "edp" else 1)
     m, n, k = sizes
     mapping = Mapping.from_data(told["nodes"], "AccelForge's mapping")
-    found = evaluate_mapping(gemm(m=m, n=n, k=k), engine, cost_model("hierarchy"), mapping)
-    if found.violations:
-        raise InputError("AccelForge's mapping", None, "; ".join(found.violations))
-    counted = float(found.energy) * (found.cycles if objective == "edp" else 1)
+    evaluation = evaluate_mapping(gemm(m=m, n=n, k=k), engine, cost_model("hierarchy"), mapping)
+    if evaluation.violations:
+        raise InputError("AccelForge's mapping", None, "; ".join(evaluation.violations))
+    counted = float(evaluation.energy) * (evaluation.cycles if objective == "edp" else 1)
     return Run(value, counted, process, min(again["turns"][1:]))
 
 
@@ -144,9 +144,9 @@ def own(machine: Path, sizes: tuple[int, int, int], objective: str, seconds: flo
     for _ in range(TURNS):
         begun = time.process_time()
         problem = layer_problem(gemm(m=m, n=n, k=k), engine, goal, storage="uneven", factors="perfect")
-        found = solve(problem, "auto", Limits(seconds, threads=1))
+        result = solve(problem, "auto", Limits(seconds, threads=1))
         calls.append(time.process_time() - begun)
-    value = float("nan") if found.key is None else float(goal.value(found.key))
+    value = float("nan") if result.key is None else float(goal.value(result.key))
     return Run(value, value, process, min(calls[1:]), layer["status"])
 
 

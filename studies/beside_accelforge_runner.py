@@ -86,12 +86,12 @@ def main() -> None:
             begun = time.process_time()
             spec = accelforge.Spec.from_yaml(arch, "workload.yaml")
             spec.mapper.metrics = wanted
-            found = spec.map_workload_to_arch(print_progress=False)
+            mappings = spec.map_workload_to_arch(print_progress=False)
             seconds.append(time.process_time() - begun)
         os.chdir("/")
     total = {
-        name.split(">")[1]: float(min(found.data[name]))
-        for name in found.data.columns
+        name.split(">")[1]: float(min(mappings.data[name]))
+        for name in mappings.data.columns
         if name.startswith("Total<SEP>") and "mapping" not in name
     }
     told = {
@@ -99,7 +99,7 @@ def main() -> None:
         "delay": total["latency"],
         "imported": imported,
         "turns": seconds,
-        "nodes": nodes_of(found.data["Total<SEP>mapping"].iloc[0]()),
+        "nodes": nodes_of(mappings.data["Total<SEP>mapping"].iloc[0]()),
     }
     print(json.dumps(told))
 

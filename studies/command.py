@@ -75,8 +75,8 @@ def run_study(
             ended = answers(
                 store, missing, asked.jobs, work.compute, work.failed, fresh=work.fresh, minutes=asked.minutes
             )
-            for cell, found in ended:
-                print(work.told(cell, found), file=sys.stderr, flush=True)
+            for cell, answer in ended:
+                print(work.told(cell, answer), file=sys.stderr, flush=True)
             print("\n".join(show(store)), flush=True)
         finally:
             store.close()

@@ -93,8 +93,8 @@ def _row(
         load_workload(workload), system_preset(system), METRIC_OF[objective], Limits(threads=2)
     )
     tables = time.monotonic() - begun
-    found = {name: run(problem, objective, name, arguments.seconds) for name in ("greedy", "herald", "cpsat")}
-    best = found["cpsat"]
+    results = {name: run(problem, objective, name, arguments.seconds) for name in ("greedy", "herald", "cpsat")}
+    best = results["cpsat"]
     assert best.evaluation is not None
     assert best.bound is not None
     row: dict[str, Any] = {
@@ -110,7 +110,7 @@ def _row(
         "seconds": best.wall_seconds,
         "tables_s": tables,
     }
-    for name, result in found.items():
+    for name, result in results.items():
         assert result.key is not None
         row[f"{name}_value"] = float(result.key)
         row[f"{name}_gap"] = float(1 - best.bound / result.key)
@@ -135,8 +135,8 @@ def codesign(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 ScheduleObjective.EDP,
                 Limits(seconds=arguments.seconds, threads=2, gap=arguments.gap),
             )
-            found = codesign_data(ScheduleObjective.EDP, run.run())
-            yield {"workload": workload, "class": size, **found}
+            data = codesign_data(ScheduleObjective.EDP, run.run())
+            yield {"workload": workload, "class": size, **data}
 
 
 def utilization(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -169,8 +169,8 @@ def staying(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
             problem = schedule_problem(workload, system, "edp", Limits(threads=2))
             schedule = greedy(problem)
             stored, kept = (
-                evaluate_schedule(problem, one).energy
-                for one in (schedule, with_results_kept(problem, schedule))
+                evaluate_schedule(problem, alternative).energy
+                for alternative in (schedule, with_results_kept(problem, schedule))
             )
             least = sum(min(option.energy for option in task.options) for task in problem.tasks)
             yield {

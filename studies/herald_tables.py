@@ -67,7 +67,7 @@ def _by_style(scenarios: dict[tuple[str, str], list[Row]], title: str, figure: C
         for row in own:
             cells[_style(row)][scenario] = figure(row)
     for style in sorted(cells, key=lambda name: (_STYLES.index(name.partition(" ")[0]), name)):
-        lines.append(f"| {style} | {' | '.join(cells[style].get(one, '-') for one in scenarios)} |")
+        lines.append(f"| {style} | {' | '.join(cells[style].get(column, '-') for column in scenarios)} |")
     return "\n".join(lines)
 
 
@@ -110,11 +110,11 @@ def _published(row: Row, schedules: list[Row]) -> float:
     """The least value known of table V's partition."""
     rates, pes = TABLE_V[row["class"], row["workload"].partition("-1")[0].partition("-8")[0]]
     parts = [{"pes": p, "bytes_per_cycle": float(rate)} for p, rate in zip(pes, rates, strict=True)]
-    found = [point["value"] for point in row["points"] if point["partition"] == parts]
+    values = [point["value"] for point in row["points"] if point["partition"] == parts]
     for other in schedules:
         if "maelstrom" in other["system"] and other["objective"] == row["objective"] and _same(other, row):
-            found.append(other["cpsat_value"])
-    return min(map(float, found))
+            values.append(other["cpsat_value"])
+    return min(map(float, values))
 
 
 def _same(row: Row, other: Row) -> bool:
@@ -136,12 +136,12 @@ def gain_table(rows: list[Row], partitions: list[Row]) -> str:
     for (workload, size), own in sorted(_scenarios(rows).items(), key=lambda item: item[0][::-1]):
         fda = min((r for r in own if r["system"].startswith("fda")), key=lambda r: float(r["cpsat_value"]))
         rda = next(r for r in own if r["system"].startswith("rda"))
-        found = {"table V": next(r for r in own if "maelstrom" in r["system"])}
+        chosen = {"table V": next(r for r in own if "maelstrom" in r["system"])}
         for row in partitions:
             if _same(row, own[0]):
                 best = min(row["points"], key=lambda point: float(point["value"]))
-                found["best"] = {"cycles": best["cycles"], "energy": best["energy_pj"]}
-        for name, hda in found.items():
+                chosen["best"] = {"cycles": best["cycles"], "energy": best["energy_pj"]}
+        for name, hda in chosen.items():
             latency, energy, product = (
                 " / ".join(f"{100 * (1 - figure(hda) / figure(other)):+.1f} %" for other in (fda, rda))
                 for figure in _FIGURES

@@ -135,9 +135,9 @@ class _Search:
 
     def run_proven(self) -> None:
         """Best-first on bounds."""
-        found = BestFirst(self.form, self.slicing, self.stop, self.found).solve()
-        self.proven, self.bound = found.proven, found.bound
-        self.counted = _Count(found.schemes, found.valid, found.evaluated)
+        proof = BestFirst(self.form, self.slicing, self.stop, self.found).solve()
+        self.proven, self.bound = proof.proven, proof.bound
+        self.counted = _Count(proof.schemes, proof.valid, proof.evaluated)
 
     def run_priced(self) -> None:
         """Every segment priced, then the best path over labels that no other one beats."""
@@ -157,7 +157,7 @@ class _Search:
         chain, _ = best_chain(segments, list(space.starts), self.form.value)
         self.proven = True
         if chain:
-            self._offer([schemes[one.tree] for one in chain])
+            self._offer([schemes[segment.tree] for segment in chain])
             assert self.best is not None
             self.bound = self.form.value(self.best.energy, self.best.cycles)
 
@@ -171,7 +171,7 @@ class _Search:
                 rows.setdefault(scheme.layers, []).append(scheme)
             for row in rows.values():
                 random.shuffle(row)
-                drawn = [one for one in row if random.random() < DRAWN]
+                drawn = [candidate for candidate in row if random.random() < DRAWN]
                 for scheme in drawn if drawn or len(row[0].layers) > 1 else row:
                     if self.stop():
                         return
@@ -231,16 +231,16 @@ def compute(cell: ChainCell) -> ChainFound:
     WAYS[cell.way](search)
     seconds = time.process_time() - search.started
     count, best = search.counted, search.best
-    found = ChainFound(
+    chain_found = ChainFound(
         "none", bound=search.bound, seconds=seconds, schemes=count.schemes, valid=count.valid, kept=count.kept
     )
     if best is None:
         late = "the time was up" if search.stop() else "no chain of these segments fits"
-        return replace(found, message=late)
+        return replace(chain_found, message=late)
     return replace(
-        found,
+        chain_found,
         status="proven" if search.proven else "found",
         value=form.value(best.energy, best.cycles),
         segments=len(best.segments),
-        longest=max(len(one.layers) for one in best.segments),
+        longest=max(len(segment.layers) for segment in best.segments),
     )

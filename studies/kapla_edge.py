@@ -118,23 +118,23 @@ def table(networks: Sequence[str], arch: str, seconds: float, store: AnswerStore
         "|---|" + "---:|" * (len(heads) - 1),
     ]
     for network in networks:
-        found: dict[str, list[EdgeFound]] = {way: [] for way in WAYS}
+        by_way: dict[str, list[EdgeFound]] = {way: [] for way in WAYS}
         for cell in cells(network, arch, seconds):
-            one = store.get(cell)
-            if one is not None:
-                found[cell.way].append(one)
-        if not found["B"] or found["B"][0].energy <= 0:
+            answer = store.get(cell)
+            if answer is not None:
+                by_way[cell.way].append(answer)
+        if not by_way["B"] or by_way["B"][0].energy <= 0:
             lines.append(f"| {network} | not run |")
             continue
-        best = found["B"][0]
+        best = by_way["B"][0]
         row = [network, str(best.layers), str(best.proven), f"{best.energy / 1e9:.4g}"]
         row.append(f"{100 * (1 - best.bound / best.energy):.1f}")
         for way in list(WAYS)[1:]:
-            whole = len(found[way]) == (SEEDS if way in DRAWN else 1)
-            there = [one.energy for one in found[way] if one.energy > 0]
-            complete = whole and len(there) == len(found[way])
+            whole = len(by_way[way]) == (SEEDS if way in DRAWN else 1)
+            there = [answer.energy for answer in by_way[way] if answer.energy > 0]
+            complete = whole and len(there) == len(by_way[way])
             row.append(f"{100 * (median_low(there) / best.energy - 1):+.1f}" if complete else "-")
-        row += [f"{median_low([o.seconds for o in found[w]]):.1f}" if found[w] else "-" for w in WAYS]
+        row += [f"{median_low([o.seconds for o in by_way[w]]):.1f}" if by_way[w] else "-" for w in WAYS]
         lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines)
 

@@ -106,18 +106,18 @@ def _inference(objective: str) -> Callable[[Study, str], list[ChainCell]]:
     return lambda study, network: study.contest(network, objective)
 
 
-def least_known(found: Sequence[Found]) -> float:
+def least_known(answers: Sequence[Found]) -> float:
     """The least value that any way found; 0 where none did."""
-    values = [one.value for one in found if one is not None and one.value > 0]
+    values = [answer.value for answer in answers if answer is not None and answer.value > 0]
     return min(values, default=0.0)
 
 
-def middle(found: Sequence[Found], of: Callable[[ChainFound], float]) -> float:
+def middle(answers: Sequence[Found], of: Callable[[ChainFound], float]) -> float:
     """The median over seeds; 0 where some seed has no chain."""
-    there = [one for one in found if one is not None]
-    if len(there) < len(found) or not all(one.value > 0 for one in there):
+    there = [answer for answer in answers if answer is not None]
+    if len(there) < len(answers) or not all(answer.value > 0 for answer in there):
         return 0.0
-    return median_low([of(one) for one in there])
+    return median_low([of(answer) for answer in there])
 
 
 def above(value: float, least: float) -> str:
@@ -134,9 +134,9 @@ def _seconds(found: Found) -> str:
 
 
 def _contest(unit: float) -> Callable[[str, Sequence[Found]], list[str]]:
-    def show(network: str, found: Sequence[Found]) -> list[str]:
-        proven, priced, tangram, kapla, *random = found
-        least = least_known(found)
+    def show(network: str, answers: Sequence[Found]) -> list[str]:
+        proven, priced, tangram, kapla, *random = answers
+        least = least_known(answers)
         state = MISSING if proven is None else "proven" if proven.status == "proven" else "not proven"
         gap = MISSING
         if proven is not None and 0 < proven.bound < inf and least > 0:
@@ -145,25 +145,25 @@ def _contest(unit: float) -> Callable[[str, Sequence[Found]], list[str]]:
             f"{least / unit:.4g}" if least > 0 else MISSING,
             state,
             gap,
-            *(above(_value(one), least) for one in (proven, priced)),
-            above(middle(random, lambda one: one.value), least),
-            *(above(_value(one), least) for one in (tangram, kapla)),
+            *(above(_value(answer), least) for answer in (proven, priced)),
+            above(middle(random, lambda answer: answer.value), least),
+            *(above(_value(answer), least) for answer in (tangram, kapla)),
         ]
 
     return show
 
 
-def _times(network: str, found: Sequence[Found]) -> list[str]:
-    proven, priced, tangram, kapla, *random = found
-    drawn = middle(random, lambda one: one.seconds)
+def _times(network: str, answers: Sequence[Found]) -> list[str]:
+    proven, priced, tangram, kapla, *random = answers
+    drawn = middle(random, lambda answer: answer.seconds)
     gain = MISSING
     if priced is not None and kapla is not None and kapla.value > 0:
         more = "" if priced.status == "proven" else ">"
         gain = f"{more}{priced.seconds / max(kapla.seconds, 1e-3):.1f}"
     return [
-        *(_seconds(one) for one in (proven, priced)),
+        *(_seconds(answer) for answer in (proven, priced)),
         f"{drawn:.1f}" if drawn > 0 else MISSING,
-        *(_seconds(one) for one in (tangram, kapla)),
+        *(_seconds(answer) for answer in (tangram, kapla)),
         gain,
     ]
 
@@ -172,13 +172,13 @@ def _pruning(study: Study, network: str) -> list[ChainCell]:
     return [study.cell(network, "energy", "kapla", DEFAULT_KEPT)]
 
 
-def _pruned(network: str, found: Sequence[Found]) -> list[str]:
-    one, (total, left) = found[0], PRUNED[network]
+def _pruned(network: str, answers: Sequence[Found]) -> list[str]:
+    first, (total, left) = answers[0], PRUNED[network]
     paper = f"{total:,} / {left} / {100 * (1 - left / total):.1f}"
-    if one is None or not one.schemes:
+    if first is None or not first.schemes:
         return [MISSING] * 4 + [paper]
-    away = 100 * (1 - one.kept / one.schemes)
-    return [f"{one.schemes:,}", f"{one.valid:,}", f"{one.kept:,}", f"{away:.1f}", paper]
+    away = 100 * (1 - first.kept / first.schemes)
+    return [f"{first.schemes:,}", f"{first.valid:,}", f"{first.kept:,}", f"{away:.1f}", paper]
 
 
 def _rows_kept(study: Study, network: str) -> list[ChainCell]:
@@ -186,11 +186,11 @@ def _rows_kept(study: Study, network: str) -> list[ChainCell]:
     return [study.cell(network, "energy", "proven"), *kept]
 
 
-def _kept(network: str, found: Sequence[Found]) -> list[str]:
-    least = least_known(found)
+def _kept(network: str, answers: Sequence[Found]) -> list[str]:
+    least = least_known(answers)
     return [
-        *(above(_value(one), least) for one in found[1:]),
-        *(MISSING if one is None else f"{one.seconds:.1f}" for one in found[1:]),
+        *(above(_value(answer), least) for answer in answers[1:]),
+        *(MISSING if answer is None else f"{answer.seconds:.1f}" for answer in answers[1:]),
     ]
 
 
@@ -234,14 +234,14 @@ TABLES = {
 
 def table(name: str, study: Study, store: AnswerStore[ChainCell, ChainFound]) -> str:
     """The table as Markdown, with what has not been computed and what failed."""
-    one = TABLES[name]
-    lines = [one.paper, "", f"| {' | '.join(one.heads)} |", "|---|" + "---:|" * (len(one.heads) - 1)]
+    contest = TABLES[name]
+    lines = [contest.paper, "", f"| {' | '.join(contest.heads)} |", "|---|" + "---:|" * (len(contest.heads) - 1)]
     notes: dict[str, None] = {}
     for network in study.networks:
-        cells = one.cells(study, network)
-        found = [store.get(cell) for cell in cells]
-        lines.append(f"| {' | '.join((network, *one.show(network, found)))} |")
-        for cell, answer in zip(cells, found, strict=True):
+        cells = contest.cells(study, network)
+        answers = [store.get(cell) for cell in cells]
+        lines.append(f"| {' | '.join((network, *contest.show(network, answers)))} |")
+        for cell, answer in zip(cells, answers, strict=True):
             if answer is None or answer.status == "none":
                 what = "not run" if answer is None else f"no chain: {answer.message}"
                 notes[f"{cell.network}, {cell.way}: {what}"] = None

@@ -118,13 +118,13 @@ def default_factors(machine: str) -> str:
 
 def operators(models: list[str]) -> dict[tuple[str, str], Operator]:
     """The distinct layers of the models, by model and layer."""
-    found = {
+    operators_by_layer = {
         (label.split(" ")[0], label.split(" ")[1]): operator
         for operator, label in distinct_operators([name for name in models if name not in BLOCKS]).items()
     }
     for name in BLOCKS.keys() & set(models):
-        found |= {(name, layer): parse_layer(text)[1] for layer, text in BLOCKS[name].items()}
-    return found
+        operators_by_layer |= {(name, layer): parse_layer(text)[1] for layer, text in BLOCKS[name].items()}
+    return operators_by_layer
 
 
 def solved(cell: Cell, operator: Operator, cpu: float) -> Outcome:
@@ -173,20 +173,20 @@ def table(outcomes: dict[Cell, Outcome]) -> Iterator[str]:
     )
     yield "|---|---|---|---|---|---|---|---|---|---|"
     rows: dict[tuple[str, str, str, str], list[Outcome]] = {}
-    for cell, found in outcomes.items():
-        rows.setdefault((cell.machine, cell.objective, cell.storage, cell.factors), []).append(found)
+    for cell, outcome in outcomes.items():
+        rows.setdefault((cell.machine, cell.objective, cell.storage, cell.factors), []).append(outcome)
     for (machine, objective, storage, factors), mine in sorted(rows.items()):
-        proven = [found for found in mine if found.proven]
-        gaps = [0.0 if found.proven else 1.0 if found.gap is None else found.gap for found in mine]
+        proven = [outcome for outcome in mine if outcome.proven]
+        gaps = [0.0 if outcome.proven else 1.0 if outcome.gap is None else outcome.gap for outcome in mine]
         late = sum(
-            found.status != Status.INFEASIBLE and (found.first is None or found.first > SOON)
-            for found in mine
+            outcome.status != Status.INFEASIBLE and (outcome.first is None or outcome.first > SOON)
+            for outcome in mine
         )
         yield (
             f"| `{machine}` | {objective} | {storage}, {factors} | {len(mine)} | {len(proven)} "
-            f"| {statistics.median(found.cpu for found in mine):.2f} "
-            f"| {max((found.cpu for found in proven), default=0):.1f} | {100 * max(gaps):.1f} % | {late} "
-            f"| {max(found.memory for found in mine):.0f} |"
+            f"| {statistics.median(outcome.cpu for outcome in mine):.2f} "
+            f"| {max((outcome.cpu for outcome in proven), default=0):.1f} | {100 * max(gaps):.1f} % | {late} "
+            f"| {max(outcome.memory for outcome in mine):.0f} |"
         )
 
 
@@ -209,12 +209,12 @@ def run(
         for name in arch.split(",")
         for machine in ({"presets": list_presets(), "free": list(FREE)}.get(name) or [name])
     ]
-    found = operators(models.split(","))
+    operators_by_layer = operators(models.split(","))
     cells = sorted(
         (
             Cell(machine, *label, goal, storage, factors or default_factors(machine))
             for machine in machines
-            for label in found
+            for label in operators_by_layer
             for goal in objective.split(",")
         ),
         key=lambda cell: cell.place,
@@ -226,7 +226,7 @@ def run(
             break
         if cell in done:
             continue
-        outcome = done[cell] = solved_apart(cell, found[cell.model, cell.layer], cpu)
+        outcome = done[cell] = solved_apart(cell, operators_by_layer[cell.model, cell.layer], cpu)
         with store.open("a") as file:
             file.write(json.dumps({"cell": asdict(cell), "outcome": asdict(outcome)}) + "\n")
     print(f"{sum(cell in done for cell in cells)} of {len(cells)} cells\n")

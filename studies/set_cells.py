@@ -95,11 +95,11 @@ def tree_store(path: Path) -> AnswerStore[TreeCell, TreeFound]:
 def network_of(cell: TreeCell) -> SetNetwork:
     """The cell's network, or the part of it."""
     if cell.network in PROGRAM_NETWORKS:
-        found = program_network(cell.network)
+        network = program_network(cell.network)
     else:
         model = resolve_model(cell.network, 1)
-        found = set_network(units_of(model, fuse=True), model.name)
-    return found.part(cell.part, f"part of {cell.network}") if cell.part else found
+        network = set_network(units_of(model, fuse=True), model.name)
+    return network.part(cell.part, f"part of {cell.network}") if cell.part else network
 
 
 def form_of(cell: TreeCell) -> ClosedForm:

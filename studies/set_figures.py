@@ -71,11 +71,11 @@ def table(asked: Sequence[TreeCell], store: AnswerStore[TreeCell, TreeFound], pl
     ratios: dict[str, list[tuple[float, float]]] = {}
     rows: dict[tuple[str, int], dict[str, list[TreeFound]]] = {}
     for cell in asked:
-        found = rows.setdefault((cell.network, cell.batch), {}).setdefault(cell.method, [])
-        one = store.get(cell)
-        if one is not None:
-            found.append(one)
-    lines.extend(_row(*place, found, ratios) for place, found in rows.items())
+        runs = rows.setdefault((cell.network, cell.batch), {}).setdefault(cell.method, [])
+        run = store.get(cell)
+        if run is not None:
+            runs.append(run)
+    lines.extend(_row(*place, runs, ratios) for place, runs in rows.items())
     for method, pairs in ratios.items():
         faster, saved = (_mean([pair[i] for pair in pairs]) for i in (0, 1))
         words = f"annealing against {METHODS[method]}: {faster:.2f} times as fast, "
@@ -92,30 +92,30 @@ def _row(
     by_method: dict[str, list[TreeFound]],
     ratios: dict[str, list[tuple[float, float]]],
 ) -> str:
-    found = {method: _median(ones) for method, ones in by_method.items()}
-    best = found.pop("sa")
+    medians = {method: _median(ones) for method, ones in by_method.items()}
+    best = medians.pop("sa")
     shown = [NETWORKS.get(network, network), str(batch)]
-    for method, one in found.items():
-        if one is None or best is None or not one.cycles or not best.cycles:
-            shown.append("-" if one is None else one.status)
+    for method, run in medians.items():
+        if run is None or best is None or not run.cycles or not best.cycles:
+            shown.append("-" if run is None else run.status)
             continue
-        slower, dearer = one.cycles / best.cycles, one.energy / best.energy
+        slower, dearer = run.cycles / best.cycles, run.energy / best.energy
         ratios.setdefault(method, []).append((slower, dearer))
-        late = "*" if one.status == "out of time" else ""
+        late = "*" if run.status == "out of time" else ""
         shown.append(f"{slower:.2f} / {dearer:.2f}{late}")
     if best is None or not best.cycles:
         return f"| {' | '.join([*shown, '-', '-', '-'])} |"
-    own = found["set"]
+    own = medians["set"]
     gain = "-" if own is None else f"{_over(own, best)} %"
     if own is not None and len(by_method["set"]) > 1:
-        ranked = sorted(by_method["set"], key=lambda one: one.value)
+        ranked = sorted(by_method["set"], key=lambda run: run.value)
         gain += f" ({_over(ranked[0], best)} to {_over(ranked[-1], best)})"
     return f"| {' | '.join([*shown, f'{best.cycles:,}', f'{best.energy / 1e9:.3f}', gain])} |"
 
 
-def _median(found: Sequence[TreeFound]) -> TreeFound | None:
+def _median(runs: Sequence[TreeFound]) -> TreeFound | None:
     """The tree of the median value, of an even number the lower one; ``None`` of none."""
-    return sorted(found, key=lambda one: one.value)[(len(found) - 1) // 2] if found else None
+    return sorted(runs, key=lambda run: run.value)[(len(runs) - 1) // 2] if runs else None
 
 
 def _over(one: TreeFound, other: TreeFound) -> str:
@@ -125,7 +125,7 @@ def _over(one: TreeFound, other: TreeFound) -> str:
 
 def _mean(values: Sequence[float]) -> float:
     """The geometric mean."""
-    return math.exp(sum(math.log(one) for one in values) / len(values))
+    return math.exp(sum(math.log(ratio) for ratio in values) / len(values))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -137,12 +137,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=1, help="of annealing and our search")
     asked = parser.parse_args(arguments)
     tables = {
-        one: cells(asked.networks, one, asked.batches, asked.seconds, asked.seeds) for one in asked.platforms
+        platform: cells(asked.networks, platform, asked.batches, asked.seconds, asked.seeds) for platform in asked.platforms
     }
     return run_study(
         asked,
         TREES,
-        [cell for one in tables.values() for cell in one],
+        [cell for platform in tables.values() for cell in platform],
         lambda store: [line for name, row in tables.items() for line in (*table(row, store, name), "")],
     )
 

@@ -37,8 +37,8 @@ HEAD = (
 def graphs(count: int) -> list[Graph]:
     """Parts drawn at random, each once; those whose borders cut through what a layer reads are not drawn."""
     random = Random(1)
-    found: dict[Graph, None] = {}
-    while len(found) < count:
+    drawn: dict[Graph, None] = {}
+    while len(drawn) < count:
         name, size = random.choice(NETWORKS), random.choice(SIZES)
         network = program_network(name)
         first = random.randrange(len(network) - size + 1)
@@ -47,8 +47,8 @@ def graphs(count: int) -> list[Graph]:
             network.part(layers, "part")
         except InputError:
             continue
-        found[name, layers, random.choice(BATCHES) if size < max(SIZES) else 1] = None
-    return list(found)
+        drawn[name, layers, random.choice(BATCHES) if size < max(SIZES) else 1] = None
+    return list(drawn)
 
 
 def cell(graph: Graph, method: str, seconds: float) -> TreeCell:
@@ -69,9 +69,9 @@ def table(every: Sequence[Graph], store: AnswerStore[TreeCell, TreeFound], secon
         for batch in (*BATCHES, 0):
             losses = []
             for graph, best in proven.items():
-                found = store.get(cell(graph, method, seconds))
-                if batch in (0, graph[2]) and found is not None and found.cycles:
-                    losses.append(found.value / best.value - 1)
+                run = store.get(cell(graph, method, seconds))
+                if batch in (0, graph[2]) and run is not None and run.cycles:
+                    losses.append(run.value / best.value - 1)
             if losses:
                 lines.append(f"| {name} | {batch or 'all'} | {_figures(losses)} |")
     return lines
@@ -81,7 +81,7 @@ def _figures(losses: Sequence[float]) -> str:
     ranked = sorted(losses)
     exact = sum(loss < 1e-9 for loss in ranked)
     shown = (statistics.fmean(ranked), statistics.median(ranked), ranked[len(ranked) * 9 // 10], ranked[-1])
-    return " | ".join([str(len(ranked)), str(exact), *(f"{100 * one:.2f} %" for one in shown)])
+    return " | ".join([str(len(ranked)), str(exact), *(f"{100 * quantile:.2f} %" for quantile in shown)])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

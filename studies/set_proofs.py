@@ -26,12 +26,12 @@ def cell(part: str, batch: int, seconds: float) -> TreeCell:
     return TreeCell(name, layers, "set-edge-4x4", "program", "paper", batch, 1, 1, "all", 1, seconds)
 
 
-def row(one: TreeCell, store: AnswerStore[TreeCell, TreeFound]) -> str:
+def row(cell: TreeCell, store: AnswerStore[TreeCell, TreeFound]) -> str:
     """A row of the table."""
-    found, span = store.get(one), f"{one.network} | {one.part[0]} to {one.part[-1]} ({len(one.part)})"
-    if found is None or found.status == "error":
-        return f"| {span} | - | | {'not run' if found is None else found.message} |"
-    return f"| {span} | {found.value:.4g} | {found.seconds:.1f} | {found.status} |"
+    run, span = store.get(cell), f"{cell.network} | {cell.part[0]} to {cell.part[-1]} ({len(cell.part)})"
+    if run is None or run.status == "error":
+        return f"| {span} | - | | {'not run' if run is None else run.message} |"
+    return f"| {span} | {run.value:.4g} | {run.seconds:.1f} | {run.status} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--batch", type=int, default=1)
     asked = parser.parse_args(arguments)
     cells = [cell(part, asked.batch, asked.seconds) for part in asked.parts]
-    return run_study(asked, TREES, cells, lambda store: [HEAD, *(row(one, store) for one in cells)])
+    return run_study(asked, TREES, cells, lambda store: [HEAD, *(row(tree_cell, store) for tree_cell in cells)])
 
 
 if __name__ == "__main__":

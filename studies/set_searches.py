@@ -108,10 +108,10 @@ def _proven(space: str) -> Callable[[Best, int], str]:
         if space == "all":
             clock = Clock(best.late, lambda: 4 * best.spent / best.limit)
             TreeSearch(best.form, clock, Random(seed), best.offer, shakes=1000).run()
-        found = best_tree(best.form, space, best.late, best.tree if space == "all" else None)
-        if found.tree is not None:
-            best.tree, best.value, best.when = found.tree, found.value, best.spent
-        return "proven" if found.proven else "out of time"
+        proof = best_tree(best.form, space, best.late, best.tree if space == "all" else None)
+        if proof.tree is not None:
+            best.tree, best.value, best.when = proof.tree, proof.value, best.spent
+        return "proven" if proof.proven else "out of time"
 
     return search
 

@@ -32,10 +32,10 @@ HEAD = "| network | | least | median | gap | s | |\n|---|---|---:|---:|---:|---:
 
 def cells(name: str, asked: argparse.Namespace) -> dict[str, list[TreeCell]]:
     """The cells of one network by method."""
-    found = {}
+    by_method = {}
     for method in asked.methods:
         seeds = range(1, asked.seeds + 1) if method in STOCHASTIC else (1,)
-        found[method] = [
+        by_method[method] = [
             TreeCell(
                 name,
                 (),
@@ -51,7 +51,7 @@ def cells(name: str, asked: argparse.Namespace) -> dict[str, list[TreeCell]]:
             )
             for seed in seeds
         ]
-    return found
+    return by_method
 
 
 def rows(
@@ -59,24 +59,24 @@ def rows(
 ) -> list[str]:
     """A row for every method: values over the seeds, gap of the least to the bound, CPU seconds until it."""
     known = {method: [store.get(cell) for cell in row] for method, row in by_method.items()}
-    bound = max((one.bound for one in known.get("bound", []) if one is not None), default=0.0)
+    bound = max((run.bound for run in known.get("bound", []) if run is not None), default=0.0)
     lines = []
     for method, row in known.items():
-        found = [one for one in row if one is not None and one.status != "error"]
-        if not found:
+        runs = [run for run in row if run is not None and run.status != "error"]
+        if not runs:
             lines.append(f"| {name} | {METHODS[method]} | - | | | | not run |")
         elif method == "bound":
-            lines.append(f"| {name} | {METHODS[method]} | {bound:.4g} | | | {found[0].seconds:.1f} | |")
+            lines.append(f"| {name} | {METHODS[method]} | {bound:.4g} | | | {runs[0].seconds:.1f} | |")
         else:
-            lines.append(f"| {name} | {METHODS[method]} | {_figures(found, bound)} |")
+            lines.append(f"| {name} | {METHODS[method]} | {_figures(runs, bound)} |")
     return lines
 
 
-def _figures(found: Sequence[TreeFound], bound: float) -> str:
-    best = min(found, key=lambda one: one.value)
-    middle = f"{statistics.median(one.value for one in found):.4g}" if len(found) > 1 else ""
+def _figures(runs: Sequence[TreeFound], bound: float) -> str:
+    best = min(runs, key=lambda run: run.value)
+    middle = f"{statistics.median(run.value for run in runs):.4g}" if len(runs) > 1 else ""
     gap = f"{1 - bound / best.value:.1%}" if bound else ""
-    word = f"{len(found)} seeds" if len(found) > 1 else best.status
+    word = f"{len(runs)} seeds" if len(runs) > 1 else best.status
     return f"{best.value:.4g} | {middle} | {gap} | {best.seconds:.1f} | {word}"
 
 

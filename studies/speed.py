@@ -144,7 +144,7 @@ def measure(
             taken, after = seconds(task), seconds(loop)
             ratios[name].append(2 * taken / (before + after))
             before = after
-    return {name: quartiles(found) for name, found in ratios.items()}
+    return {name: quartiles(samples) for name, samples in ratios.items()}
 
 
 def quartiles(ratios: Sequence[float]) -> Measure:
@@ -155,7 +155,7 @@ def quartiles(ratios: Sequence[float]) -> Measure:
 
 def compare(now: MappingABC[str, Measure], then: MappingABC[str, Measure]) -> list[Comparison]:
     """Every task of now with what it was then."""
-    return [Comparison(name, found, then.get(name)) for name, found in now.items()]
+    return [Comparison(name, quarters, then.get(name)) for name, quarters in now.items()]
 
 
 def read_speed(path: Path) -> SpeedFile:
@@ -213,12 +213,12 @@ def table(comparisons: Sequence[Comparison]) -> str:
         "| task | times the reference loop | quartiles | before | change | |",
         "|---|---:|---:|---:|---:|---|",
     ]
-    for one in comparisons:
-        then = "–" if one.then is None else f"{one.then.median:.3f}"
-        growth = "–" if one.growth is None else f"{100 * one.growth:+.1f} %"
-        mark = "has grown" if one.has_grown else ""
-        quarter = f"{one.now.low:.3f} to {one.now.high:.3f}"
-        lines.append(f"| {one.name} | {one.now.median:.3f} | {quarter} | {then} | {growth} | {mark} |")
+    for comparison in comparisons:
+        then = "–" if comparison.then is None else f"{comparison.then.median:.3f}"
+        growth = "–" if comparison.growth is None else f"{100 * comparison.growth:+.1f} %"
+        mark = "has grown" if comparison.has_grown else ""
+        quarter = f"{comparison.now.low:.3f} to {comparison.now.high:.3f}"
+        lines.append(f"| {comparison.name} | {comparison.now.median:.3f} | {quarter} | {then} | {growth} | {mark} |")
     return "\n".join(lines)
 
 
@@ -252,7 +252,7 @@ def run(
             ratios=ratios,
         )
         write_file(out, content.model_dump_json(indent=2, by_alias=True) + "\n")
-    grown = [one.name for one in comparisons if one.has_grown]
+    grown = [comparison.name for comparison in comparisons if comparison.has_grown]
     if grown:
         print(f"Grown by more than noise: {', '.join(grown)}.", file=sys.stderr)
         raise typer.Exit(1)

@@ -95,20 +95,20 @@ def compute(cell: Cell) -> Found:
         return Found("error", f"{type(error).__name__}: {one_line(error)}")
     if result.answer is None or result.evaluation is None:
         return Found(str(result.status), result.message)
-    found = result.evaluation
+    evaluation = result.evaluation
     return Found(
         str(result.status),
         result.message,
         result.answer.dag.tasks,
-        found.cycles,
-        found.compute_cycles,
-        found.unlinked_cycles,
-        found.compute_utilization,
-        found.atom_utilization,
-        found.network_overhead,
-        found.reuse,
-        found.dram_read_bytes + found.dram_write_bytes,
-        {name: getattr(found.energy, name) for name in found.energy.__slots__},
+        evaluation.cycles,
+        evaluation.compute_cycles,
+        evaluation.unlinked_cycles,
+        evaluation.compute_utilization,
+        evaluation.atom_utilization,
+        evaluation.network_overhead,
+        evaluation.reuse,
+        evaluation.dram_read_bytes + evaluation.dram_write_bytes,
+        {name: getattr(evaluation.energy, name) for name in evaluation.energy.__slots__},
         int(result.bound or 0) if cell.objective == "makespan" else 0,
         dag_bounds(result.answer.dag, problem.machine).cycles,
         max(point.seconds for point in result.trace if point.improved),

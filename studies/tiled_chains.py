@@ -56,20 +56,20 @@ def study(name: str, pipelining: str, args: argparse.Namespace) -> None:
         covered = cover.solve()
         note = f"bound {covered.bound:.4g}, {covered.evaluated} of {covered.schemes} schemes evaluated, "
         note += f"all sets of {cover.whole} layers"
-        found = value(form, covered.chain)
-        report(f"cover[{solver}]", found, best, time.process_time() - start, note)
+        reached = value(form, covered.chain)
+        report(f"cover[{solver}]", reached, best, time.process_time() - start, note)
     if pipelining == "spatial":
         form, start = form_of(name, args), time.process_time()
-        found = value(form, tangram_chain(form, longest=args.spatial, bands=args.bands))
-        report("tangram", found, best, time.process_time() - start, "")
+        reached = value(form, tangram_chain(form, longest=args.spatial, bands=args.bands))
+        report("tangram", reached, best, time.process_time() - start, "")
     for estimate, make in ESTIMATES.items():
         for keep in args.keep:
             form, start = form_of(name, args), time.process_time()
             solver = KaplaSolver(form, slicing, keep, make)
-            found = value(form, solver.solve())
+            reached = value(form, solver.solve())
             counts = solver.pruning
             note = f"{counts.schemes} schemes, {counts.valid} may fit, {counts.kept} beaten by none"
-            report(f"{estimate} k={keep}", found, best, time.process_time() - start, note)
+            report(f"{estimate} k={keep}", reached, best, time.process_time() - start, note)
 
 
 def value(form: ClosedForm, chain: Chain | None) -> float:

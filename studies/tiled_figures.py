@@ -94,7 +94,7 @@ class Study:
 
     def cell(self, network: str, method: str, link: int, batch: int, more: str = "") -> Cell:
         """The cell of a network and method on the paper's machine, or a variant of it."""
-        brackets = ",".join(one for one in (f"link={link}", more, self.options) if one)
+        brackets = ",".join(part for part in (f"link={link}", more, self.options) if part)
         return Cell(network, f"atomic-8x8[{brackets}]", method, batch, "makespan", self.seconds)
 
 
@@ -155,34 +155,34 @@ def _by_method(batch: int) -> Callable[[Study], list[Row]]:
     return rows
 
 
-def _speeds(names: tuple[str, ...], found: Sequence[Found | None]) -> list[str]:
-    by = dict(zip(METHODS, found, strict=True))
+def _speeds(names: tuple[str, ...], runs: Sequence[Found | None]) -> list[str]:
+    by = dict(zip(METHODS, runs, strict=True))
     ratios = [times(by[name], by["atomic"], _cycles_of) for name in ("ls", "cnn-p", "il-pipe", "printed")]
-    return [*(cycles(one) for one in found), *ratios]
+    return [*(cycles(run) for run in runs), *ratios]
 
 
-def _energies(names: tuple[str, ...], found: Sequence[Found | None]) -> list[str]:
-    by = dict(zip(METHODS, found, strict=True))
+def _energies(names: tuple[str, ...], runs: Sequence[Found | None]) -> list[str]:
+    by = dict(zip(METHODS, runs, strict=True))
     shown = [
-        MISSING if one is None or not one.is_plan else f"{one.total_energy / 1e9:.2f}" for one in by.values()
+        MISSING if run is None or not run.is_plan else f"{run.total_energy / 1e9:.2f}" for run in by.values()
     ]
     dram = [
         MISSING
-        if one is None or not one.is_plan
-        else f"{100 * (one.energy or {})['dram'] / one.total_energy:.0f}"
-        for one in (by["il-pipe"], by["atomic"])
+        if run is None or not run.is_plan
+        else f"{100 * (run.energy or {})['dram'] / run.total_energy:.0f}"
+        for run in (by["il-pipe"], by["atomic"])
     ]
-    return [*shown, times(by["il-pipe"], by["atomic"], lambda one: one.total_energy), *dram]
+    return [*shown, times(by["il-pipe"], by["atomic"], lambda run: run.total_energy), *dram]
 
 
-def _table(names: tuple[str, ...], found: Sequence[Found | None]) -> list[str]:
-    by = dict(zip(METHODS, found, strict=True))
+def _table(names: tuple[str, ...], runs: Sequence[Found | None]) -> list[str]:
+    by = dict(zip(METHODS, runs, strict=True))
     at = list(NETWORKS).index(names[0]) if names[0] in NETWORKS else None
     columns = []
     for name, printed in UTILIZATION.items():
         paper = MISSING if at is None else str(printed[at])
-        columns.append(f"{percent(by[name], lambda one: one.compute_utilization)} ({paper})")
-    columns.append(percent(by["atomic"], lambda one: one.atom_utilization))
+        columns.append(f"{percent(by[name], lambda run: run.compute_utilization)} ({paper})")
+    columns.append(percent(by["atomic"], lambda run: run.atom_utilization))
     for of, printed in ((_overhead, OVERHEAD), (_reuse, REUSE)):
         paper = MISSING if at is None else str(printed[at])
         columns.append(f"{percent(by['atomic'], of)} ({paper})")
@@ -199,15 +199,15 @@ def _reuse(found: Found) -> float:
 
 def _stages(study: Study) -> list[Row]:
     return [
-        ((network, str(link)), tuple(study.cell(network, one, link, study.batch) for one in STAGES.values()))
+        ((network, str(link)), tuple(study.cell(network, stage, link, study.batch) for stage in STAGES.values()))
         for network in study.networks
         for link in study.links
     ]
 
 
-def _stage_gains(names: tuple[str, ...], found: Sequence[Found | None]) -> list[str]:
-    gains = [times(a, b, _cycles_of) for a, b in itertools.pairwise(found)]
-    return [*(cycles(one) for one in found), *gains]
+def _stage_gains(names: tuple[str, ...], runs: Sequence[Found | None]) -> list[str]:
+    gains = [times(a, b, _cycles_of) for a, b in itertools.pairwise(runs)]
+    return [*(cycles(run) for run in runs), *gains]
 
 
 def _variants(variants: dict[str, str]) -> Callable[[Study], list[Row]]:
@@ -228,8 +228,8 @@ def _variants(variants: dict[str, str]) -> Callable[[Study], list[Row]]:
 
 
 def _relative(base: int) -> Callable[[tuple[str, ...], Sequence[Found | None]], list[str]]:
-    def show(names: tuple[str, ...], found: Sequence[Found | None]) -> list[str]:
-        return [*(cycles(one) for one in found), *(times(one, found[base], _cycles_of) for one in found)]
+    def show(names: tuple[str, ...], runs: Sequence[Found | None]) -> list[str]:
+        return [*(cycles(run) for run in runs), *(times(run, runs[base], _cycles_of) for run in runs)]
 
     return show
 
@@ -238,18 +238,18 @@ def _search(study: Study) -> list[Row]:
     return [
         (
             (network, str(link)),
-            tuple(study.cell(network, METHODS[one], link, 1) for one in ("printed", "atomic")),
+            tuple(study.cell(network, METHODS[variant], link, 1) for variant in ("printed", "atomic")),
         )
         for network in study.networks
         for link in study.links
     ]
 
 
-def _search_times(names: tuple[str, ...], found: Sequence[Found | None]) -> list[str]:
+def _search_times(names: tuple[str, ...], runs: Sequence[Found | None]) -> list[str]:
     columns = [str(SEARCH.get(names[0], MISSING))]
-    for one in found:
-        told = MISSING if one is None or not one.is_plan else f"{one.seconds:.1f}"
-        columns += [told, cycles(one)]
+    for run in runs:
+        told = MISSING if run is None or not run.is_plan else f"{run.seconds:.1f}"
+        columns += [told, cycles(run)]
     return columns
 
 
@@ -320,11 +320,11 @@ def table(figure: Figure, study: Study, store: AnswerStore[Cell, Found]) -> str:
     lines = [figure.paper, "", f"| {' | '.join(figure.heads)} |", "|---|" + "---:|" * (len(figure.heads) - 1)]
     notes: dict[str, None] = {}
     for names, cells in figure.rows(study):
-        found = [store.get(cell) for cell in cells]
-        lines.append(f"| {' | '.join((*names, *figure.show(names, found)))} |")
-        for cell, one in zip(cells, found, strict=True):
-            if one is None or not one.is_plan:
-                what = "not run" if one is None else f"no plan: {one.message or one.status}"
+        runs = [store.get(cell) for cell in cells]
+        lines.append(f"| {' | '.join((*names, *figure.show(names, runs)))} |")
+        for cell, run in zip(cells, runs, strict=True):
+            if run is None or not run.is_plan:
+                what = "not run" if run is None else f"no plan: {run.message or run.status}"
                 notes[f"{cell.network}, {cell.system}, {cell.method}, batch {cell.batch}: {what}"] = None
     return "\n".join([*lines, *(["", *(f"- {note}" for note in notes)] if notes else [])])
 

@@ -64,14 +64,14 @@ def best_of(graph: SmallGraph, order: Ints, places: Ints | None, seconds: float)
     """Cycles of the best plan found with these rounds and engines; ``None`` where there is none."""
     dag, machine = graph.dag, graph.problem.machine
     space = RoundSpace(graph.problem, dag)
-    found: list[int] = []
+    lengths: list[int] = []
     for how in PLACES if places is None else ("",):
         engine = place(dag, machine, order, how) if places is None else places
         with suppress(IllegalPlanError):
             plan = as_round_plan(dag, complete(dag, machine, engine, order, ahead=1), machine.engines)
             if space.outside(AtomicPlan(dag, plan)) is None:
-                found.append(graph.problem.evaluate(dag, plan).cycles)
-    most = min(found, default=1 << 24) - 1
+                lengths.append(graph.problem.evaluate(dag, plan).cycles)
+    most = min(lengths, default=1 << 24) - 1
     instance = RoundInstance(graph.dag, graph.problem.machine)
     engines = None if places is None else places.tolist()
     rounds = order.tolist()
@@ -79,7 +79,7 @@ def best_of(graph: SmallGraph, order: Ints, places: Ints | None, seconds: float)
     run = CpSatRun(statement.model, Limits(seconds, threads=1), lambda: False)
     run.solve()
     if not run.has_solution:
-        return min(found, default=None)
+        return min(lengths, default=None)
     return graph.problem.evaluate(graph.dag, plan_of(statement, run.solver)).cycles
 
 
@@ -106,7 +106,7 @@ def losses(graph: SmallGraph, seconds: float) -> str:
         result = plan_run(lambda: problem, method, Limits(seconds, threads=1)).run()
         shown.append(None if result.evaluation is None else result.evaluation.cycles)
     least = dag_bounds(annealed, machine).cycles
-    cells = ["-" if one is None else f"{100 * (one / best - 1):+.1f} %" for one in shown]
+    cells = ["-" if length is None else f"{100 * (length / best - 1):+.1f} %" for length in shown]
     cells[3] += f" ({100 * (least / best - 1):+.1f} %)"
     gap = "proven" if search.proven else f"gap {100 * (search.gap or 0):.1f} %"
     return f"| {graph.name} | {best:,} | {gap} | {' | '.join(cells)} |"
@@ -114,9 +114,9 @@ def losses(graph: SmallGraph, seconds: float) -> str:
 
 def graphs(machine: TiledMachine) -> list[SmallGraph]:
     """The set of small graphs."""
-    found = [rows_of_layers(*shape, machine) for shape in ((10, 4), (4, 6), (3, 5))]
-    found += [unequal_layers(20, 0, machine)]
-    return found + [block(name, machine, 24) for name in BLOCKS]
+    drawn = [rows_of_layers(*shape, machine) for shape in ((10, 4), (4, 6), (3, 5))]
+    drawn += [unequal_layers(20, 0, machine)]
+    return drawn + [block(name, machine, 24) for name in BLOCKS]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

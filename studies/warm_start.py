@@ -125,12 +125,12 @@ def _from(
 
 
 def _row(suite_name: str, machine: str, start: str, runs: list[Run], plain: list[Run]) -> str:
-    gaps = [one.gap for one in runs if one.gap is not None]
+    gaps = [run.gap for run in runs if run.gap is not None]
     gap = f"{100 * sum(gaps) / len(gaps):.1f} %" if gaps else "–"
-    faster = sum(one.seconds < base.seconds for one, base in zip(runs, plain, strict=True))
-    left = sum(not one.proven for one in runs)
+    faster = sum(run.seconds < base.seconds for run, base in zip(runs, plain, strict=True))
+    left = sum(not run.proven for run in runs)
     unproven = f" ({left} not proven)" if left else ""
-    spent, proof = sum(one.heuristic_s for one in runs), sum(one.proof_s for one in runs)
+    spent, proof = sum(run.heuristic_s for run in runs), sum(run.proof_s for run in runs)
     return (
         f"| {suite_name} | {machine} | {len(runs)} | {start} | {spent:.1f} | {gap} | {proof:.1f}{unproven} "
         f"| {spent + proof:.1f} | {'–' if runs is plain else faster} |"

@@ -28,11 +28,11 @@ from tilewright.workloads.networks import builders
 
 def distinct_operators(models: list[str]) -> dict[Operator, str]:
     """Every operator that multiplies and accumulates, with the model and layer that has it first."""
-    found: dict[Operator, str] = {}
+    names: dict[Operator, str] = {}
     for name in models:
         for distinct in resolve_model(name).distinct_layers(mac_only=True):
-            found.setdefault(distinct.layer.operator, f"{name} {distinct.layer.name}")
-    return found
+            names.setdefault(distinct.layer.operator, f"{name} {distinct.layer.name}")
+    return names
 
 
 def run(

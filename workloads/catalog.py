@@ -144,13 +144,13 @@ def _shipped() -> dict[str, Path]:
     import onnx
 
     folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-    found = {}
+    models = {}
     for path in sorted(folder.glob("*.onnx")):
         name = path.stem
         for prefix in _FILE_PREFIXES:
             name = name.removeprefix(prefix)
-        found[name] = path
-    return dict(sorted(found.items()))
+        models[name] = path
+    return dict(sorted(models.items()))
 
 
 def _load_shipped(text: str, batch: int | None, options: OnnxOptions | None) -> Network:

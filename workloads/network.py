@@ -51,7 +51,7 @@ class Layer:
     def parameters(self) -> int:
         """Elements of all parameters."""
         if self.learned is not None:
-            return sum(one.elements for one in self.learned)
+            return sum(parameter.elements for parameter in self.learned)
         if not self.stored_weights:
             return 0
         weights = (tensor for tensor in self.operator.tensors if tensor.role is Role.WEIGHT)
@@ -173,7 +173,7 @@ class Network:
             if link.producer is not None:
                 between = (graph.get_edge_data(link.producer, link.consumer) or {"links": ()})["links"]
                 both = (*between, link)
-                elements = sum(one.elements for one in both)
+                elements = sum(tensor.elements for tensor in both)
                 graph.add_edge(link.producer, link.consumer, links=both, elements=elements)
         frozen: nx.DiGraph[str] = nx.freeze(graph)
         return frozen
@@ -207,9 +207,9 @@ class Network:
     @property
     def parameters(self) -> int:
         """Elements of all parameters, those that layers share counted once."""
-        shared = {one.name: one.elements for one in self.tables}
+        shared = {parameter.name: parameter.elements for parameter in self.tables}
         for layer in self.layers:
-            shared.update((one.name, one.elements) for one in layer.learned or ())
+            shared.update((parameter.name, parameter.elements) for parameter in layer.learned or ())
         return sum(shared.values()) + sum(layer.parameters for layer in self.layers if layer.learned is None)
 
     @property

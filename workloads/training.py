@@ -202,9 +202,9 @@ class _Backward:
 
 def _trained(network: Network) -> frozenset[str]:
     """Layers whose results depend on something learned."""
-    found: set[str] = set()
+    trained: set[str] = set()
     for layer in network.layers:
         reads = network.reads(layer.name)
-        if layer.parameters or any(link.producer in found or LOOKUP in link.moves for link in reads):
-            found.add(layer.name)
-    return frozenset(found)
+        if layer.parameters or any(link.producer in trained or LOOKUP in link.moves for link in reads):
+            trained.add(layer.name)
+    return frozenset(trained)

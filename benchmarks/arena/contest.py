@@ -31,10 +31,10 @@ class ContestProblem(Record):
     @property
     def hashed(self) -> str:
         """Content hash; the clock counts where it is not the usual one."""
-        found = inputs_hash(self.problem, self.objective)
+        digest = inputs_hash(self.problem, self.objective)
         if self.clock == "wall":
-            return found
-        return hashlib.sha256(f"{found} {self.clock}".encode()).hexdigest()
+            return digest
+        return hashlib.sha256(f"{digest} {self.clock}".encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def entries(contest: Contest) -> list[Entry]:
     stated = ContestProblem(problem=record, objective=contest.objective, clock=contest.clock)
     text, hashed = stated.model_dump_json(), stated.hashed
     machine, network = contest.problem.machine.name, contest.problem.network.name
-    found: list[Entry] = []
+    listed: list[Entry] = []
     for name in contest.methods:
         method = METHODS.make(name, "--methods")
         for seed in range(contest.seeds if is_stochastic(method) else 1):
@@ -85,5 +85,5 @@ def entries(contest: Contest) -> list[Entry]:
                 seed,
             )
             task = BenchmarkTask(text, hashed, name, method.version, seed, contest.seconds, contest.threads)
-            found.append(Entry(place, 1, task))
-    return found
+            listed.append(Entry(place, 1, task))
+    return listed

@@ -53,7 +53,7 @@ def compare_document(
         {
             "schema": COMPARE,
             "command": "compare",
-            "complete": not any(one.missing for one in contestants),
+            "complete": not any(ranked_entry.missing for ranked_entry in contestants),
             "workload": contest.problem.network.name,
             "system": contest.problem.machine.name,
             "batch": contest.problem.batch,

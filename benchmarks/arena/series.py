@@ -114,22 +114,22 @@ def documents(series: Series, store: Store) -> list[CompareDocument]:
     ]
 
 
-def standings(found: Sequence[CompareDocument]) -> str:
+def standings(contests: Sequence[CompareDocument]) -> str:
     """Who wins where, by how much, and what bound is left, as Markdown.
 
     A method's cell is its median above the best median of the row, in brackets the spread of its seeds; a run
     without a plan is worse than any plan.
     """
-    methods = list(dict.fromkeys(one.method for document in found for one in document.contestants))
+    methods = list(dict.fromkeys(contestant.method for document in contests for contestant in document.contestants))
     heads = ("system", "network", "first", "result", "next it beats", "bound", "gap", *methods)
     lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---|---|---:|---:|" + "---:|" * len(methods)]
-    for document in found:
-        by = {one.method: one for one in document.contestants}
-        keys = [key for one in document.contestants if (key := one.median_key) is not None]
+    for document in contests:
+        by = {contestant.method: contestant for contestant in document.contestants}
+        keys = [key for contestant in document.contestants if (key := contestant.median_key) is not None]
         goal = tiled_objective(document.objective)
         bound = objective_text(goal, document.bound)
         if document.winner is None or not keys:
-            told = winner_text(document) if any(one.runs for one in document.contestants) else "not run"
+            told = winner_text(document) if any(contestant.runs for contestant in document.contestants) else "not run"
             row = (document.system, document.workload, "-", told, "-", bound, "-", *[""] * len(methods))
             lines.append(f"| {' | '.join(row)} |")
             continue
@@ -154,7 +154,7 @@ def standings(found: Sequence[CompareDocument]) -> str:
 
 def beaten(document: CompareDocument) -> str:
     """The best of the methods that the first one leaves behind by enough for a win, and by how much."""
-    keys = [(key, one.method) for one in document.contestants if (key := one.median_key) is not None]
+    keys = [(key, contestant.method) for contestant in document.contestants if (key := contestant.median_key) is not None]
     least = min(keys)[0]
     behind = [(key, name) for key, name in keys if key and float((key - least) / key) >= CLEAR]
     if not behind:
@@ -179,12 +179,12 @@ def _above(one: ContestantRecord | None, least: float) -> str:
     return text
 
 
-def tally(found: Sequence[CompareDocument]) -> str:
+def tally(contests: Sequence[CompareDocument]) -> str:
     """How often each method wins, and how often none does, per machine."""
     lines = []
-    for system in dict.fromkeys(one.system for one in found):
-        here = [one.winner for one in found if one.system == system and one.winner is not None]
-        clear = [one.method for one in here if one.clear]
+    for system in dict.fromkeys(contest.system for contest in contests):
+        here = [contest.winner for contest in contests if contest.system == system and contest.winner is not None]
+        clear = [contest.method for contest in here if contest.clear]
         won = ", ".join(f"{name} {clear.count(name)}" for name in dict.fromkeys(clear)) or "none"
         lines.append(f"{system}: wins: {won}; too close to call: {len(here) - len(clear)} of {len(here)}")
     return "\n".join(lines)
@@ -249,11 +249,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with Store(asked.store, create=True) as store:
             if not asked.only_print:
                 run(series, store, asked.minutes, asked.jobs, fresh=asked.fresh)
-            found = documents(series, store)
+            contests = documents(series, store)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
-    print(standings(found), tally(found), sep="\n\n")
+    print(standings(contests), tally(contests), sep="\n\n")
     return 0
 
 

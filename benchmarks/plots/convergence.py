@@ -22,16 +22,16 @@ def draw(store: Store, rows: Sequence[Row]) -> Figure:
     from matplotlib.lines import Line2D
     from matplotlib.ticker import EngFormatter
 
-    found = one_problem(rows, "convergence")
-    scale, label = UNITS.get(found[0].objective, (1.0, found[0].objective))
-    names = [row.method for row in best_runs(found)]
+    solved = one_problem(rows, "convergence")
+    scale, label = UNITS.get(solved[0].objective, (1.0, solved[0].objective))
+    names = [row.method for row in best_runs(solved)]
     colours, markers = style.colours(names), style.markers(names)
     cells = {cell.key: cell for cell in store.cells()}
     figure, (axis,) = style.canvas(1, 3.4)
-    for row in found:
+    for row in solved:
         run = cell_convergence(row.method, cells[row.key], row.objective)
         _run(axis, run, colours[row.method], markers[row.method], scale)
-    optimum = next((row.optimum for row in found if row.optimum is not None), None)
+    optimum = next((row.optimum for row in solved if row.optimum is not None), None)
     lines = [
         Line2D([], [], color=colours[name], marker=markers[name], markersize=3, label=name) for name in names
     ]
@@ -48,7 +48,7 @@ def draw(store: Store, rows: Sequence[Row]) -> Figure:
     axis.yaxis.set_minor_formatter(EngFormatter(sep=" "))
     axis.set_xlabel("time [s]")
     axis.set_ylabel(label)
-    figure.suptitle(problem_title(found[0]))
+    figure.suptitle(problem_title(solved[0]))
     figure.legend(handles=lines, loc="outside right center")
     return figure
 

@@ -15,8 +15,8 @@ def one_problem(rows: Sequence[Row], kind: str) -> list[Row]:
     ------
     InputError : where they are of several problems, or there are none
     """
-    found = [row for row in rows if row.value is not None]
-    problems = sorted({row.problem for row in found})
+    solved = [row for row in rows if row.value is not None]
+    problems = sorted({row.problem for row in solved})
     if not problems:
         raise InputError("--plot", kind, "no run has a mapping")
     if len(problems) > 1:
@@ -27,7 +27,7 @@ def one_problem(rows: Sequence[Row], kind: str) -> list[Row]:
             f"expected the runs of one problem, these are of {len(problems)}: add filters such as "
             f"--suite {suite} --layer {layer} --arch {arch} --objective {objective}",
         )
-    return found
+    return solved
 
 
 def best_runs(rows: Sequence[Row]) -> list[Row]:

@@ -140,10 +140,10 @@ def split_list(text: str, flag: str) -> tuple[str, ...]:
             parts.append("")
         else:
             parts[-1] += character
-    found = tuple(dict.fromkeys(part.strip() for part in parts))
-    if "" in found:
+    entries = tuple(dict.fromkeys(part.strip() for part in parts))
+    if "" in entries:
         raise InputError(flag, None, f"expected names with commas between them, got {text!r}")
-    return found
+    return entries
 
 
 @contextmanager

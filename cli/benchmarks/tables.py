@@ -76,16 +76,16 @@ def _data(rows: Sequence[Row], by: Sequence[str]) -> dict[str, Any]:
 
     told = [
         {
-            **dict(zip(("objective", "arch", "solver"), one.group, strict=True)),
-            **{name: value for name, value in asdict(one).items() if name != "group"},
+            **dict(zip(("objective", "arch", "solver"), proof.group, strict=True)),
+            **{name: value for name, value in asdict(proof).items() if name != "group"},
         }
-        for one in proofs(rows)
+        for proof in proofs(rows)
     ]
     return {"methods": [line_data(line) for line in summary(rows, by)], "proofs": told}
 
 
 def _csv(records: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
-    return csv_lines([columns, *([one[name] for name in columns] for one in records)])
+    return csv_lines([columns, *([record[name] for name in columns] for record in records)])
 
 
 def _runs_table(rows: Sequence[Row]) -> RenderableType:
@@ -135,11 +135,11 @@ def summary_views(rows: Sequence[Row], by: Sequence[str]) -> list[RenderableType
     )
     told = [
         Text(
-            f"{one.group[0]} on {one.group[1]}: {one.proven} of {one.problems} optima proven "
-            f"by {one.group[2]}, median {seconds_text(one.median_s)}, longest {seconds_text(one.worst_s)}",
-            "green" if one.proven == one.problems else "yellow",
+            f"{proof.group[0]} on {proof.group[1]}: {proof.proven} of {proof.problems} optima proven "
+            f"by {proof.group[2]}, median {seconds_text(proof.median_s)}, longest {seconds_text(proof.worst_s)}",
+            "green" if proof.proven == proof.problems else "yellow",
         )
-        for one in proofs(rows)
+        for proof in proofs(rows)
     ]
     unjudged = sum(line.unjudged for line in lines)
     if unjudged:

@@ -90,19 +90,19 @@ def convert_command(
     if report is not None:
         check_writable(report)
     settings = _settings(energy or [], element_bits, clock)
-    found = convert(files, to, arch=arch, layer=layer, settings=settings)
-    refused = bool(found.grave) and not lossy
+    conversion = convert(files, to, arch=arch, layer=layer, settings=settings)
+    refused = bool(conversion.grave) and not lossy
     if report is not None:
-        write_file(report, json.dumps(found.to_dict() | {"written": not refused}, indent=2) + "\n")
+        write_file(report, json.dumps(conversion.to_dict() | {"written": not refused}, indent=2) + "\n")
     if refused:
-        for loss in found.losses:
+        for loss in conversion.losses:
             tell(f"tilewright: {loss.text}")
-        count = len(found.grave)
+        count = len(conversion.grave)
         things = "a thing that changes" if count == 1 else f"{count} things that change"
         raise InputError(files[0], None, f"{things} an answer cannot be stated; --lossy writes it without")
-    _write(found, out, quiet=quiet)
+    _write(conversion, out, quiet=quiet)
     if not quiet:
-        for loss in found.losses:
+        for loss in conversion.losses:
             tell(f"tilewright: {loss.text}")
     return Exit.OK
 
@@ -141,11 +141,11 @@ def _settings(energies: list[str], element_bits: int | None, clock: str | None) 
     from tilewright.foundation.units import parse_energy, parse_positive
     from tilewright.report.exchange.bundle import Settings
 
-    found: dict[str, tuple[Fraction, Fraction]] = {}
+    rates: dict[str, tuple[Fraction, Fraction]] = {}
     for text in energies:
         name, equals, numbers = text.partition("=")
         parts = numbers.split(",")
-        if not equals or not name or len(parts) > 2 or name in found:
+        if not equals or not name or len(parts) > 2 or name in rates:
             raise InputError(
                 "--energy", text, "expected a level, once, with its pJ, such as GLB=6 or GLB=6,7"
             )
@@ -153,9 +153,9 @@ def _settings(energies: list[str], element_bits: int | None, clock: str | None) 
             values = [parse_energy(part) for part in parts]
         except ValueError as error:
             raise InputError("--energy", text, str(error)) from None
-        found[name] = (values[0], values[-1])
+        rates[name] = (values[0], values[-1])
     try:
         mhz = None if clock is None else parse_positive(clock.removesuffix("MHz").strip())
     except ValueError as error:
         raise InputError("--clock", None, str(error)) from None
-    return Settings(found, element_bits, mhz)
+    return Settings(rates, element_bits, mhz)

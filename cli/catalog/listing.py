@@ -88,10 +88,10 @@ def _show(what: str, listing: Listing) -> None:
     texts = [_below(row[-1]) for row in listing.rows]
     if len(lines) == len(listing.rows):
         pairs = zip(lines, texts, strict=True)
-        show(Text.from_ansi(head), *(one for line, text in pairs for one in (Text.from_ansi(line), *text)))
+        show(Text.from_ansi(head), *(piece for line, text in pairs for piece in (Text.from_ansi(line), *text)))
     else:  # a narrow terminal: names are folded, or columns stand below each other
         named = zip(listing.rows, texts, strict=True)
-        show(table, "", *(one for row, text in named for one in (Text(str(row[0]), "bold"), *text)))
+        show(table, "", *(piece for row, text in named for piece in (Text(str(row[0]), "bold"), *text)))
 
 
 def _below(description: str) -> list[Text]:
@@ -148,9 +148,9 @@ def _solvers() -> Listing:
     rows = []
     for name in SOLVERS.names():
         try:
-            found = SOLVERS.make(name)
-            about = (found.__doc__ or "").partition("\n")[0]
-            rows.append((name, "yes" if found.exact else "no", found.version, about))
+            solver = SOLVERS.make(name)
+            about = (solver.__doc__ or "").partition("\n")[0]
+            rows.append((name, "yes" if solver.exact else "no", solver.version, about))
         except (ImportError, AttributeError) as error:
             rows.append((name, "-", "-", f"cannot be loaded: {one_line(error)}"))
     return Listing(("solver", "exact", "version", _DESCRIPTION), tuple(rows))
@@ -198,10 +198,10 @@ def _methods() -> Listing:
         about = _about(entry, options)
         rows.append((name, "mapping", "no", about))
     for name in METHODS.names():
-        found, options = METHODS.make(name), METHODS.options(name)
-        about = (found.__doc__ or "").partition("\n")[0]
+        method, options = METHODS.make(name), METHODS.options(name)
+        about = (method.__doc__ or "").partition("\n")[0]
         about += f" Options: {options}." if options else ""
-        rows.append((name, "schedule", "yes" if found.exact else "no", about))
+        rows.append((name, "schedule", "yes" if method.exact else "no", about))
     for name in PLANNERS.names():
         entry, options = PLANNERS.entry(name), PLANNERS.options(name)
         about = _about(entry, options)

@@ -227,13 +227,13 @@ def _show_mapping(name: str, operator: Operator, engine: Any, mapping: Any, cost
     from tilewright.report.text.tables import head_text, metrics_views
 
     problem = layer_problem(operator, engine, parse_objective("edp"), cost_model)
-    found = problem.evaluate(mapping, name)
+    evaluation = problem.evaluate(mapping, name)
     title = head_text(name, f"{operator.kind} {shape_text(operator)}", engine.name)
-    broken = [Text(f"illegal: {violation}", style="red") for violation in found.violations]
+    broken = [Text(f"illegal: {violation}", style="red") for violation in evaluation.violations]
     reason = problem.outside(mapping)
     if reason is not None:
         broken.append(Text(f"outside the searched space: {reason}", style="yellow"))
-    views = metrics_views(metrics_record(found, engine), operator, engine, mapping)
+    views = metrics_views(metrics_record(evaluation, engine), operator, engine, mapping)
     show(title, "", *broken, *([""] if broken else []), *views)
     return Exit.OK
 
@@ -276,19 +276,19 @@ def _show_directives(path: Path, patterns: list[str]) -> int:
     from tilewright.report.records.mapping.stored_mappings import read_mappings
 
     stored = read_mappings(path)
-    names = [one.name for one in stored]
-    chosen = [one for one in stored if not patterns or any(fnmatchcase(one.name, p) for p in patterns)]
+    names = [entry.name for entry in stored]
+    chosen = [entry for entry in stored if not patterns or any(fnmatchcase(entry.name, p) for p in patterns)]
     if not chosen:
         hint = did_you_mean(patterns[0], names) if patterns else ""
         what = f"no mapping of a layer {patterns[0]!r}{hint}" if patterns else "no layer has a mapping"
         raise InputError(str(path), "--layers" if patterns else None, what)
-    for index, one in enumerate(chosen):
-        if one.operator is None:
+    for index, entry in enumerate(chosen):
+        if entry.operator is None:
             raise InputError(str(path), "layer", "missing, so the sizes of tensors are not known")
-        if one.engine is not None:
-            one.mapping.validate(one.operator, one.engine, str(path))
-        text = write_directives(Directives.of(one.operator, one.mapping, one.engine))
-        write(("\n" if index else "") + (f"# {one.name}\n" if len(chosen) > 1 else "") + text)
+        if entry.engine is not None:
+            entry.mapping.validate(entry.operator, entry.engine, str(path))
+        text = write_directives(Directives.of(entry.operator, entry.mapping, entry.engine))
+        write(("\n" if index else "") + (f"# {entry.name}\n" if len(chosen) > 1 else "") + text)
     return Exit.OK
 
 

@@ -67,31 +67,31 @@ def run_explore(request: ExploreRequest, output: ExploreOutput) -> int:
     _check(output)
     with graceful_stop() as stop:
         watcher = None if output.quiet else _Lines(every=output.verbose)
-        found = answered(request, stop, call.limit_from(request.seconds), watcher)
+        document = answered(request, stop, call.limit_from(request.seconds), watcher)
         interrupted = stop.is_set()
     failures: list[str] = []
     if output.out is not None:
         with kept(failures):
-            found.save(output.out)
+            document.save(output.out)
     if output.plot is not None:
         from tilewright.report.plots.explore import plot_exploration
 
         with kept(failures):
-            plot_exploration(found.record, output.plot)
+            plot_exploration(document.record, output.plot)
     if output.report is not None:
         from tilewright.report.html.mapping.explore import write_explore_report
 
         with kept(failures):
-            write_explore_report(output.report, found.record, command.text)
-    _show(found, output.form)
+            write_explore_report(output.report, document.record, command.text)
+    _show(document, output.form)
     for failure in failures:
         error_line(failure)
     if failures:
         return Exit.ERROR
-    code = _exit(found, interrupted=interrupted)
+    code = _exit(document, interrupted=interrupted)
     if output.quiet and code:
-        counts = ", ".join(f"{count} {status}" for status, count in found.record.totals.statuses.items())
-        why = next((one.message for one in found.record.designs if one.message), "")
+        counts = ", ".join(f"{count} {status}" for status, count in document.record.totals.statuses.items())
+        why = next((one.message for one in document.record.designs if one.message), "")
         note_line(f"no best design: {counts}" + (f" ({why})" if why else ""))
     return code
 

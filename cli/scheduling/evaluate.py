@@ -73,12 +73,12 @@ def evaluate_edited_plan(data: dict[str, Any], where: str, objective: str | None
     """Evaluate the plan of a document on a tiled machine; returns the exit code."""
     if objective is not None:
         tiled_objective(objective)
-    found = judged(edited_plan(data, where, objective))
+    judged_plan = judged(edited_plan(data, where, objective))
     if form == "json":
-        write(json.dumps(evaluation_data(found), indent=2, ensure_ascii=False) + "\n")
+        write(json.dumps(evaluation_data(judged_plan), indent=2, ensure_ascii=False) + "\n")
     else:
-        show(*evaluation_views(found))
-    return Exit.OK if found.violation is None else Exit.CHECK_FAILED
+        show(*evaluation_views(judged_plan))
+    return Exit.OK if judged_plan.violation is None else Exit.CHECK_FAILED
 
 
 def _print_table(

@@ -99,8 +99,8 @@ def _draw(request: ScheduleRequest, document: ScheduleDocument, failures: list[s
 
     problem = document.problem.build("problem")
     schedule = schedule_of(problem, document.schedule)
-    found = evaluate_schedule(problem, schedule)
+    evaluation = evaluate_schedule(problem, schedule)
     seconds = float(1 / (document.system.build().clock_mhz * 1_000_000))
     draw = request.options.draw
     draw(failures, request.gantt, lambda path: draw_gantt(problem, schedule, seconds, path))
-    draw(failures, request.occupancy, lambda path: draw_occupancy(problem, found, seconds, path))
+    draw(failures, request.occupancy, lambda path: draw_occupancy(problem, evaluation, seconds, path))

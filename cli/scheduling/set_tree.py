@@ -104,13 +104,13 @@ def _rows(stated: StatedTree, cost: NodeCost) -> list[dict[str, Any]]:
     """Every node with its figures, in the order of the text."""
     depths = [depth for depth, _ in nodes(stated.tree)]
     rows = []
-    for depth, one in zip(depths, cost.walk(), strict=True):
-        node = one.node
+    for depth, node_cost in zip(depths, cost.walk(), strict=True):
+        node = node_cost.node
         row: dict[str, Any] = {
             "depth": depth,
             "batch": node.batch,
-            "first_tile": one.first,
-            "tiles": one.tiles,
+            "first_tile": node_cost.first,
+            "tiles": node_cost.tiles,
         }
         if isinstance(node, Leaf):
             row |= {"layer": stated.form.network.layers[node.layer].name}
@@ -118,10 +118,10 @@ def _rows(stated: StatedTree, cost: NodeCost) -> list[dict[str, Any]]:
             row |= {"cut": node.kind, "groups": node.groups}
             if node.bands > 1:
                 row |= {"bands": node.bands}
-        row |= {"energy_pj": one.energy, "cycles": one.cycles, "hop_bytes": one.hops, "dram_bytes": one.dram}
-        row |= {"busiest_link_bytes": one.busiest_link, "buffer_bytes": int((one.buffer + one.weights).max())}
-        if one.leaf is not None:
-            row |= {"partition": str(one.leaf.partition), "stored": one.stored, "streamed": one.leaf.streamed}
+        row |= {"energy_pj": node_cost.energy, "cycles": node_cost.cycles, "hop_bytes": node_cost.hops, "dram_bytes": node_cost.dram}
+        row |= {"busiest_link_bytes": node_cost.busiest_link, "buffer_bytes": int((node_cost.buffer + node_cost.weights).max())}
+        if node_cost.leaf is not None:
+            row |= {"partition": str(node_cost.leaf.partition), "stored": node_cost.stored, "streamed": node_cost.leaf.streamed}
         rows.append(row)
     return rows
 
@@ -173,7 +173,7 @@ def _print(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> None:
         name = f"{row['layer']} {row['batch']}" if "layer" in row else _cut_name(row)
         span = f"{row['first_tile']}-{row['first_tile'] + row['tiles'] - 1}"
         figures = [row[key] for key in ("dram_bytes", "hop_bytes", "busiest_link_bytes", "buffer_bytes")]
-        cells = [f"{one:,}" for one in figures]
+        cells = [f"{figure:,}" for figure in figures]
         table.add_row(
             "  " * row["depth"] + name,
             span,

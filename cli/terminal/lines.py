@@ -72,5 +72,5 @@ def answer_set_lines(layer: LayerRecord) -> list[str]:
         answer_sets.best_title,
         answer_sets.optima_title,
     )
-    found = (title(layer) for title in titles)
-    return [line for line in found if line is not None]
+    lines = (title(layer) for title in titles)
+    return [line for line in lines if line is not None]

@@ -43,10 +43,10 @@ def ignore_signals() -> None:
 
 def heeded() -> list[signal.Signals]:
     """The signals that ask for an end."""
-    found = [signal.SIGINT, signal.SIGTERM]
+    signals = [signal.SIGINT, signal.SIGTERM]
     if _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN:
-        found.append(_HANGUP)
-    return found
+        signals.append(_HANGUP)
+    return signals
 
 
 @contextmanager

@@ -86,8 +86,8 @@ class BatchReader(Reader[Array]):
     def function(self, node: Function, arguments: Sequence[Array]) -> Array:
         if node.evaluate_many is not None:
             whole = np.broadcast_arrays(*(np.asarray(a).astype(np.int64) for a in arguments))
-            found = node.evaluate_many(*map(np.ravel, whole))
-            return np.asarray(found, dtype=np.float64).reshape(whole[0].shape)
+            results = node.evaluate_many(*map(np.ravel, whole))
+            return np.asarray(results, dtype=np.float64).reshape(whole[0].shape)
         evaluated = np.frompyfunc(lambda *values: node.evaluate(*map(int, values)), len(arguments), 1)
         return np.asarray(evaluated(*arguments), dtype=np.float64)
 

@@ -66,19 +66,19 @@ class IntervalReader:
 
     def low(self, expr: Expr) -> Array:
         """A value that the expression never falls below."""
-        found = self._low.get(expr)
-        if found is None:
-            found = self.known_low(expr)
-            found = self._low[expr] = self._read_low(expr) if found is None else found
-        return found
+        low = self._low.get(expr)
+        if low is None:
+            low = self.known_low(expr)
+            low = self._low[expr] = self._read_low(expr) if low is None else low
+        return low
 
     def high(self, expr: Expr) -> Array:
         """A value that the expression never exceeds."""
-        found = self._high.get(expr)
-        if found is None:
-            found = self.known_high(expr)
-            found = self._high[expr] = self._read_high(expr) if found is None else found
-        return found
+        high = self._high.get(expr)
+        if high is None:
+            high = self.known_high(expr)
+            high = self._high[expr] = self._read_high(expr) if high is None else high
+        return high
 
     def _read_low(self, expr: Expr) -> Array:
         node = as_node(expr)

@@ -57,9 +57,9 @@ class Expr:
 def make_node(cls: type[Expr], children: Sequence[Expr], key: Hashable, **fields: object) -> Expr:
     """Return the one node with this key, creating it where it does not exist yet."""
     full_key = (cls, key)
-    found = _interned.get(full_key)
-    if found is not None:
-        return found
+    known = _interned.get(full_key)
+    if known is not None:
+        return known
     node = cls.__new__(cls)
     for name, value in fields.items():
         setattr(node, name, value)
@@ -67,10 +67,10 @@ def make_node(cls: type[Expr], children: Sequence[Expr], key: Hashable, **fields
     groups = {child.group for child in children if child.support}
     node.group = groups.pop() if len(groups) == 1 else None
     with _making:  # another thread may have made it meanwhile
-        found = _interned.get(full_key)
-        if found is None:
-            found = _interned[full_key] = node
-    return found
+        known = _interned.get(full_key)
+        if known is None:
+            known = _interned[full_key] = node
+    return known
 
 
 class Constant(Expr):
@@ -247,12 +247,12 @@ def as_expr(value: Expr | int) -> Expr:
     """The expression itself, or an integer as a constant."""
     if isinstance(value, Expr):
         return value
-    found = _constants.get(value)
-    if found is None:
-        found = make_node(Constant, (), value, value=value)
+    constant = _constants.get(value)
+    if constant is None:
+        constant = make_node(Constant, (), value, value=value)
         if abs(value) < _SMALL:
-            _constants[value] = found
-    return found
+            _constants[value] = constant
+    return constant
 
 
 def total(terms: Iterable[Expr | int]) -> Expr:

@@ -38,10 +38,10 @@ class Reader(ABC, Generic[Value]):
 
     def read(self, expr: Expr) -> Value:
         """The value of an expression."""
-        found = self._values.get(expr)
-        if found is None:
-            found = self._values[expr] = self._compute(expr)
-        return found
+        value = self._values.get(expr)
+        if value is None:
+            value = self._values[expr] = self._compute(expr)
+        return value
 
     def _compute(self, expr: Expr) -> Value:
         node = as_node(expr)

@@ -73,16 +73,16 @@ def _undominated(
     orders: Sequence[OrderClass], inside: Collection[str], moved: str | None
 ) -> tuple[OrderClass, ...]:
     """One order for every effect on some tensors that no other one's dominates."""
-    found: dict[object, OrderClass] = {}
+    by_effect: dict[object, OrderClass] = {}
     for order in orders:
         if moved is None or not order.reused[moved]:
-            found.setdefault(
+            by_effect.setdefault(
                 tuple((order.reused[name], order.slides[name]) for name in sorted(inside)), order
             )
     kept = [
         order
-        for order in found.values()
-        if not any(other is not order and other.dominates(order, inside) for other in found.values())
+        for order in by_effect.values()
+        if not any(other is not order and other.dominates(order, inside) for other in by_effect.values())
     ]
     return tuple(sorted(kept, key=lambda order: (order.label, order.permutation)))
 

@@ -131,7 +131,7 @@ def of_segment(
     firsts = [tuple[tuple[int, str], ...]()]
     if segment.fed:
         firsts = [
-            one for n in range(1, len(items) + 1) for one in combinations(items, n) if _closed(one, items)
+            subset for n in range(1, len(items) + 1) for subset in combinations(items, n) if _closed(subset, items)
         ]
     for first in firsts:
         lead = leading(operator, engine, segment, first) if first else ()
@@ -264,8 +264,8 @@ def is_spread(engine: Engine, slots: Arrangement) -> bool:
 
 def neighbouring_slots(engine: Engine, slots: Arrangement) -> Iterator[tuple[int, Slot, Slot, Segment]]:
     """Slots that follow each other in one segment, past its leading point, with the first one's index."""
-    found = segments(engine)
-    of = [next(segment for segment in found if slot.level in segment.levels) for slot in slots]
+    parts = segments(engine)
+    of = [next(segment for segment in parts if slot.level in segment.levels) for slot in slots]
     for index, (slot, inner) in enumerate(pairwise(slots)):
         if of[index] == of[index + 1] and not inner.leads:
             yield index, slot, inner, of[index]
@@ -273,12 +273,12 @@ def neighbouring_slots(engine: Engine, slots: Arrangement) -> Iterator[tuple[int
 
 def _settled(operator: Operator, engine: Engine, slots: Arrangement) -> Arrangement:
     """Without loops after a slot where none of them could move the next one's tensor."""
-    found = list(slots)
+    settled = list(slots)
     for index, slot, inner, segment in neighbouring_slots(engine, slots):
         moving = slot.dims & operator.tensor(inner.tensors[0]).dims
         if is_fixed(operator, engine, segment) and all(operator.bounds[dim] == 1 for dim in moving):
-            found[index] = replace(slot, dims=frozenset())
-    return tuple(found)
+            settled[index] = replace(slot, dims=frozenset())
+    return tuple(settled)
 
 
 def _repeats(operator: Operator, engine: Engine, slots: Arrangement) -> bool:

@@ -102,13 +102,13 @@ class Constraints:
 
     def also(self, rules: Iterable[Rule]) -> Constraints:
         """These and others; of two with the same text the one that was there."""
-        found = {rule.text: rule for rule in (*rules, *self.rules)}
-        return Constraints(tuple(found[text] for text in sorted(found)))
+        by_text = {rule.text: rule for rule in (*rules, *self.rules)}
+        return Constraints(tuple(by_text[text] for text in sorted(by_text)))
 
     def row_filters(self, blocks: Sequence[Block], engine: Engine) -> list[RowFilter]:
         """Predicates over tables of tile sizes, of the rules that have one."""
         filters = (rule.row_filter(blocks, engine) for rule in self.rules)
-        return [one for one in filters if one is not None]
+        return [row_filter for row_filter in filters if row_filter is not None]
 
     def limits(self, statement: Statement, nest: Nest) -> tuple[Limit, ...]:
         """What a cost model's statement must satisfy besides its own limits."""
@@ -131,14 +131,14 @@ def parse_constraints(demands: Iterable[str | Demand], operator: Operator, engin
     InputError : naming the line and what was expected, for one that cannot be read or that names a level,
         axis, dimension or tensor which engine and operator do not have
     """
-    found: list[Demand] = []
-    for one in demands:
-        demand = placed(read_demand(one) if isinstance(one, str) else one, engine)
+    demands_found: list[Demand] = []
+    for text in demands:
+        demand = placed(read_demand(text) if isinstance(text, str) else text, engine)
         fitting = fitted(demand, operator)
         if isinstance(fitting, str):
             raise unknown(demand, fitting, [operator])
-        found.append(fitting)
-    return Constraints().also(_rule(demand, operator, engine) for demand in found)
+        demands_found.append(fitting)
+    return Constraints().also(_rule(demand, operator, engine) for demand in demands_found)
 
 
 def check_orders(demands: Constraints, engine: Engine, *, uneven: bool = False) -> None:
@@ -205,8 +205,8 @@ def applicable(texts: Sequence[str], operator: Operator, engine: Engine) -> tupl
     ------
     InputError : for a line that cannot be read, and for an unknown level or axis
     """
-    found = {one.text for text in texts for one in narrowed(placed(read_demand(text), engine), operator)}
-    return tuple(sorted(found))
+    fitting = {demand.text for text in texts for demand in narrowed(placed(read_demand(text), engine), operator)}
+    return tuple(sorted(fitting))
 
 
 def network_constraints(
@@ -227,5 +227,5 @@ def network_constraints(
     InputError : as `parse_constraints`, for a name that none of the layers has
     """
     demands = [shared(placed(read_demand(text), engine), layers) for text in texts]
-    found = {demand.text: note for demand, note in demands}
-    return tuple(sorted(found)), tuple(note for _, note in sorted(found.items()) if note is not None)
+    notes = {demand.text: note for demand, note in demands}
+    return tuple(sorted(notes)), tuple(note for _, note in sorted(notes.items()) if note is not None)

@@ -44,16 +44,16 @@ class Dataflow:
     def demands(self, operator: Operator, engine: Engine) -> tuple[Demand, ...]:
         """The restrictions as demands on a mapping."""
         likes = {d.name: d.like for d in operator.dimensions if d.bound > 1}
-        found = [not_spread(dim) for dim, like in likes.items() if like not in self.spread]
+        demands = [not_spread(dim) for dim, like in likes.items() if like not in self.spread]
         for axis, allowed in self.axes.items():
-            found += [
+            demands += [
                 not_spread(dim, axis)
                 for dim, like in likes.items()
                 if like in self.spread and like not in allowed
             ]
         innermost = engine.levels[-1].name
-        found += [one_held(dim, innermost) for dim, like in likes.items() if like in self.single]
-        return (*found, *self._orders(operator, engine))
+        demands += [one_held(dim, innermost) for dim, like in likes.items() if like in self.single]
+        return (*demands, *self._orders(operator, engine))
 
     def _orders(self, operator: Operator, engine: Engine) -> Iterator[Demand]:
         """What stays in place: for the loops just outside the PEs' stores, and for all outside those."""
@@ -73,7 +73,7 @@ def restricted(problem: LayerProblem, dataflow: Dataflow) -> LayerProblem:
 def style_demands(fixed: Iterable[Fixed]) -> tuple[Demand, ...]:
     """What a style fixes (`tilewright.hardware.mapping.styles`), as demands on a mapping."""
     makers = {"no loop": no_loop, "one held": one_held, "stationary": stationary}
-    return tuple(makers[one.what](one.name, one.level) for one in fixed)
+    return tuple(makers[rule.what](rule.name, rule.level) for rule in fixed)
 
 
 SOC = Dataflow(

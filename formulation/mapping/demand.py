@@ -169,20 +169,20 @@ def placed(demand: Demand, engine: Engine) -> Demand:
         return replace(demand, site=known[-2])
     if demand.site is None:
         raise demand.error(f"names no {noun}, {listed}: {demand.kind}({demand.names[0]}@{known[-1]})")
-    found = _found(demand, demand.site, known)
-    if found is None:
+    site = _found(demand, demand.site, known)
+    if site is None:
         raise demand.error(f"unknown {noun} {demand.site!r}{did_you_mean(demand.site, known)}, {listed}")
-    return replace(demand, site=found)
+    return replace(demand, site=site)
 
 
 def fitted(demand: Demand, operator: Operator) -> Demand | str:
     """The demand with its names as the operator calls them, or the first name that the operator lacks."""
     names = []
     for name in demand.names if demand.kind != "metric" else ():
-        found = _meant(demand, name, operator)
-        if found is None:
+        meaning = _meant(demand, name, operator)
+        if meaning is None:
             return name
-        names.append(found)
+        names.append(meaning)
     return replace(demand, names=tuple(sorted(set(names)))) if names else demand
 
 
@@ -198,13 +198,13 @@ def narrowed(demand: Demand, operator: Operator) -> list[Demand]:
         if names:
             return [replace(demand, names=names)]
         return [replace(not_spread(dim), written=demand.written) for dim in operator.bounds]
-    found = fitted(demand, operator)
-    return [] if isinstance(found, str) else [found]
+    fit = fitted(demand, operator)
+    return [] if isinstance(fit, str) else [fit]
 
 
 def unknown(demand: Demand, name: str, operators: Sequence[Operator]) -> InputError:
     """What to say of a name that none of these operators has."""
-    known = [*dict.fromkeys(one for operator in operators for one in _vocabulary(demand, operator))]
+    known = [*dict.fromkeys(word for operator in operators for word in _vocabulary(demand, operator))]
     noun = "tensor" if demand.kind in _OF_TENSORS else "dimension"
     return demand.error(
         f"unknown {noun} {name!r}{did_you_mean(name, known)}, expected one of {', '.join(known)}"
@@ -221,16 +221,16 @@ def shared(demand: Demand, layers: Layers) -> tuple[Demand, str | None]:
     notes: list[str] = []
     names: list[str] = []
     for name in demand.names if demand.kind != "metric" else ():
-        found = {title: _meant(demand, name, operator) for title, operator in layers}
-        having = [one for one in found.values() if one is not None]
+        meanings = {title: _meant(demand, name, operator) for title, operator in layers}
+        having = [meaning for meaning in meanings.values() if meaning is not None]
         if not having:
             raise unknown(demand, name, [operator for _, operator in layers])
         names.append(name if name in having or _is_role(demand, name) else having[0])
-        lacking = [title for title, one in found.items() if one is None]
+        lacking = [title for title, meaning in meanings.items() if meaning is None]
         if lacking:
             noun = "tensor" if demand.kind in _OF_TENSORS else "dimension"
             listed = ", ".join(lacking[:_LISTED]) + (", …" if len(lacking) > _LISTED else "")
-            count = f"{len(lacking)} of {len(found)} layers {'has' if len(lacking) == 1 else 'have'}"
+            count = f"{len(lacking)} of {len(meanings)} layers {'has' if len(lacking) == 1 else 'have'}"
             notes.append(f"{count} no {noun} {names[-1]} ({listed})")
     placed_names = tuple(sorted(set(names))) or demand.names
     canonical = replace(demand, names=placed_names)
@@ -250,11 +250,11 @@ def _is_role(demand: Demand, name: str) -> bool:
 
 def _meant(demand: Demand, name: str, operator: Operator) -> str | None:
     """The operator's own name for what a demand speaks of; ``None`` where it has none, or more than one."""
-    found = _found(demand, name, _vocabulary(demand, operator))
-    if found is None and _is_role(demand, name):
+    meaning = _found(demand, name, _vocabulary(demand, operator))
+    if meaning is None and _is_role(demand, name):
         playing = [tensor.name for tensor in operator.tensors if tensor.role == name]
         return playing[0] if len(playing) == 1 else None
-    return found
+    return meaning
 
 
 def _found(demand: Demand, name: str, known: Sequence[str]) -> str | None:
@@ -262,7 +262,7 @@ def _found(demand: Demand, name: str, known: Sequence[str]) -> str | None:
     if name in known:
         return name
     fold: Callable[[str], str] = str.casefold
-    alike = [one for one in dict.fromkeys(known) if fold(one) == fold(name)]
+    alike = [candidate for candidate in dict.fromkeys(known) if fold(candidate) == fold(name)]
     if len(alike) > 1:
         raise demand.error(f"{name!r} may be {' or '.join(map(repr, alike))}")
     return alike[0] if alike else None

@@ -96,14 +96,14 @@ def arrangement_of(operator: Operator, engine: Engine, mapping: Mapping) -> Arra
     """The arrangement of a mapping: a slot for every store, and one for segments that hold nothing."""
     names = [level.name for level in engine.levels]
     every = frozenset(operator.bounds)
-    found = [
+    own_slots = [
         Slot(names.index(node.level), (node.tensor,), every)
         for node in mapping.nodes
         if isinstance(node, Storage)
     ]
     slots: list[Slot] = []
     for segment in segments(engine):
-        own = [slot for slot in found if slot.level in segment.levels]
+        own = [slot for slot in own_slots if slot.level in segment.levels]
         slots += own or [Slot(segment.levels[-1], (), every)]
     return tuple(slots)
 

@@ -24,15 +24,15 @@ class MergedNest(Nest):
 
     def runs(self, boundary: int) -> list[tuple[int, ...]]:
         """Temporal blocks outside a boundary that follow each other, outermost first."""
-        found: list[tuple[int, ...]] = []
+        runs: list[tuple[int, ...]] = []
         for block in self.temporal:
             if block >= boundary:
                 break
-            if found and found[-1][-1] == block - 1:
-                found[-1] = (*found[-1], block)
+            if runs and runs[-1][-1] == block - 1:
+                runs[-1] = (*runs[-1], block)
             else:
-                found.append((block,))
-        return found
+                runs.append((block,))
+        return runs
 
     def _walk(self, tensor: Tensor, boundary: int, leaf: Leaf, slides: bool) -> Expr:
         """As in a nest with one block for each run; of the loops that may slide a window the best one."""

@@ -96,10 +96,10 @@ class Nest(Tiling):
         def leaf(block: int | None, slide: str | None, moving: MappingABC[str, frozenset[int]]) -> Expr:
             sliding = None if slide is None or block is None else (slide, block)
             key = tensor.name, boundary, spread, tuple(moving.values()), sliding
-            found = self._tiles.get(key)
-            if found is None:
-                found = self._tiles[key] = self._elements(tensor, boundary, spread, moving, sliding)
-            return found if times is None else product([found, times])
+            tile = self._tiles.get(key)
+            if tile is None:
+                tile = self._tiles[key] = self._elements(tensor, boundary, spread, moving, sliding)
+            return tile if times is None else product([tile, times])
 
         return self._walk(tensor, boundary, leaf, slides)
 

@@ -131,7 +131,7 @@ def _effects(
     owned: _Owned, names: tuple[str, ...], sliding: _Owned, considered: frozenset[str]
 ) -> tuple[OrderClass, ...]:
     """As `all_order_classes`."""
-    found: dict[object, OrderClass] = {}
+    by_effect: dict[object, OrderClass] = {}
     moving = [dims for name, dims in owned if name in considered]
 
     def extend(inner: tuple[str, ...]) -> None:
@@ -140,13 +140,13 @@ def _effects(
         undecided = any(dims.isdisjoint(inner) for dims in moving)
         if not rest or not undecided:
             order = _effect(dict(owned), (*reversed(rest), *reversed(inner)), dict(sliding))
-            found.setdefault(order.effect, order)
+            by_effect.setdefault(order.effect, order)
             return
         for dim in rest:
             extend((*inner, dim))
 
     extend(())
-    return tuple(found.values())
+    return tuple(by_effect.values())
 
 
 @lru_cache(maxsize=256)
@@ -183,7 +183,7 @@ def ended_by(
         for name in dims
     }
     fitting = [
-        replace(order, permutation=(*(one for one in order.permutation if one != dim), dim))
+        replace(order, permutation=(*(candidate for candidate in order.permutation if candidate != dim), dim))
         for order in orders
         if dim in order.permutation
         and all(
@@ -196,9 +196,9 @@ def ended_by(
     if not fitting:  # the loop never runs: no order matters
         return orders
     kept = [
-        one
-        for one in fitting
-        if every or not any(other.dominates(one) for other in fitting if other.effect != one.effect)
+        candidate
+        for candidate in fitting
+        if every or not any(other.dominates(candidate) for other in fitting if other.effect != candidate.effect)
     ]
     return tuple(kept)
 

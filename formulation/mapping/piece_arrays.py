@@ -20,8 +20,8 @@ def cut(sizes: Sequence[Ints], counted: tuple[bool, ...]) -> Pieces:
 
     Equal sizes are one piece only where they are the largest.
     """
-    one = np.ones_like(sizes[0])
-    return [(size, many) for size, _, many in paired_cut(sizes[0], 0 * one, one, sizes[1:], counted)]
+    unit = np.ones_like(sizes[0])
+    return [(size, many) for size, _, many in paired_cut(sizes[0], 0 * unit, unit, sizes[1:], counted)]
 
 
 def paired_cut(

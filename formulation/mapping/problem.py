@@ -142,8 +142,8 @@ class LayerProblem:
 
     def judge(self, mapping: Mapping) -> Judgement[Mapping, Evaluation]:
         """What a mapping costs, which rules and demands it breaks, and whether it lies in the space."""
-        found = self.evaluate(mapping)
-        return Judgement(mapping, found, self.key_of(found), found.violations, self.outside(mapping))
+        evaluation = self.evaluate(mapping)
+        return Judgement(mapping, evaluation, self.key_of(evaluation), evaluation.violations, self.outside(mapping))
 
     def outside(self, mapping: Mapping) -> str | None:
         """Why a mapping lies outside the space of this problem; ``None`` for one that lies in it.
@@ -256,9 +256,9 @@ def evaluate_under(
     ------
     InputError : where the mapping does not fit the operator and the engine, or the model does not apply
     """
-    found = evaluate_mapping(operator, engine, model, mapping, where)
-    broken = demands.broken_by(Evaluated(operator, engine, mapping, found))
-    return replace(found, violations=(*found.violations, *broken)) if broken else found
+    evaluation = evaluate_mapping(operator, engine, model, mapping, where)
+    broken = demands.broken_by(Evaluated(operator, engine, mapping, evaluation))
+    return replace(evaluation, violations=(*evaluation.violations, *broken)) if broken else evaluation
 
 
 def layer_problem(

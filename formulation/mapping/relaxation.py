@@ -47,9 +47,9 @@ class GroupIntervalReader(IntervalReader):
     def _known(self, expr: Expr, side: int) -> Array | None:
         if expr.group is not None:
             for intervals in self._intervals:
-                found = intervals.get(expr)
-                if found is not None:
-                    return found[side]
+                ends = intervals.get(expr)
+                if ends is not None:
+                    return ends[side]
         return None
 
 

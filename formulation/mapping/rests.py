@@ -97,9 +97,9 @@ class MergedCuts(Nest):
         factors = tuple((kind == "+") == grows for kind in kinds)
         rest = function(
             f"rest of {measure}{kinds}",
-            lambda *s: math.ceil(_others([float(one) for one in s], factors, grows) * _SAFE),
+            lambda *s: math.ceil(_others([float(size) for size in s], factors, grows) * _SAFE),
             sizes,
-            lambda *s: np.ceil(_others([one.astype(np.float64) for one in s], factors, grows) * _SAFE),
+            lambda *s: np.ceil(_others([size.astype(np.float64) for size in s], factors, grows) * _SAFE),
         )
         return alone + rest
 

@@ -106,15 +106,15 @@ class MetricCap:
                 yield Limit(self.text, statement.cycles, int(most))
 
     def broken_by(self, seen: Evaluated) -> bool:
-        found = seen.evaluation
+        evaluation = seen.evaluation
         match self.metric:
             case "energy":
-                return found.energy > self.limit
+                return evaluation.energy > self.limit
             case "cycles":
-                return found.cycles > self.limit
+                return evaluation.cycles > self.limit
             case "edp":
-                return found.energy * found.cycles > self.limit
-        return Fraction(found.utilization) < self.limit - _ROUNDING
+                return evaluation.energy * evaluation.cycles > self.limit
+        return Fraction(evaluation.utilization) < self.limit - _ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +189,8 @@ class SpreadRule:
 
         def keep(tiles: Mapping[str, Sequence[Sizes]]) -> NDArray[np.bool_]:
             mask = np.ones(len(next(iter(tiles.values()))[0]), dtype=np.bool_)
-            for one in filters:
-                mask &= one(tiles)
+            for row_filter in filters:
+                mask &= row_filter(tiles)
             return mask
 
         return keep

@@ -121,8 +121,8 @@ def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
     ----------
     inner : slots inside the near levels
     """
-    operator, found = problem.operator, segments(problem.engine)
-    near = found[1]
+    operator, parts = problem.operator, segments(problem.engine)
+    near = parts[1]
     levels = list(problem.engine.levels)
     for index in near.levels:
         levels[index] = replace(levels[index], capacity=None, partitions={}, bank=None)
@@ -131,7 +131,7 @@ def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
             levels[index], read_bandwidth=None, write_bandwidth=None, shared_bandwidth=None
         )
     engine = replace(problem.engine, levels=tuple(levels))
-    outermost = leading(operator, engine, found[0], found[0].items(operator, engine))
+    outermost = leading(operator, engine, parts[0], parts[0].items(operator, engine))
     head = [replace(slot, dims=frozenset()) for slot in outermost]
     middle = leading(operator, engine, near, near.items(operator, engine))
     part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
@@ -296,9 +296,9 @@ def _stored(part: LayerProblem) -> set[str]:
 def _busy(part: LayerProblem) -> list[Expr]:
     """Cycles in which the outermost level's ports move the tensors of near levels."""
     outermost, roles, stored = part.engine.levels[0], _roles(part), _stored(part)
-    own = [one for one in part.statement.traffic if one.level == outermost.name and one.tensor in stored]
-    reads = [(roles[one.tensor], one.reads) for one in own]
-    writes = [(roles[one.tensor], moved) for one in own for moved in (one.fills, one.updates)]
+    own = [counted for counted in part.statement.traffic if counted.level == outermost.name and counted.tensor in stored]
+    reads = [(roles[counted.tensor], counted.reads) for counted in own]
+    writes = [(roles[counted.tensor], moved) for counted in own for moved in (counted.fills, counted.updates)]
     return port_times(part.engine, outermost, reads, writes)
 
 

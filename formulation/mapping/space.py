@@ -199,7 +199,7 @@ def _blocks(
 ) -> tuple[list[Block], list[LoopSite]]:
     blocks: list[Block] = []
     sites: list[LoopSite] = []
-    found = segments(engine)
+    parts = segments(engine)
     for index, slot in enumerate(slots):
         level = engine.levels[slot.level]
         alone = [other.level for other in slots].count(slot.level) == 1
@@ -210,7 +210,7 @@ def _blocks(
             selector = Variable(f"order@{site}", range(len(classes)))
         blocks.append(Block(slot.level, None, classes, selector))
         sites.append(site)
-        segment = next(one for one in found if slot.level in one.levels)
+        segment = next(candidate for candidate in parts if slot.level in candidate.levels)
         if index + 1 == len(slots) or slots[index + 1].level not in segment.levels:
             last = segment.levels[-1]
             feeds = engine.levels[last].fanout
@@ -251,15 +251,15 @@ def _hosted(
 ) -> list[int]:
     """Blocks in which a dimension may have a loop."""
     temporal = iter(slots)
-    found: list[int] = []
+    hosts: list[int] = []
     for index, block in enumerate(blocks):
         if block.axis is None:
             free = dimension.name in next(temporal).dims
         else:
             free = block.axis.carries is None or dimension.like in block.axis.carries
         if free:
-            found.append(index)
-    return found
+            hosts.append(index)
+    return hosts
 
 
 def _group(

@@ -26,7 +26,7 @@ BLOCK = 1 << 14
 
 def local_nodes(roots: Iterable[Expr]) -> dict[str, list[Expr]]:
     """The largest sub-expressions that depend on one axis group alone, by group."""
-    found: dict[str, dict[Expr, None]] = {}
+    by_group: dict[str, dict[Expr, None]] = {}
     seen: set[Expr] = set()
     stack = list(roots)
     while stack:
@@ -35,10 +35,10 @@ def local_nodes(roots: Iterable[Expr]) -> dict[str, list[Expr]]:
             continue
         seen.add(node)
         if node.group is not None:
-            found.setdefault(node.group, {})[node] = None
+            by_group.setdefault(node.group, {})[node] = None
         elif not isinstance(node, Variable):
             stack.extend(node.children())
-    return {group: list(nodes) for group, nodes in found.items()}
+    return {group: list(nodes) for group, nodes in by_group.items()}
 
 
 class GroupTable:

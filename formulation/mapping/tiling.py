@@ -47,11 +47,11 @@ class Tiling:
 
     def trip(self, block: int, dim: str) -> Expr:
         """Iterations of a dimension's loop in a block."""
-        found = self._trips.get((block, dim))
-        if found is None:
-            found = ceil_div(self.boundaries[block][dim], self.boundaries[block + 1][dim])
-            self._trips[block, dim] = found
-        return found
+        trips = self._trips.get((block, dim))
+        if trips is None:
+            trips = ceil_div(self.boundaries[block][dim], self.boundaries[block + 1][dim])
+            self._trips[block, dim] = trips
+        return trips
 
     def trips(self, blocks: Iterable[int], dims: Iterable[str] | None = None) -> list[Expr]:
         """The trip counts of several loops, to be multiplied."""
@@ -110,11 +110,11 @@ class Tiling:
     def _measure(self, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
         """A measure of a dimension's pieces; statements ask for the same ones very often."""
         key = measure, dim, boundary, tuple(counted)
-        found = self._measures.get(key)
-        if found is None:
+        node = self._measures.get(key)
+        if node is None:
             made = self._perfect_measure if self.perfect else self._imperfect_measure
-            found = self._measures[key] = made(*key)
-        return found
+            node = self._measures[key] = made(*key)
+        return node
 
     def _perfect_measure(self, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
         number = product(self.trips([block for block in counted if block < boundary], [dim]))
@@ -123,10 +123,10 @@ class Tiling:
     def _imperfect_measure(self, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
         sizes, kinds = self._chain(dim, boundary, lambda block: "+" if block in counted else "-")
         flags = tuple(kind == "+" for kind in kinds)
-        one, many = _MEASURES[measure]
+        count_one, many = _MEASURES[measure]
         return function(
             f"{measure}{kinds}",
-            lambda *s: one(pieces.cut(s, flags)),
+            lambda *s: count_one(pieces.cut(s, flags)),
             sizes,
             lambda *s: many(piece_arrays.cut(s, flags)),
         )

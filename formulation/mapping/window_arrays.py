@@ -27,7 +27,7 @@ def fetched(sizes: Sequence[Chain], kinds: tuple[str, ...], strides: tuple[int, 
     """Elements along an axis over all steps; see the scalar function."""
     simple = len(sizes) == 2 and all(re.fullmatch("[^s]*s*", kind) for kind in kinds)
     spread = [_spread(chain, kind) for chain, kind in zip(sizes, kinds, strict=True)]
-    known = np.add.reduce([one.astype(np.int64) for one in spread]) <= 1
+    known = np.add.reduce([extents.astype(np.int64) for extents in spread]) <= 1
     if simple:
         known |= np.logical_and.reduce([_even(c, kind) for c, kind in zip(sizes, kinds, strict=True)])
     still = tuple(kind.replace(">", "t") for kind in kinds)
@@ -45,11 +45,11 @@ def fetched(sizes: Sequence[Chain], kinds: tuple[str, ...], strides: tuple[int, 
 def distinct(shape: tuple[int, ...], values: Sequence[Ints]) -> Floats:
     """How many different sums progressions have; see the scalar function."""
     loops: list[tuple[Ints, Ints]] = []
-    one = np.ones_like(values[0])
-    odd = np.zeros(len(one), dtype=np.bool_)
+    ones = np.ones_like(values[0])
+    odd = np.zeros(len(ones), dtype=np.bool_)
     given = iter(zip(values[::2], values[1::2], strict=True))
     for count in shape:
-        many, step = one, one
+        many, step = ones, ones
         for outer, distance in reversed([next(given) for _ in range(count)]):
             odd |= (many > 1) & (outer > 1) & (distance != many * step)
             step = np.where(many == 1, distance, step)
@@ -61,7 +61,7 @@ def distinct(shape: tuple[int, ...], values: Sequence[Ints]) -> Floats:
         total = distinct_sums(m, a, n, b)
     else:
         odd = np.ones_like(odd)
-        total = one
+        total = ones
     plain = np.multiply.reduce([many for many, _ in loops])
     result = np.where(spread <= 1, plain, total).astype(np.float64)
     rest = odd & (spread > 1)
@@ -77,10 +77,10 @@ def _followed(sizes: Sequence[Chain], kinds: Sequence[str], strides: tuple[int, 
     steps: list[list[windows.Steps]] = []
     for chain, kind, stride in zip(sizes, kinds, strides, strict=True):
         rows, place = _different(chain)
-        found: dict[windows.Steps, int] = {}
-        each = [found.setdefault(windows.steps(row, kind, stride), len(found)) for row in rows]
+        number_of: dict[windows.Steps, int] = {}
+        each = [number_of.setdefault(windows.steps(row, kind, stride), len(number_of)) for row in rows]
         numbers.append(np.array(each)[place])
-        steps.append(list(found))
+        steps.append(list(number_of))
     rows, place = _different(numbers)
     counts = [
         windows.together([own[at] for own, at in zip(steps, row, strict=True)], strides) for row in rows
@@ -204,7 +204,7 @@ def _slid(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], 
     move = step * strides[0]
     others = [_split(c, kind, _sides(kind, simple)) for c, kind in zip(sizes[1:], kinds[1:], strict=True)]
     total = np.zeros(len(step))
-    for outer in combinations(*(found for found, _, _ in others)):
+    for outer in combinations(*(choices for choices, _, _ in others)):
         many = np.multiply.reduce([number for _, number in outer])
         second = [cut([size, *t], f) for (size, _), (_, t, f) in zip(outer, others, strict=True)]
         first, again = _beside([cut([step, *tiles], flags), *second], strides, simple, move)
@@ -214,9 +214,9 @@ def _slid(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], 
             started, left = np.where(whole > 0, step, 0), np.where(rest > 0, 1, 0)
             last = paired_cut(np.maximum(rest, 1), started, left, tiles, flags)
             inner = [[(now, number) for now, _, number in last], *second]
-            for places in combinations(*(range(len(found)) for found in inner)):
+            for places in combinations(*(range(len(choices)) for choices in inner)):
                 now, before, _ = last[places[0]]
-                chosen = [now, *(found[at][0] for found, at in zip(second, places[1:], strict=True))]
+                chosen = [now, *(choices[at][0] for choices, at in zip(second, places[1:], strict=True))]
                 extent = _extent(chosen, strides)
                 missing = np.where(before > 0, np.maximum(0, move - (before - now) * strides[0]), extent)
                 count = _count(inner, places, strides, simple).astype(np.float64)

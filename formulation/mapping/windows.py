@@ -62,7 +62,7 @@ def together(loops: Sequence[Steps], strides: tuple[int, ...]) -> int:
     move = max(step for _, step in loops)
     return sum(
         prod(many for _, many in chosen) * _at_once(tuple(profile for profile, _ in chosen), strides, move)
-        for chosen in combinations(*(found for found, _ in loops))
+        for chosen in combinations(*(choices for choices, _ in loops))
     )
 
 
@@ -79,18 +79,18 @@ def settled(sizes: Sizes, kinds: str) -> str:
 
 def profiles(sizes: Sizes, kinds: str) -> dict[Profile, int]:
     """What stands side by side at each step of one loop's chain, and in how many steps."""
-    found: dict[Profile, int] = {((0, sizes[0], 0),): 1}
+    counts: dict[Profile, int] = {((0, sizes[0], 0),): 1}
     for tile, kind in zip(sizes[1:], kinds, strict=True):
         inner: dict[Profile, int] = {}
-        for profile, many in found.items():
+        for profile, many in counts.items():
             if kind in "te>":
                 for later, times in _one_by_one(profile, tile, kind == ">"):
                     inner[later] = inner.get(later, 0) + many * times
             else:
                 beside = _beside(profile, tile, kind == "s")
                 inner[beside] = inner.get(beside, 0) + many
-        found = inner
-    return found
+        counts = inner
+    return counts
 
 
 def _one_by_one(profile: Profile, tile: int, slides: bool) -> list[tuple[Profile, int]]:
@@ -126,20 +126,20 @@ def _beside(profile: Profile, tile: int, every: bool) -> Profile:
 @lru_cache(maxsize=1 << 16)
 def _at_once(together: tuple[Profile, ...], strides: tuple[int, ...], move: int) -> int:
     """Elements fetched in one step: the bits of a number are the first elements of equally long tiles."""
-    found: dict[tuple[int, int], int] = {(1, _WHOLE): 1}
+    counts: dict[tuple[int, int], int] = {(1, _WHOLE): 1}
     for profile, stride in zip(together, strides, strict=True):
         inner: dict[tuple[int, int], int] = {}
-        for (extent, most), firsts in found.items():
+        for (extent, most), firsts in counts.items():
             for start, size, before in profile:
                 missing = max(0, move - (before - size) * stride) if before else most
                 key = extent + (size - 1) * stride, missing
                 inner[key] = inner.get(key, 0) | firsts << start * stride
-        found = inner
+        counts = inner
     total = 0
     served: dict[int, int] = {}
     fetches = [
         (extent if missing == _WHOLE else min(extent, missing), extent, firsts)
-        for (extent, missing), firsts in found.items()
+        for (extent, missing), firsts in counts.items()
     ]
     for amount, extent, firsts in sorted(fetches, reverse=True):
         before_it = served.get(extent, 0)
@@ -182,11 +182,11 @@ def distinct(shape: tuple[int, ...], values: Sizes) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def _sums(progressions: tuple[tuple[int, int], ...]) -> int:
-    found = 1
+    sums = 1
     for many, step in progressions:
         done = 1
         while done < many:  # the first ``done`` members are in
             more = min(done, many - done)
-            found |= found << more * step
+            sums |= sums << more * step
             done += more
-    return found.bit_count()
+    return sums.bit_count()

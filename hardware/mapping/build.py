@@ -82,8 +82,8 @@ def _level(machine: MachineFile, index: int) -> MemoryLevel:
         sliding_window=section.sliding_window,
         fanout=None if section.fanout is None else _fanout(section.fanout, (*here, "fanout")),
         shared_bandwidth=rates.get("shared"),
-        read_energies={role: one.read for role, one in own.items()},
-        write_energies={role: one.write for role, one in own.items()},
+        read_energies={role: own_energy.read for role, own_energy in own.items()},
+        write_energies={role: own_energy.write for role, own_energy in own.items()},
         widths=elements.unusual,
     )
 
@@ -161,13 +161,13 @@ def _check_banks(
 
 def _partitions(section: LevelSection, here: Location, elements: Elements) -> dict[Role, int]:
     field = (*here, "partitions")
-    found: dict[Role, int] = {}
+    capacities: dict[Role, int] = {}
     for role, size in of_roles(
         section.partitions, field, elements.widths, "partitions", "a size for"
     ).items():
         location = (*field, role.value)
-        found[role] = _usable(elements.in_partition(role, size, location), section, location)
-    return found
+        capacities[role] = _usable(elements.in_partition(role, size, location), section, location)
+    return capacities
 
 
 def _usable(total: int, section: LevelSection, location: Location) -> int:

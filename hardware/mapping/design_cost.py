@@ -26,26 +26,26 @@ def design_quantities(design: Design) -> dict[str, Fraction]:
     """
     if design.engine is None:
         raise ValueError(design.refusal)
-    found = {PES: Fraction(design.engine.instances), CAPACITY: Fraction(0)}
+    quantities = {PES: Fraction(design.engine.instances), CAPACITY: Fraction(0)}
     instances = Fraction(1)
     for level, size in zip(design.engine.levels, design.sizes, strict=True):
         if size is not None:
-            found[CAPACITY] += size * instances
+            quantities[CAPACITY] += size * instances
         if level.name.isidentifier() and not keyword.iskeyword(level.name):
-            found[f"{level.name}.instances"] = instances
+            quantities[f"{level.name}.instances"] = instances
             if size is not None:
-                found[f"{level.name}.capacity"] = size
+                quantities[f"{level.name}.capacity"] = size
         if level.fanout is not None:
             instances *= level.fanout.instances
-    return found
+    return quantities
 
 
 def design_costs(text: str, designs: Sequence[Design]) -> list[Fraction]:
     """The cost of every design; raises ``InputError`` for a formula that cannot be read or has no value."""
     quantities = [design_quantities(design) for design in designs]
-    names = frozenset.intersection(*(frozenset(one) for one in quantities))
+    names = frozenset.intersection(*(frozenset(known) for known in quantities))
     try:
         formula: Formula = parse_formula(text, names)
-        return [formula.value(one) for one in quantities]
+        return [formula.value(known) for known in quantities]
     except ValueError as error:
         raise InputError(FLAG, None, str(error)) from None

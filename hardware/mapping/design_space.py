@@ -65,10 +65,10 @@ class DesignSpace:
 
     def changes(self, place: Sequence[int]) -> dict[str, Any]:
         """The fields of a design."""
-        found: dict[str, Any] = {}
+        changes: dict[str, Any] = {}
         for axis, index in zip(self.axes, place, strict=True):
-            found |= axis.changes(index)
-        return found
+            changes |= axis.changes(index)
+        return changes
 
     def design_name(self, place: Sequence[int]) -> str:
         """The machine's name with the changes in brackets."""
@@ -88,14 +88,14 @@ class DesignSpace:
     @cached_property
     def designs(self) -> tuple[Design, ...]:
         """Every design in the order of the grid."""
-        found: list[Design] = []
+        designs: list[Design] = []
         for index, place in enumerate(product(*map(range, self.shape))):
             try:
                 engine, sizes = self._built(place)
-                found.append(Design(index, place, engine, "", sizes))
+                designs.append(Design(index, place, engine, "", sizes))
             except InputError as error:
-                found.append(Design(index, place, None, str(error)))
-        return tuple(found)
+                designs.append(Design(index, place, None, str(error)))
+        return tuple(designs)
 
 
 def design_space(description: Any, where: str, name: str, axes: Sequence[Variation]) -> DesignSpace:

@@ -41,11 +41,11 @@ class Elements:
         section, here = machine.levels[index], ("levels", index)
         keeps = frozenset(Role) if section.keeps is None else frozenset(section.keeps)
         bits = machine.compute.element_bits
-        found = dict.fromkeys(Role, bits) | _widths(machine.compute.widths, ("compute", "widths"), None)
-        found |= _widths(section.widths, (*here, "widths"), keeps)
+        widths = dict.fromkeys(Role, bits) | _widths(machine.compute.widths, ("compute", "widths"), None)
+        widths |= _widths(section.widths, (*here, "widths"), keeps)
         parts = section.partitions
         parted = {role for role in Role if parts is not None and getattr(parts, role.value) is not None}
-        return cls(bits, {role: found[role] for role in Role if role in keeps}, frozenset(parted))
+        return cls(bits, {role: widths[role] for role in Role if role in keeps}, frozenset(parted))
 
     @property
     def unusual(self) -> dict[Role, int]:
@@ -122,15 +122,15 @@ def of_roles(
     """
     if section is None:
         return {}
-    found = {role: getattr(section, role.value) for role in Role}
-    found = {role: value for role, value in found.items() if value is not None}
-    if not found:
+    values = {role: getattr(section, role.value) for role in Role}
+    values = {role: value for role, value in values.items() if value is not None}
+    if not values:
         raise FieldError(here, f"expected {missing} at least one role")
-    for role in found:
+    for role in values:
         if keeps is not None and role not in keeps:
             message = f"expected {what} of roles that the level keeps, got {role}"
             raise FieldError((*here, role.value), message)
-    return found
+    return values
 
 
 def _widths(section: WidthsSection | None, here: Location, keeps: Collection[Role] | None) -> dict[Role, int]:

@@ -33,7 +33,7 @@ class EnergyTable:
     def at(self, capacity: Fraction) -> AccessEnergy:
         """Energies of a capacity in bytes; raises ``ValueError`` for one that is not in the table."""
         if capacity not in self.entries:
-            known = ", ".join(bytes_text(one) for one in sorted(self.entries))
+            known = ", ".join(bytes_text(entry) for entry in sorted(self.entries))
             raise ValueError(f"has no entry for {bytes_text(capacity)}, expected one of {known}")
         return self.entries[capacity]
 
@@ -47,7 +47,7 @@ class EnergyFormula:
 
     def at(self, capacity: Fraction) -> AccessEnergy:
         """Energies of a capacity in bytes; raises ``ValueError`` where a formula has no value above 0."""
-        return AccessEnergy(*(_rounded(one.value({"capacity": capacity})) for one in (self.read, self.write)))
+        return AccessEnergy(*(_rounded(formula.value({"capacity": capacity})) for formula in (self.read, self.write)))
 
 
 EnergyRule = EnergyTable | EnergyFormula
@@ -99,7 +99,7 @@ def _access(value: object) -> AccessEnergy:
 
 
 def _rounded(value: Fraction) -> Fraction:
-    found = Fraction(round(value * 10**MAX_DECIMALS), 10**MAX_DECIMALS)
-    if found <= 0:
-        raise ValueError(f"expected an energy above 0, the formula gives {exact(found)}")
-    return found
+    energy = Fraction(round(value * 10**MAX_DECIMALS), 10**MAX_DECIMALS)
+    if energy <= 0:
+        raise ValueError(f"expected an energy above 0, the formula gives {exact(energy)}")
+    return energy

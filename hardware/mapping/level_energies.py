@@ -32,7 +32,7 @@ def level_energies(
     def per_element(energy: AccessEnergy, bits: int, field: str) -> AccessEnergy:
         width = Fraction(bits, section.word_bits or bits)
         return AccessEnergy(
-            *(_per_element(one * width, (*here, field)) for one in (energy.read, energy.write))
+            *(_per_element(amount * width, (*here, field)) for amount in (energy.read, energy.write))
         )
 
     own = {
@@ -49,8 +49,8 @@ def level_energies(
 def _role_energies(section: LevelSection, here: Location, elements: Elements) -> dict[Role, AccessEnergy]:
     """pJ per access of some roles, as written."""
     field = (*here, "energy_by_role")
-    found = of_roles(section.energy_by_role, field, elements.widths, "energies", "the energy of")
-    return {role: AccessEnergy(energy.read, energy.write) for role, energy in found.items()}
+    energies = of_roles(section.energy_by_role, field, elements.widths, "energies", "the energy of")
+    return {role: AccessEnergy(energy.read, energy.write) for role, energy in energies.items()}
 
 
 def _energy(section: LevelSection, here: Location, elements: Elements) -> AccessEnergy:

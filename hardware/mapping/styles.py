@@ -85,16 +85,16 @@ class DataflowStyle:
 
     def fixes(self, operator: Operator) -> tuple[Fixed, ...]:
         """What the style leaves no choice about, in an operator's names."""
-        found: list[Fixed] = []
+        rules: list[Fixed] = []
         for dimension in operator.dimensions:
             if dimension.like in _WHOLE:
-                found.append(Fixed("no loop", dimension.name, DRAM))
+                rules.append(Fixed("no loop", dimension.name, DRAM))
             if dimension.like in self.window:
-                found.append(Fixed("no loop", dimension.name, MEMORY))
+                rules.append(Fixed("no loop", dimension.name, MEMORY))
             else:
-                found.append(Fixed("one held", dimension.name, PE))
+                rules.append(Fixed("one held", dimension.name, PE))
         kept = next((tensor for tensor in operator.tensors if tensor.role is self.stationary), None)
-        return (*found, Fixed("stationary", kept.name, MEMORY)) if kept is not None else tuple(found)
+        return (*rules, Fixed("stationary", kept.name, MEMORY)) if kept is not None else tuple(rules)
 
     def engine(self, pes: int, bandwidth: Fraction, memory: int) -> Engine:
         """The engine of one sub-accelerator.

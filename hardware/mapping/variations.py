@@ -120,10 +120,10 @@ def _split(text: str, mark: str, whole: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += character
-    found = [part.strip() for part in parts]
-    if not all(found):
+    texts = [part.strip() for part in parts]
+    if not all(texts):
         raise InputError(FLAG, whole, "has an empty value")
-    return found
+    return texts
 
 
 def _values(text: str, whole: str) -> Iterator[Any]:
@@ -135,10 +135,10 @@ def _values(text: str, whole: str) -> Iterator[Any]:
     if ".." in text:
         raise InputError(FLAG, whole, f"cannot read the range {text!r}, expected a..b*k or a..b+k")
     try:
-        found = parse_yaml(text).data
+        value = parse_yaml(text).data
     except YamlError as error:
         raise InputError(FLAG, whole, f"cannot read the value {text!r}: {error}") from None
-    yield found
+    yield value
 
 
 def _range(match: re.Match[str], whole: str) -> Iterator[Any]:
@@ -176,7 +176,7 @@ def _written(value: Fraction, unit: str | None, *, in_bytes: bool) -> Any:
 
 def _text(value: object) -> str:
     if isinstance(value, list):
-        return "[" + ",".join(_text(one) for one in value) + "]"
+        return "[" + ",".join(_text(entry) for entry in value) + "]"
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value}"

@@ -69,10 +69,10 @@ class Annealing(StochasticMethod):
         self, arena: Arena, here: Candidates, scores: Scores, temperature: float, random: np.random.Generator
     ) -> tuple[Candidates, Scores]:
         there = vary(arena, here, random)
-        found = arena.score(there)
-        accepted = _accepted(scores, found, temperature, random)
+        tried = arena.score(there)
+        accepted = _accepted(scores, tried, temperature, random)
         return here.replaced(accepted, there), Scores(
-            np.where(accepted, found.keys, scores.keys), np.where(accepted, found.excess, scores.excess)
+            np.where(accepted, tried.keys, scores.keys), np.where(accepted, tried.excess, scores.excess)
         )
 
 

@@ -140,9 +140,9 @@ class _Descent:
         partial = start
         for measure in measures:
             for value in partial.options(measure):
-                found = partial.fixed(measure, value)
-                if found.feasible:
-                    partial, sizes[measure] = found, value
+                enlarged = partial.fixed(measure, value)
+                if enlarged.feasible:
+                    partial, sizes[measure] = enlarged, value
                     break
         costs = self._costs([self._rows(partial, level)], partial, level)[:, 0]
         while not self._search.limits.expired:
@@ -171,9 +171,9 @@ class _Descent:
                     others = others.fixed(other, value)
             following = [value for value in others.options(measure) if value > sizes[measure]]
             if following:
-                found = others.fixed(measure, following[0])
-                if found.feasible:
-                    yield {**sizes, measure: following[0]}, found
+                enlarged = others.fixed(measure, following[0])
+                if enlarged.feasible:
+                    yield {**sizes, measure: following[0]}, enlarged
 
     def _choice(self, now: Array, then: Array, stacking: bool) -> int | None:
         """The candidate that helps the most accessed tensor most; ``None`` where none helps.

@@ -37,8 +37,8 @@ class _Window:
         start, length = self.start[rows], self.stop[rows] - self.start[rows]
         step = random.integers(1, np.maximum(length, 2))
         place = start + (self.place[rows] - start + step) % length
-        found: Indices = self.order[place]
-        return found
+        other_rows: Indices = self.order[place]
+        return other_rows
 
 
 class Neighbours:
@@ -57,14 +57,14 @@ class Neighbours:
     @cached_property
     def windows(self) -> list[tuple[int, ...]]:
         """Columns that may change together."""
-        found: dict[tuple[int, ...], None] = {}
+        windows: dict[tuple[int, ...], None] = {}
         for dim in self._group.dims:
             columns = [i for i, v in enumerate(self._group.variables) if v.name.startswith(f"{dim}@")]
             for first in range(len(columns)):
                 for width in (1, 2):
-                    found[tuple(columns[first : first + width])] = None
-            found[tuple(columns)] = None
-        return [window for window in found if window]
+                    windows[tuple(columns[first : first + width])] = None
+            windows[tuple(columns)] = None
+        return [window for window in windows if window]
 
     @cached_property
     def spread(self) -> NDArray[np.float64]:

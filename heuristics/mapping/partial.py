@@ -123,9 +123,9 @@ class Partial:
         if measure.dim not in self.decision_space.group_of:
             return self
         for value in reversed(self.options(measure)):
-            found = self.fixed(measure, value)
-            if found.feasible:
-                return found
+            fixed = self.fixed(measure, value)
+            if fixed.feasible:
+                return fixed
         return self
 
     def assignment(self) -> dict[Variable, int]:

@@ -58,7 +58,7 @@ class Conversion:
             "schema": SCHEMA,
             "to": self.target,
             "inputs": list(self.inputs),
-            "outputs": [{"kind": one.kind, "name": one.name} for one in self.outputs],
+            "outputs": [{"kind": output.kind, "name": output.name} for output in self.outputs],
             "complete": not self.grave,
             "losses": [loss.to_dict() for loss in self.losses],
         }
@@ -99,13 +99,13 @@ def convert(
     if layer is not None:
         bundle.layers += _layers(layer) if isinstance(layer, str) else [layer]
         bundle.layers_given = True
-    foreign = [(one, read_source(Path(one))) for one in inputs if _may_be_foreign(one)]
-    own = [one for one in inputs if not any(one == other for other, top in foreign if _recognised(top))]
-    _read_foreign([top for one, top in foreign if one not in own], bundle)
-    for one in own:
+    foreign = [(path, read_source(Path(path))) for path in inputs if _may_be_foreign(path)]
+    own = [path for path in inputs if not any(path == other for other, top in foreign if _recognised(top))]
+    _read_foreign([top for path, top in foreign if path not in own], bundle)
+    for path in own:
         if target == OWN:
-            raise InputError(one, None, "holds nothing of another program that is known here")
-        _read_own(one, bundle)
+            raise InputError(path, None, "holds nothing of another program that is known here")
+        _read_own(path, bundle)
     outputs = [output for writer in registry.writers(target) for output in writer.write(bundle)]
     if not outputs:
         raise InputError(bundle.name, None, f"holds nothing that can be written for {target}")
@@ -148,7 +148,7 @@ def _read_foreign(tops: Sequence[Field], bundle: Bundle) -> None:
 
 
 def _layers(text: str) -> list[tuple[str, Operator]]:
-    return [(one.name, one.operator) for one in resolve_model(text).mac_layers]
+    return [(layer.name, layer.operator) for layer in resolve_model(text).mac_layers]
 
 
 def _read_own(text: str, bundle: Bundle) -> None:
@@ -170,7 +170,7 @@ def _read_own(text: str, bundle: Bundle) -> None:
     if others:
         message = f"{others} layers without multiply-accumulates are left out"
         bundle.ledger.told(text, Effect.NONE, message, "layers")
-    bundle.layers += [(one.name, one.operator) for one in network.mac_layers]
+    bundle.layers += [(layer.name, layer.operator) for layer in network.mac_layers]
 
 
 def _read_mappings(data: Any, path: Path, bundle: Bundle) -> None:

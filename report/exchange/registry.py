@@ -86,12 +86,12 @@ def targets() -> list[str]:
 
 def formats() -> Sequence[dict[str, Any]]:
     """Every format and direction as a row: program, thing, direction, what of it."""
-    found: list[dict[str, Any]] = []
-    for one in readers():
-        found.append({"program": one.PEER, "thing": one.KIND, "direction": "from", "what": one.ABOUT})
+    rows: list[dict[str, Any]] = []
+    for reader in readers():
+        rows.append({"program": reader.PEER, "thing": reader.KIND, "direction": "from", "what": reader.ABOUT})
     for other in _writers():
-        found.append({"program": other.PEER, "thing": other.KIND, "direction": "to", "what": other.ABOUT})
-    return found
+        rows.append({"program": other.PEER, "thing": other.KIND, "direction": "to", "what": other.ABOUT})
+    return rows
 
 
 def _writers() -> list[Writer]:

@@ -120,27 +120,27 @@ class Field:
     def number(self, expected: str = "a number") -> Fraction:
         """A number of at least 0, or arithmetic on numbers; raises ``InputError``."""
         value = self.value
-        found: Fraction | None = None
+        number: Fraction | None = None
         if (isinstance(value, int) and not isinstance(value, bool)) or (
             isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
         ):
-            found = Fraction(value)
+            number = Fraction(value)
         elif isinstance(value, str) and value.strip():
             try:
-                found = parse_formula(value.replace("**", "^"), ()).value({})
+                number = parse_formula(value.replace("**", "^"), ()).value({})
             except ValueError:
-                found = None
-        if found is None or not 0 <= found < LIMIT:
+                number = None
+        if number is None or not 0 <= number < LIMIT:
             problem = "missing" if value is None else f"got {shown(value)}"
             raise self.error(f"{problem}, expected {expected} of at least 0, or arithmetic on numbers")
-        return found
+        return number
 
     def whole(self, expected: str = "a whole number", least: int = 1) -> int:
         """A whole number; raises ``InputError``."""
-        found = self.number(expected)
-        if found.denominator != 1 or found < least:
+        number = self.number(expected)
+        if number.denominator != 1 or number < least:
             raise self.error(f"expected {expected} of at least {least}, got {shown(self.value)}")
-        return found.numerator
+        return number.numerator
 
     def one_of(self, known: dict[str, Any] | tuple[str, ...]) -> str:
         """One of the known texts; raises ``InputError`` with the nearest one."""

@@ -100,9 +100,9 @@ def _front(axis: Axes, document: ExploreDocument) -> None:
     front = document.front
     assert front is not None
     chosen = {*front.designs}
-    known = [one for one in document.designs if one.value is not None]
+    known = [design for design in document.designs if design.value is not None]
     scale, _ = value_scale(document)
-    points = [(one.cost or 0, float(one.value or 0) * scale, one.index) for one in known]
+    points = [(design.cost or 0, float(design.value or 0) * scale, design.index) for design in known]
     others = [(cost, value) for cost, value, index in points if index not in chosen]
     mine = sorted((cost, value) for cost, value, index in points if index in chosen)
     if others:

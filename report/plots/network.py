@@ -117,7 +117,7 @@ def positions(network: Network) -> dict[str, Point]:
     across: dict[str, float] = {}
     for level, names in sorted(beside.items()):
         column, row = divmod(level, rows)
-        middles = {name: _mean([across[one] for one in graph.predecessors(name)]) for name in names}
+        middles = {name: _mean([across[producer] for producer in graph.predecessors(name)]) for name in names}
         for i, name in enumerate(sorted(names, key=middles.__getitem__)):
             across[name] = (i - (len(names) - 1) / 2) / widest
             place[name] = (column * 1.3 + across[name], -float(row))

@@ -99,7 +99,7 @@ def layers_table(document: ResultDocument, objective: Objective) -> Table:
 
 def clashes(document: ResultDocument) -> list[RenderableType]:
     """Why layers have no mapping: a blank line, and a line for each of which it is known."""
-    lines = [Text(f"{one.name}: {one.message}", STYLES[one.status]) for one in document.layers if one.clash]
+    lines = [Text(f"{layer.name}: {layer.message}", STYLES[layer.status]) for layer in document.layers if layer.clash]
     return ["", *lines] if lines else []
 
 

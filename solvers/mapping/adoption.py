@@ -100,7 +100,7 @@ def adopted(
     if result.key is None and not found.solutions:
         return _proven(result, limits, finder, status=Status.INFEASIBLE) if found.complete else result
     before = result
-    best = min(found.solutions, key=lambda one: problem.key_of(one.evaluation), default=None)
+    best = min(found.solutions, key=lambda solution: problem.key_of(solution.evaluation), default=None)
     key = None if best is None else problem.key_of(best.evaluation)
     if best is not None and key is not None and (result.key is None or key < result.key):
         result = replace(result, answer=best.mapping, evaluation=best.evaluation, key=key)
@@ -151,7 +151,7 @@ def assembled(
     if result.status is Status.INFEASIBLE:
         answers = dict.fromkeys(answers, AnswerSet((), True))
     elif result.status is Status.ERROR:
-        answers = {field: replace(found, complete=False) for field, found in answers.items()}
+        answers = {field: replace(answer_set, complete=False) for field, answer_set in answers.items()}
     own: list[Solution] = []
     if result.answer is not None and result.evaluation is not None:
         own.append(Solution(result.answer, result.evaluation))
@@ -165,15 +165,15 @@ def assembled(
 
     front = best = optima = None
     if "front" in answers:
-        every = [one for several in answers.values() for one in several.solutions]
+        every = [candidate for several in answers.values() for candidate in several.solutions]
         front = made("front", undominated([*every, *own]))
-    if (found := answers.get("best")) is not None:
-        listed = list(found.solutions)
+    if (answer_set := answers.get("best")) is not None:
+        listed = list(answer_set.solutions)
         if own and (not listed or key(own[0]) < key(listed[0])):
             listed = [*own, *listed][:count]
         best = made("best", listed)
-    if (found := answers.get("optima")) is not None:
-        listed = [one for one in found.solutions if key(one) == result.key] or own
+    if (answer_set := answers.get("optima")) is not None:
+        listed = [candidate for candidate in answer_set.solutions if key(candidate) == result.key] or own
         if result.status is not Status.OPTIMAL:
             listed = []  # nothing is known to be optimal
         optima = made("optima", listed)
@@ -183,7 +183,7 @@ def assembled(
 def undominated(solutions: Sequence[Solution]) -> list[Solution]:
     """Those that no other one matches in both energy and cycles, in increasing order of cycles."""
     kept: list[Solution] = []
-    for one in sorted(solutions, key=lambda one: (one.evaluation.cycles, one.evaluation.energy)):
-        if not kept or one.evaluation.energy < kept[-1].evaluation.energy:
-            kept.append(one)
+    for solution in sorted(solutions, key=lambda solution: (solution.evaluation.cycles, solution.evaluation.energy)):
+        if not kept or solution.evaluation.energy < kept[-1].evaluation.energy:
+            kept.append(solution)
     return kept

@@ -75,21 +75,21 @@ class AnswerSetRequest:
 
     def searches(self) -> dict[str, tuple[str, SetSearch]]:
         """By the set's name: what is looked for, and how."""
-        found: dict[str, tuple[str, SetSearch]] = {}
+        searches: dict[str, tuple[str, SetSearch]] = {}
         best, optima = self.best, self.optima
         if self.front:
             name = self.front_solver
             sweep: SetSearch = lambda problem, limits: front_by_repeated_solves(problem, name, limits)  # noqa: E731
-            found["front"] = "Pareto front", pareto_front if name == TREE_SOLVER else sweep
+            searches["front"] = "Pareto front", pareto_front if name == TREE_SOLVER else sweep
         if best is not None:
             title = f"{best} best mappings" if best > 1 else "best mapping"
-            found["best"] = title, lambda problem, limits: best_mappings(problem, best, limits)
+            searches["best"] = title, lambda problem, limits: best_mappings(problem, best, limits)
         if optima is not None:
-            found["optima"] = (
+            searches["optima"] = (
                 "all optimal mappings",
                 lambda problem, limits: optimal_mappings(problem, limits, optima),
             )
-        return found
+        return searches
 
 
 def search_answer_sets(
@@ -121,13 +121,13 @@ def search_answer_sets(
         observer.phase(title)
         before = limits.elapsed
         mine = replace(limits.share(1 / (len(searches) - index)), gap=0.0)
-        found, message = _watched(title, search, problem, mine)
+        answer_set, message = _watched(title, search, problem, mine)
         finder = request.front_solver if field == "front" else TREE_SOLVER
-        improved = adopted(result, found, problem, limits, field, finder)
+        improved = adopted(result, answer_set, problem, limits, field, finder)
         if improved.trace != result.trace:
             observer.point(improved.trace[-1])
         result = _told(improved, message)
-        answers[field], seconds[field] = found, round(limits.elapsed - before, 4)
+        answers[field], seconds[field] = answer_set, round(limits.elapsed - before, 4)
     sets = assembled(problem, result, answers, seconds, request.best)
     return result, replace(sets, then=second)
 
@@ -149,16 +149,16 @@ def _second(
     observer.phase(f"least {second}")
     watched = Watched(lambda: among_optima(problem, first, second, name, limits), limits, f"least {second}")
     watched.run()
-    found = watched.answer
-    if found is None or found.answer is None or found.evaluation is None:
+    best = watched.answer
+    if best is None or best.answer is None or best.evaluation is None:
         key = second.key(first.evaluation.energy, first.evaluation.cycles)
-        found = replace(first, status=Status.FEASIBLE, key=key, bound=None, wall_seconds=0.0)
+        best = replace(first, status=Status.FEASIBLE, key=key, bound=None, wall_seconds=0.0)
         if watched.failure is not None:
             first = _told(first, _failed(f"least {second}", watched.failure))
-        return first, SecondObjective(second, found)
-    seconds = max(0.0, found.wall_seconds - first.wall_seconds)
-    claim = SecondObjective(second, replace(found, wall_seconds=seconds))
-    return replace(first, answer=found.answer, evaluation=found.evaluation), claim
+        return first, SecondObjective(second, best)
+    seconds = max(0.0, best.wall_seconds - first.wall_seconds)
+    claim = SecondObjective(second, replace(best, wall_seconds=seconds))
+    return replace(first, answer=best.answer, evaluation=best.evaluation), claim
 
 
 def _watched(title: str, search: SetSearch, problem: LayerProblem, limits: Limits) -> tuple[AnswerSet, str]:

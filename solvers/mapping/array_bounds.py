@@ -49,7 +49,7 @@ def array_rooms(nest: Nest) -> list[Limit]:
 
 def products(roots: Iterable[Expr]) -> list[Product]:
     """Products of two or more factors that each depend on one axis group."""
-    found: list[Product] = []
+    collected: list[Product] = []
     seen: set[Expr] = set()
     stack = list(roots)
     while stack:
@@ -60,9 +60,9 @@ def products(roots: Iterable[Expr]) -> list[Product]:
         if isinstance(node, Product):
             factors = [factor for factor in node.factors if not isinstance(factor, Constant)]
             if len(factors) > 1 and all(factor.group is not None for factor in factors):
-                found.append(node)
+                collected.append(node)
         stack.extend(node.children())
-    return found
+    return collected
 
 
 class Distinct:
@@ -155,22 +155,22 @@ class ArrayBounds:
 
     def _least_of(self, factor: Expr, group: str) -> Array:
         """The least value of a factor under every usage of its group."""
-        found = self._least_values.get(factor)
-        if found is None:
-            found = self._least_values[factor] = self._usage[group].least(self._values[group][factor])
-        return found
+        least = self._least_values.get(factor)
+        if least is None:
+            least = self._least_values[factor] = self._usage[group].least(self._values[group][factor])
+        return least
 
     def _together(self, groups: tuple[str, ...]) -> Distinct:
         """What some groups use together, by what the first of them use and what the last one does."""
-        found = self._joined.get(groups)
-        if found is None:
+        joined = self._joined.get(groups)
+        if joined is None:
             if groups:
                 outer, inner = self._together(groups[:-1]).usage, self._usage[groups[-1]].usage
                 every = (outer[:, None, :] * inner[None, :, :]).reshape(-1, outer.shape[1])
             else:
                 every = np.ones((1, max(1, len(self._sizes))), dtype=np.int64)
-            found = self._joined[groups] = Distinct(every, self._sizes)
-        return found
+            joined = self._joined[groups] = Distinct(every, self._sizes)
+        return joined
 
 
 def _trips(reader: BatchReader, nest: Nest, block: int, dims: Sequence[str]) -> Array:

@@ -102,11 +102,11 @@ def divided(layout: Layout) -> Division:
             relaxed[term] = _relaxed(layout, merged, boundary, below[boundary])
         if 0 < boundary < array:
             chain = [tighten(total([*chain, term]))] if chain else [term]
-            outer += [one for one in chain if one not in relaxed]
+            outer += [summand for summand in chain if summand not in relaxed]
         else:
             inner.append(term)
-    found = tuple(term for term in inner if term in relaxed)
-    return Division(total([*chain, *inner]), _searched_as_stated(layout, outer), relaxed, found)
+    inner_terms = tuple(term for term in inner if term in relaxed)
+    return Division(total([*chain, *inner]), _searched_as_stated(layout, outer), relaxed, inner_terms)
 
 
 def _searched_as_stated(layout: Layout, terms: Iterable[Expr]) -> dict[Expr, Part]:
@@ -149,12 +149,12 @@ def _relaxed(layout: Layout, nest: MergedNest, boundary: int, energy: Expr) -> P
     decided = {expr for edge in (*rest, boundary) for expr in nest.boundaries[edge].values()}
     known = {*stores, *decided}
     limits = tuple(limit for limit in layout.machine if limit.expr.support <= known)
-    return Part(energy, limits, stages, _choices([energy, *(one.expr for one in limits)], stores))
+    return Part(energy, limits, stages, _choices([energy, *(stated.expr for stated in limits)], stores))
 
 
 def _choices(roots: Iterable[Expr], selectors: Collection[Expr]) -> tuple[Choice, ...]:
     """The choices that some selectors make."""
-    found: dict[Choice, None] = {}
+    choices: dict[Choice, None] = {}
     seen: set[Expr] = set()
     stack = list(roots)
     while stack:
@@ -163,9 +163,9 @@ def _choices(roots: Iterable[Expr], selectors: Collection[Expr]) -> tuple[Choice
             continue
         seen.add(node)
         if isinstance(node, Choice) and node.selector in selectors:
-            found[node] = None
+            choices[node] = None
         stack.extend(node.children())
-    return tuple(found)
+    return tuple(choices)
 
 
 def by_levels(problem: LayerProblem) -> tuple[Expr, tuple[Expr, ...]]:

@@ -128,11 +128,11 @@ def minima(
             if limits is not None and limits.expired:
                 return
             try:
-                found = _best(problem, tables, rows, selectors, limits)
+                minimum = _best(problem, tables, rows, selectors, limits)
             except LimitReachedError:
                 return
-            if found is not None:
-                yield found
+            if minimum is not None:
+                yield minimum
         if prod(sizes) == 0:
             return
 

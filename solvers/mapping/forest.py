@@ -121,7 +121,7 @@ class Forest:
 
         problem = self._search.problem
         even_open = self._is_even_open()
-        machines = [SegmentBounds(self._search, self._goal, one, even_open) for one in storages(problem)]
+        machines = [SegmentBounds(self._search, self._goal, slots, even_open) for slots in storages(problem)]
 
         def known() -> None:
             self._unstated = max(self._unstated, min(bounds.least for bounds in machines))

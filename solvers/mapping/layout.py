@@ -82,7 +82,7 @@ class Layout:
         staged = self.staged
         if stages is not self.stages:
             nest, roots = self.problem.space.nest, [energy, *(limit.expr for limit in limits)]
-            tables = (one.table.reading(roots, self.heeded) for one in staged)
+            tables = (staged_table.table.reading(roots, self.heeded) for staged_table in staged)
             staged = [StagedTable(table, nest, stages) for table in tables]
         return replace(
             self, stages=stages, staged=staged, limits=limits, energy=energy, cycles=None, powers=(1, 0)

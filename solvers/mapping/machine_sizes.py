@@ -106,10 +106,10 @@ def best_by_size(
     )
     walk.run()
     return {
-        (point, metric): found
+        (point, metric): best
         for point in points
         for metric in metrics
-        if (found := walk.best(point, metric)) is not None
+        if (best := walk.best(point, metric)) is not None
     }
 
 
@@ -174,7 +174,7 @@ class _Walk:
         ]
         if not fits:
             return None
-        leader = min(fits, key=lambda one: one.key)
+        leader = min(fits, key=lambda candidate: candidate.key)
         return BestMapping(
             Fraction(int(leader.energy), self.problem.statement.energy_scale),
             int(leader.cycles),

@@ -114,7 +114,7 @@ def front_by_repeated_solves(problem: LayerProblem, name: str, limits: Limits | 
     limits : for all of them together
     """
     limits = replace(limits or Limits(), gap=0.0)
-    found: list[Solution] = []
+    front: list[Solution] = []
     open_ = problem.minimising(ENERGY)
     while True:
         answer = lexicographic(open_, CYCLES, name, limits)
@@ -123,7 +123,7 @@ def front_by_repeated_solves(problem: LayerProblem, name: str, limits: Limits | 
                 raise RuntimeError(f"{name}: {result.message}")
         best = answer.second if answer.second is not None and answer.second.answer else answer.first
         if best.answer is not None and best.evaluation is not None:
-            found.append(Solution(best.answer, best.evaluation))
+            front.append(Solution(best.answer, best.evaluation))
         if not answer.optimal or best.evaluation is None:
-            return AnswerSet(tuple(reversed(found)), answer.first.status is Status.INFEASIBLE)
+            return AnswerSet(tuple(reversed(front)), answer.first.status is Status.INFEASIBLE)
         open_ = problem.minimising(ENERGY).capped("cycles", best.evaluation.cycles - 1)

@@ -131,26 +131,26 @@ class SegmentBounds:
         """
         self._goal = goal
         self._inside, self._outside = self._everywhere  # what is raised below holds for this goal alone
-        root = [np.array([one]) for one in (math.inf, math.inf, self._root)]
+        root = [np.array([outside]) for outside in (math.inf, math.inf, self._root)]
         if not (goal.both or goal.wanted(*root)[0]):
             self.least = math.inf
             return
         inner = self._look_inside()
         near = self._look_outside() if inner else []
-        combined = ((one, other) for one in near for other in inner)
+        combined = ((outside, other) for outside in near for other in inner)
         pairs = sorted(
             (
-                (self._key(one, other), number, one, other)
-                for number, (one, other) in enumerate(combined)
-                if (*one.slots, *other.slots) in self._wholes
+                (self._key(outside, other), number, outside, other)
+                for number, (outside, other) in enumerate(combined)
+                if (*outside.slots, *other.slots) in self._wholes
             ),
             key=lambda pair: pair[:2],
         )
-        for key, _, one, other in pairs:
+        for key, _, outside, other in pairs:
             self.least = key
             self._search.limits.heed()
-            if self._wanted(one, other):
-                part = self._stated(one, other)
+            if self._wanted(outside, other):
+                part = self._stated(outside, other)
                 if part is not None:
                     yield part
         self.least = math.inf
@@ -170,33 +170,33 @@ class SegmentBounds:
 
     def _whole(self, slots: Arrangement) -> LayerProblem:
         """The problem of one arrangement over all tiles; stated once."""
-        found = self._stated_wholes.get(slots)
-        if found is None:
-            found = problem = self._problem
+        whole = self._stated_wholes.get(slots)
+        if whole is None:
+            whole = problem = self._problem
             if problem.reduction is Reduction.FORMS or is_spread(problem.engine, slots):
-                found = problem.arranged(slots, self._search.limits.heed)
-            self._stated_wholes[slots] = found
-        return found
+                whole = problem.arranged(slots, self._search.limits.heed)
+            self._stated_wholes[slots] = whole
+        return whole
 
     def _look_outside(self) -> list[Survivors]:
         """What is left outside; what that spends there at least is known then."""
-        found: list[Survivors] = []
+        survivors: list[Survivors] = []
         for near, alone in zip(self._near, self._near_parts, strict=True):
             part = charged(alone, self._problem.objective, self._inside)
-            found += self._survivors(near, part, around(near), self._inside, _MOST_NEAR * len(self._inner))
-        self._outside = max(self._outside, _floor(min((one.energy for one in found), default=0.0)))
-        return found
+            survivors += self._survivors(near, part, around(near), self._inside, _MOST_NEAR * len(self._inner))
+        self._outside = max(self._outside, _floor(min((survivor.energy for survivor in survivors), default=0.0)))
+        return survivors
 
     def _look_inside(self) -> list[Survivors]:
         """What is left inside; what that spends there at least is known then."""
-        found: list[Survivors] = []
+        survivors: list[Survivors] = []
         for inner, alone in zip(self._inner, self._inner_parts, strict=True):
             part = charged(alone, self._problem.objective, self._outside)
-            found += self._survivors(
+            survivors += self._survivors(
                 inner, part, within(part.space), self._outside, _MOST_INSIDE * len(self._near)
             )
-        self._inside = max(self._inside, _floor(min((one.energy for one in found), default=0.0)))
-        return found
+        self._inside = max(self._inside, _floor(min((survivor.energy for survivor in survivors), default=0.0)))
+        return survivors
 
     def _least(self, parts: Iterable[LayerProblem]) -> int:
         """What every mapping spends in a part of the machine at least, of what the parts minimise."""

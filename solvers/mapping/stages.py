@@ -84,8 +84,8 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
         tile = Stage(f"tile of {space.sites[position]}", None, edges[-1:] if around else edges, chosen)
         roughly: list[Stage] = []
         if many or around:
-            one, tile = _twice(tile)
-            roughly.append(one)
+            stage, tile = _twice(tile)
+            roughly.append(stage)
         exactly = [tile]
         if around:
             roughly += rough_spreads(nest, between)
@@ -102,7 +102,7 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
         stages = [*first, *chain(*rough), *chain(*exact)]
     else:
         rough.append([])
-        stages = [*first, *chain.from_iterable(one + other for one, other in zip(rough, exact, strict=True))]
+        stages = [*first, *chain.from_iterable(stage + other for stage, other in zip(rough, exact, strict=True))]
     return [Stage(STORAGE, None, (), stores), *stages] if stores else stages
 
 
@@ -166,10 +166,10 @@ class StagedTable:
     def bounds(self, expr: Expr, low: bool) -> Array:
         """Least or greatest values of a local expression: over all rows, then cell by cell of each stage."""
         end = np.minimum if low else np.maximum
-        found = [end.reduceat(self.table.values[expr], self.starts[-1])]
+        levels = [end.reduceat(self.table.values[expr], self.starts[-1])]
         for children in reversed(self.children):
-            found.append(end.reduceat(found[-1], children[:-1]))
-        return np.concatenate([[end.reduce(found[-1])], *reversed(found)])
+            levels.append(end.reduceat(levels[-1], children[:-1]))
+        return np.concatenate([[end.reduce(levels[-1])], *reversed(levels)])
 
     def root_children(self) -> tuple[int, int]:
         """The range of cells of the first stage."""

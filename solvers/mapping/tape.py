@@ -109,8 +109,8 @@ class Tape:
 
     def _owner(self, chosen: MappingABC[Variable, int]) -> tuple[int, ...]:
         """Whose floors count; empty while some owner is open."""
-        found = tuple(chosen.get(variable, NONE) for variable in self._owners)
-        return (*found, NONE) if NONE not in found else ()
+        chosen_of = tuple(chosen.get(variable, NONE) for variable in self._owners)
+        return (*chosen_of, NONE) if NONE not in chosen_of else ()
 
     def bounds(
         self, cells: NDArray[np.int64], at: Sequence[int], chosen: MappingABC[Variable, int]
@@ -173,14 +173,14 @@ class Tape:
 
     def _register(self, expr: Expr, low: bool) -> int:
         """The register of the lower or upper bound of an expression."""
-        found = self._known.get((expr, low))
-        if found is None:
-            found = self._load(expr, low) if expr.group is not None else self._read(expr, low)
+        register = self._known.get((expr, low))
+        if register is None:
+            register = self._load(expr, low) if expr.group is not None else self._read(expr, low)
             known = self._known_floors.get(expr) if low else None
             if known is not None:
-                found = self._floors[expr] = self._emit(opcodes.AT_LEAST, found, c=known)
-            self._known[expr, low] = found
-        return found
+                register = self._floors[expr] = self._emit(opcodes.AT_LEAST, register, c=known)
+            self._known[expr, low] = register
+        return register
 
     def _load(self, expr: Expr, low: bool) -> int:
         assert expr.group is not None
@@ -248,38 +248,38 @@ class Tape:
 
     def _sum(self, expr: Sum, low: bool) -> int:
         (coefficient, term), *rest = expr.terms
-        found = self._emit(
+        summed = self._emit(
             opcodes.SCALE, self._register(term, low == (coefficient > 0)), c=float(coefficient)
         )
         for coefficient, term in rest:
             register = self._register(term, low == (coefficient > 0))
-            found = self._emit(opcodes.ADD_SCALED, found, register, c=float(coefficient))
-        return self._emit(opcodes.ADD_CONSTANT, found, c=float(expr.constant)) if expr.constant else found
+            summed = self._emit(opcodes.ADD_SCALED, summed, register, c=float(coefficient))
+        return self._emit(opcodes.ADD_CONSTANT, summed, c=float(expr.constant)) if expr.constant else summed
 
     def _product(self, expr: Product, low: bool) -> int:
         """Factors are never negative, but the bounds of a difference, or of a case of differences, may be."""
         first, *rest = expr.factors
-        found = self._register(first, low)
-        if not self._is_positive(first, found):
-            found = self._emit(opcodes.CLAMP, found)
+        register_so_far = self._register(first, low)
+        if not self._is_positive(first, register_so_far):
+            register_so_far = self._emit(opcodes.CLAMP, register_so_far)
         for factor in rest:
             register = self._register(factor, low)
             operation = opcodes.TIMES if self._is_positive(factor, register) else opcodes.TIMES_CLAMPED
-            found = self._emit(operation, found, register)
-        return found
+            register_so_far = self._emit(operation, register_so_far, register)
+        return register_so_far
 
     def _is_positive(self, factor: Expr, register: int) -> bool:
         return isinstance(factor, NEVER_NEGATIVE) or register in self._positive
 
     def _fold(self, operation: int, registers: Sequence[int]) -> int:
-        found = registers[0]
+        folded = registers[0]
         for register in registers[1:]:
-            found = self._emit(operation, found, register)
-        return found
+            folded = self._emit(operation, folded, register)
+        return folded
 
     def _condition(self, expr: Expr) -> int:
-        found = self._settled.get(expr)
-        if found is None:
+        settled = self._settled.get(expr)
+        if settled is None:
             low, high = self._register(expr, True), self._register(expr, False)
-            found = self._settled[expr] = self._emit(opcodes.SETTLED, low, high)
-        return found
+            settled = self._settled[expr] = self._emit(opcodes.SETTLED, low, high)
+        return settled

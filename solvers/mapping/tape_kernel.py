@@ -228,9 +228,9 @@ def _run(
             then, otherwise = registers[b], registers[third]
             low = operation == WHERE_LOW
             for j in range(n):
-                one, other, settled = then[j], otherwise[j], x[j]
-                value = min(one, other) if low else max(one, other)
-                value = one if settled > 0.0 else value
+                first, other, settled = then[j], otherwise[j], x[j]
+                value = min(first, other) if low else max(first, other)
+                value = first if settled > 0.0 else value
                 z[j] = other if settled < 0.0 else value
 
 

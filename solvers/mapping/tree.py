@@ -97,8 +97,8 @@ class Tree(BestFirst):
         alike = [entry for entry in self._fringe if self.layout.storage(entry[-1].chosen) == storage]
         self._fringe = [entry for entry in self._fringe if self.layout.storage(entry[-1].chosen) != storage]
         heapq.heapify(self._fringe)
-        for one, at in [*((entry[-1], entry[-2]) for entry in alike), (nodes, stage)]:
-            bounded = self._refinement.pruned(one)
+        for lot, at in [*((entry[-1], entry[-2]) for entry in alike), (nodes, stage)]:
+            bounded = self._refinement.pruned(lot)
             if len(bounded):
                 self._push(bounded.cheapest_first(), at)
         if storage and stage == 1 and self._floors.are_complete(storage):

@@ -113,7 +113,7 @@ class Base:
         shape : axes of the result
         name : of the node, inside the scope; by default the first operand's with the operation behind it
         """
-        names = [one.name if isinstance(one, Value) else one for one in inputs]
+        names = [input.name if isinstance(input, Value) else input for input in inputs]
         full = self._unique(f"{names[0]}.{kind.lower()}" if name is None else self._scoped(name))
         self._nodes.append(helper.make_node(kind, names, [full], full, **attributes))
         self._read.update(names)

@@ -186,7 +186,7 @@ class Images(Base):
         if top < 0 or left < 0:
             raise self.error(name, f"crops {list(x.shape)} to {rows} x {columns}")
         ends = [top + rows, left + columns]
-        numbers = [self.constant(one) for one in ([top, left], ends, [2, 3])]
+        numbers = [self.constant(bounds) for bounds in ([top, left], ends, [2, 3])]
         return self.op("Slice", [x, *numbers], (*x.shape[:2], rows, columns), name)
 
     def pad(self, x: Value, pads: Pair, name: str = "pad") -> Value:

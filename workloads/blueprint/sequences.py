@@ -64,7 +64,7 @@ class Blueprint(Images):
             raise self.error(name or "slice", f"takes {start}:{stop} of {x.shape[axis]} elements")
         shape = list(x.shape)
         shape[axis] = stop - start
-        return self.op("Slice", [x, *(self.constant([one]) for one in (start, stop, axis))], shape, name)
+        return self.op("Slice", [x, *(self.constant([bound]) for bound in (start, stop, axis))], shape, name)
 
     def project(
         self, x: Value, features: int, *, bias: bool = True, act: str | None = None, name: str = "projection"
@@ -89,8 +89,8 @@ class Blueprint(Images):
                 for source, part in ((x, "query"), (memory, "key"), (memory, "value"))
             )
             q, k, v = (
-                self.transpose(one, order)
-                for one, order in ((q, (0, 2, 1, 3)), (k, (0, 2, 3, 1)), (v, (0, 2, 1, 3)))
+                self.transpose(operand, order)
+                for operand, order in ((q, (0, 2, 1, 3)), (k, (0, 2, 3, 1)), (v, (0, 2, 1, 3)))
             )
             scores = self.matmul(q, k, "scores")
             scaled = self.op("Div", [scores, self.scalar(math.sqrt(split[1]))], scores.shape)

@@ -162,11 +162,11 @@ def transposed_conv2d(
     crops = pad_pair(where, pad)
     extra = pair(where, "output_padding", output_padding)
     scattered = []
-    for one, crop, more in zip((rows, columns), crops, extra, strict=True):
-        size = one.size + more
+    for scattering, crop, more in zip((rows, columns), crops, extra, strict=True):
+        size = scattering.size + more
         if more < 0 or size <= sum(crop):
             raise InputError(where, "pad", f"cropping {sum(crop)} of {size} output elements leaves none")
-        scattered.append(Axis(one.axis.terms, size))
+        scattered.append(Axis(scattering.axis.terms, size))
     bounds = {"N": n} | ({"G": groups} if groups > 1 else {})
     bounds |= {"K": k // groups, "C": c // groups, "P": p, "Q": q, "R": r, "S": s}
     group = "G" if groups > 1 else ""

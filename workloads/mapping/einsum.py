@@ -193,7 +193,7 @@ class _Parser:
     def take(self, *expected: str) -> str:
         token = self.peek()
         if token not in expected:
-            self.fail("expected " + " or ".join(repr(one) if one else "the end" for one in expected))
+            self.fail("expected " + " or ".join(repr(wanted) if wanted else "the end" for wanted in expected))
         self.at += 1
         return token
 
@@ -212,5 +212,5 @@ class _Parser:
 
     def fail(self, message: str, back: int = 0) -> NoReturn:
         token, column = self.tokens[self.at - back]
-        found = "" if back else f", found {token!r}" if token else ", found the end"
-        raise InputError(self.line, f"column {column}", message + found)
+        remark = "" if back else f", found {token!r}" if token else ", found the end"
+        raise InputError(self.line, f"column {column}", message + remark)

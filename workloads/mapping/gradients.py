@@ -47,15 +47,15 @@ def gradient(operator: Operator, operand: str, elements: int | None = None) -> O
     """
     target = operator.tensor(operand)
     is_weight = target.role is Role.WEIGHT
-    found = None if is_weight else gathered(operator, elements)
-    if found is not None:
-        return found
+    gathering = None if is_weight else gathered(operator, elements)
+    if gathering is not None:
+        return gathering
     others = [tensor for tensor in operator.inputs if tensor.name != operand]
     arriving = replace(operator.output, name=f"d{operator.output.name}", role=Role.INPUT)
     operands = (*others, replace(arriving, role=Role.WEIGHT)) if is_weight else (arriving, *others)
     result = replace(target, name=f"d{operand}", role=Role.OUTPUT)
     like = _likes(operator, is_weight)
-    loops = tuple(replace(one, like=like.get(one.like, one.like)) for one in operator.dimensions)
+    loops = tuple(replace(dimension, like=like.get(dimension.like, dimension.like)) for dimension in operator.dimensions)
     return Operator(_kind(operator, is_weight), loops, (*operands, result), operator.is_mac)
 
 
@@ -109,6 +109,6 @@ def gathered(operator: Operator, elements: int | None) -> Operator | None:
     plain = tuple(Axis((Term(dim),), bounds[dim]) for dim in ("P", "Q"))
     result = Tensor("dI", Role.OUTPUT, (*image.axes[:-2], *plain))
     dimensions = tuple(
-        Dimension(one.name, one.bound, ERROR_LIKE.get(one.like, one.like)) for one in operator.dimensions
+        Dimension(dimension.name, dimension.bound, ERROR_LIKE.get(dimension.like, dimension.like)) for dimension in operator.dimensions
     )
     return Operator(operator.kind, dimensions, (arriving, operator.tensor("W"), result))

@@ -164,9 +164,9 @@ def _build(where: str, kind: str, values: dict[str, Any], batch: int | None) -> 
         fields = KINDS[kind].model_validate(values)
         return fields.name or kind, fields.build()
     except ValidationError as error:
-        found = from_validation(where, error, KINDS[kind].model_fields)
-        field = found.field.partition(".")[0] if found.field else None
-        raise InputError(where, field, found.message) from None
+        fault = from_validation(where, error, KINDS[kind].model_fields)
+        field = fault.field.partition(".")[0] if fault.field else None
+        raise InputError(where, field, fault.message) from None
     except InputError as error:
         raise InputError(where, error.field, error.message) from None
 
@@ -174,5 +174,5 @@ def _build(where: str, kind: str, values: dict[str, Any], batch: int | None) -> 
 def _number(text: str, field: str, value: str) -> int | list[int]:
     if not re.fullmatch(r"-?[0-9]{1,18}(x[0-9]{1,18})*", value):
         raise InputError(text, field, f"expected an integer (or several, such as 2x1), got {value!r}")
-    numbers = [int(one) for one in value.split("x")]
+    numbers = [int(part) for part in value.split("x")]
     return numbers[0] if len(numbers) == 1 else numbers

@@ -24,8 +24,8 @@ MODULES = {
 
 def inception(net: Blueprint, x: Value, widths: tuple[int, ...]) -> Value:
     """Four branches side by side."""
-    one, reduce3, three, reduce5, five, projection = widths
-    branches = [net.conv(x, one, 1, act="Relu", name="1x1")]
+    single, reduce3, three, reduce5, five, projection = widths
+    branches = [net.conv(x, single, 1, act="Relu", name="1x1")]
     y = net.conv(x, reduce3, 1, act="Relu", name="3x3_reduce")
     branches.append(net.conv(y, three, 3, pad=1, act="Relu", name="3x3"))
     y = net.conv(x, reduce5, 1, act="Relu", name="5x5_reduce")

@@ -47,12 +47,12 @@ def separable(net: Blueprint, x: Value, channels: int, stride: int) -> Value:
 def v1_trunk(net: Blueprint, x: Value) -> list[Value]:
     """MobileNetV1 up to its last convolution: the results of all 14 convolution blocks."""
     x = net.conv(x, 32, 3, stride=2, pad="same", norm=True, act="relu6", name="conv0")
-    found = [x]
+    stages = [x]
     for i, (channels, stride) in enumerate(SEPARABLE, 1):
         with net.scope(f"conv{i}"):
             x = separable(net, x, channels, stride)
-        found.append(x)
-    return found
+        stages.append(x)
+    return stages
 
 
 def mobilenet_v1(batch: int) -> Blueprint:

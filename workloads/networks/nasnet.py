@@ -73,8 +73,8 @@ def halve(net: Blueprint, x: Value, channels: int) -> Value:
     shifted = net.pad(x, (0, 0, 1, 1), "padded")
     shifted = net.slice(net.slice(shifted, 1, rows + 1, axis=2), 1, columns + 1, axis=3)
     halves = [
-        net.conv(one, channels // 2, 1, stride=2, bias=False, name=name)
-        for one, name in ((x, "even"), (shifted, "odd"))
+        net.conv(half, channels // 2, 1, stride=2, bias=False, name=name)
+        for half, name in ((x, "even"), (shifted, "odd"))
     ]
     return net.norm(net.concat(*halves, name="halves"))
 
@@ -108,11 +108,11 @@ def run(net: Blueprint, cell: Cell, x: Value, before: Value | None, channels: in
     second = x if before is None else fitted(net, before, x, channels)
     states = [net.conv(net.act(x), channels, 1, norm=True, name="last"), second]
     for i, pair in enumerate(cell.sums, 1):
-        found = []
+        operands = []
         for side, (at, what) in zip(("left", "right"), pair, strict=True):
             with net.scope(f"{i}{side}"):
-                found.append(apply(net, states[at], what, channels, stride if at < 2 else 1))
-        states.append(net.add(*found, name=f"sum{i}"))
+                operands.append(apply(net, states[at], what, channels, stride if at < 2 else 1))
+        states.append(net.add(*operands, name=f"sum{i}"))
     return net.concat(*(states[at] for at in cell.joined))
 
 

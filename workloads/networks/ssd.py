@@ -21,12 +21,12 @@ def heads(
     net: Blueprint, maps: list[Value], boxes: tuple[int, ...], classes: int, kernel: int, stride: int = 1
 ) -> None:
     """Places and classes of all boxes: two convolutions on every feature map, joined."""
-    found: dict[str, list[Value]] = {"place": [], "class": []}
+    outputs: dict[str, list[Value]] = {"place": [], "class": []}
     for i, (x, count) in enumerate(zip(maps, boxes, strict=True)):
         for kind, each in (("place", 4), ("class", classes)):
             y = net.conv(x, count * each, kernel, stride=stride, pad=kernel // 2, name=f"head{i}.{kind}")
-            found[kind].append(net.reshape(y, (net.batch, each, count * y.shape[2] * y.shape[3])))
-    net.output(*(net.concat(*values, axis=2, name=kind) for kind, values in found.items()))
+            outputs[kind].append(net.reshape(y, (net.batch, each, count * y.shape[2] * y.shape[3])))
+    net.output(*(net.concat(*values, axis=2, name=kind) for kind, values in outputs.items()))
 
 
 def ssd_resnet34(batch: int) -> Blueprint:

@@ -42,11 +42,11 @@ def transformer(batch: int, *, name: str, features: int, heads: int) -> Blueprin
     table = net.weights("words", (tokens, features))
 
     def embedded(side: str) -> Value:
-        found = net.lookup(net.input(side, (LENGTH,), integers=True), table, features, f"{side}.vectors")
-        found = net.op("Mul", [found, net.scalar(features**0.5)], found.shape)
+        vectors = net.lookup(net.input(side, (LENGTH,), integers=True), table, features, f"{side}.vectors")
+        vectors = net.op("Mul", [vectors, net.scalar(features**0.5)], vectors.shape)
         waves = net.weights(f"{side}.angles", (LENGTH, features))
         sines = net.op("Sin", [waves], (LENGTH, features))
-        return net.op("Add", [found, sines], found.shape, f"{side}.placed")
+        return net.op("Add", [vectors, sines], vectors.shape, f"{side}.placed")
 
     memory = embedded("source")
     for i in range(6):

@@ -16,14 +16,14 @@ DEPTHS = {"vgg16": (2, 2, 3, 3, 3), "vgg19": (2, 2, 4, 4, 4)}
 
 def features(net: Blueprint, x: Value, depths: tuple[int, ...]) -> list[Value]:
     """The convolutional part: the result of every stage before its pooling."""
-    found: list[Value] = []
+    stages: list[Value] = []
     for stage, (depth, channels) in enumerate(zip(depths, CHANNELS, strict=True), 1):
-        if found:
+        if stages:
             x = net.max_pool(x, 2, stride=2, name=f"pool{stage - 1}")
         for i in range(depth):
             x = net.conv(x, channels, 3, pad=1, act="Relu", name=f"conv{stage}_{i + 1}")
-        found.append(x)
-    return found
+        stages.append(x)
+    return stages
 
 
 def vgg(batch: int, *, name: str) -> Blueprint:

@@ -159,19 +159,19 @@ class _Importer:
             try:
                 if node.label in self.graph.unsupported:
                     raise InputError(self.graph.where, node.label, self.graph.unsupported[node.label])
-                found = self.sourced(node)
+                sources = self.sourced(node)
             except BudgetError:
                 raise
             except InputError as error:
                 if not self.skip:
                     raise
-                found = self.passed(node, error)
-                self.sources.update(dict.fromkeys(filter(None, node.outputs), found))
+                sources = self.passed(node, error)
+                self.sources.update(dict.fromkeys(filter(None, node.outputs), sources))
                 continue
-            self.sources.update(dict.fromkeys(filter(None, node.outputs), found))
+            self.sources.update(dict.fromkeys(filter(None, node.outputs), sources))
             if node.op in MOVING and len(node.outputs) > 1:
                 for tensor in filter(None, node.outputs[1:]):
-                    self.sources[tensor] = self.cut(node, found, tensor)
+                    self.sources[tensor] = self.cut(node, sources, tensor)
         if not self.drafts:
             raise InputError(self.graph.where, None, "expected at least one node that computes")
         leaving = [
@@ -205,9 +205,9 @@ class _Importer:
         if node.op in RENAMING:
             return self.sources[node.data[0]]
         if node.op in MOVING:
-            found = self.moved(node)
+            moved = self.moved(node)
             self.tables.extend(learned_parameters(self.graph, node))
-            return found
+            return moved
         return self.fused(node) or self.layer(node)
 
     def passed(self, node: Node, error: InputError) -> tuple[_Source, ...]:

@@ -54,11 +54,11 @@ def build(graph: OnnxGraph, node: Node) -> Built:
         field = f"{error.field}: " if error.field else ""
         raise InputError(graph.where, node.label, f"{field}{error.message}") from None
     if node.op != "ConvTranspose":
-        found = math.prod(axis.size for axis in built.operator.output.axes)
+        computed = math.prod(axis.size for axis in built.operator.output.axes)
         expected = graph.elements(node, node.outputs[0])
-        if found != expected:
+        if computed != expected:
             raise InputError(
-                graph.where, node.label, f"computes {found} elements where ONNX expects {expected}"
+                graph.where, node.label, f"computes {computed} elements where ONNX expects {expected}"
             )
     return built
 

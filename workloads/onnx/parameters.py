@@ -34,12 +34,12 @@ def learned_parameters(graph: OnnxGraph, node: Node) -> tuple[Parameter, ...]:
     A single number that is added or multiplied is a constant of the formula (a scale by the root of a width,
     a half), not a parameter; neither is anything computed from constants, such as a table of sines.
     """
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     for at in LEARNED.get(node.op, ()):
         root = graph.stored.get(node.inputs[at]) if len(node.inputs) > at else None
         if root is None or root not in graph.shapes:
             continue
         elements = math.prod(graph.shapes[root])
         if node.op not in _TERMS or elements > 1:
-            found[root] = Parameter(root, elements)
-    return tuple(found.values())
+            parameters[root] = Parameter(root, elements)
+    return tuple(parameters.values())

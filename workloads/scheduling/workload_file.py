@@ -86,13 +86,13 @@ def load_workload(text: str | Path) -> Workload:
     if not isinstance(content, dict):
         raise InputError(where, None, "expected a mapping with the field networks")
     try:
-        found = _File.model_validate(content)
+        file = _File.model_validate(content)
     except ValidationError as error:
         known = {*_File.model_fields, *_Entry.model_fields}
         raise from_validation(where, error, known) from None
     taken: set[str] = set()
-    parts = [_part(where, path.parent, i, entry, taken) for i, entry in enumerate(found.networks)]
-    return Workload(found.name or path.stem, tuple(parts), " ".join(found.description.split()))
+    parts = [_part(where, path.parent, i, entry, taken) for i, entry in enumerate(file.networks)]
+    return Workload(file.name or path.stem, tuple(parts), " ".join(file.description.split()))
 
 
 def resolve_workload(text: str) -> Workload:

@@ -162,8 +162,8 @@ class _Counter:
         inner = min((other for other in stores if other > level), default=None)
         end = len(self._loops) if inner is None else stores[inner][0]
         below = self._below(name, self._stacks(0, here) - pool, self._stacks(here, end), inner)
-        one = replace(below, pooled=below.pooled | pool)
-        return (tensor.share - 1) * self._read(tensor, inner, end, one)
+        pooled_below = replace(below, pooled=below.pooled | pool)
+        return (tensor.share - 1) * self._read(tensor, inner, end, pooled_below)
 
     def _joins(self, name: str, loop: int) -> bool:
         """Whether copies of a stack that need the same data share an access."""

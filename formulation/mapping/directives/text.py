@@ -85,15 +85,15 @@ def parse_directives(text: str, where: str = "directives") -> Directives:
             head = _HEAD.match(line)
             if head is None:
                 raise InputError(where, field, f"expected layer KIND(DIM=BOUND, ...) -> OUTPUT, got {line!r}")
-        elif found := _LEVEL.match(line):
-            level = found["level"]
-        elif found := _TENSOR.match(line):
-            axes, share = _axes(found["axes"], where, field)
-            lines.append(TensorTile(found["name"], level, axes, share))
-        elif found := _STACK.match(line):
-            lines.append(Stack(found["dim"], int(found["shift"]), int(found["copies"]), found["axis"]))
-        elif found := _UPDATE.match(line):
-            lines.append(Update(found["dim"], int(found["step"])))
+        elif match := _LEVEL.match(line):
+            level = match["level"]
+        elif match := _TENSOR.match(line):
+            axes, share = _axes(match["axes"], where, field)
+            lines.append(TensorTile(match["name"], level, axes, share))
+        elif match := _STACK.match(line):
+            lines.append(Stack(match["dim"], int(match["shift"]), int(match["copies"]), match["axis"]))
+        elif match := _UPDATE.match(line):
+            lines.append(Update(match["dim"], int(match["step"])))
         else:
             raise InputError(where, field, f"cannot read {line!r}, expected {_EXPECTED}")
     if head is None:
@@ -114,6 +114,6 @@ def _axes(text: str, where: str, field: str) -> tuple[tuple[TensorAxis, ...], in
         if label == "shr":
             share = int(size)
         else:
-            found = tuple((term["dim"], int(term["stride"] or 1)) for term in terms if term is not None)
-            axes.append(TensorAxis(found, int(size)))
+            indices = tuple((term["dim"], int(term["stride"] or 1)) for term in terms if term is not None)
+            axes.append(TensorAxis(indices, int(size)))
     return tuple(axes), share

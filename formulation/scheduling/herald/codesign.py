@@ -89,9 +89,9 @@ class CodesignGoal:
         ------
         KeyError : for a partition that is not searched
         """
-        found = ScheduleGoal(self.instance(design.parts), self.objective).judge(design.schedule)
-        whole = Design(design.parts, found.answer)
-        return Judgement(whole, found.evaluation, found.key, found.violations, found.outside)
+        judgement = ScheduleGoal(self.instance(design.parts), self.objective).judge(design.schedule)
+        whole = Design(design.parts, judgement.answer)
+        return Judgement(whole, judgement.evaluation, judgement.key, judgement.violations, judgement.outside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +157,12 @@ class CodesignResult(Result[Design, ScheduleEvaluation]):
     @property
     def best(self) -> Candidate | None:
         """The partition of the best design."""
-        return next((one for one in self.candidates if self.answer and one.parts == self.answer.parts), None)
+        return next((candidate for candidate in self.candidates if self.answer and candidate.parts == self.answer.parts), None)
 
     @property
     def scheduled(self) -> int:
         """Partitions for which the exact scheduler was asked."""
-        return sum(one.visits > 0 for one in self.candidates)
+        return sum(candidate.visits > 0 for candidate in self.candidates)
 
 
 class CodesignSearch(Search[CodesignGoal, Design, ScheduleEvaluation]):
@@ -218,19 +218,19 @@ class CodesignSearch(Search[CodesignGoal, Design, ScheduleEvaluation]):
     def _raise_least(self) -> None:
         """The least of the partitions' bounds holds for all, once each has one."""
         if self.complete and self.key is not None:
-            self.raise_bound(min(self.key, *(one.bound for one in self._known.values())), _SOURCE)
+            self.raise_bound(min(self.key, *(candidate.bound for candidate in self._known.values())), _SOURCE)
 
     def result(
         self, method: str, version: str, exhausted: bool = False, message: str = "", error: bool = False
     ) -> CodesignResult:
         """The outcome; raises `UnsoundBoundError` as every search does."""
         with self._best.lock:
-            found = super().result(method, version, exhausted, message or self._missing, error)
+            outcome = super().result(method, version, exhausted, message or self._missing, error)
             return codesign_result(
-                found,
+                outcome,
                 candidates=self.candidates,
                 unfit=len(self._unfit),
-                discarded=sum(not one.visits and self.enough(one.bound) for one in self.candidates),
+                discarded=sum(not candidate.visits and self.enough(candidate.bound) for candidate in self.candidates),
                 stated_seconds=self._began,
             )
 
@@ -248,4 +248,4 @@ def codesign_result(result: Result[Design, ScheduleEvaluation], **known: object)
     """A result with what is known of partitions; nothing where the search never began."""
     if isinstance(result, CodesignResult):
         return result
-    return CodesignResult(**{one.name: getattr(result, one.name) for one in fields(result)} | known)
+    return CodesignResult(**{entry.name: getattr(result, entry.name) for entry in fields(result)} | known)

@@ -85,25 +85,25 @@ def evaluate_schedule(problem: SchedulingProblem, schedule: Schedule) -> Schedul
 
 def _presence(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     """Every task once, with one of its own options, at or after cycle 0."""
-    found = []
+    faults = []
     times = Counter(placement.task for placement in schedule.placements)
     for index, task in enumerate(problem.tasks):
         if times[index] != 1:
-            found.append(f"{task.name} is scheduled {times[index]} times, expected once")
+            faults.append(f"{task.name} is scheduled {times[index]} times, expected once")
     for placement in schedule.placements:
         if not 0 <= placement.task < len(problem.tasks):
-            found.append(f"task {placement.task} does not exist")
+            faults.append(f"task {placement.task} does not exist")
             continue
         task = problem.tasks[placement.task]
         if placement.option not in task.options:
-            found.append(f"{task.name} cannot run as scheduled on {problem.engines[placement.option.engine]}")
+            faults.append(f"{task.name} cannot run as scheduled on {problem.engines[placement.option.engine]}")
         if placement.fetch_start < 0:
-            found.append(
+            faults.append(
                 f"{task.name} starts at {placement.start}, its fetch alone takes {placement.option.fetch}"
             )
         if set(placement.sources) != set(problem.before[placement.task]):
-            found.append(f"{task.name} does not name a source for each result that it reads")
-    return found
+            faults.append(f"{task.name} does not name a source for each result that it reads")
+    return faults
 
 
 def _dependency(problem: SchedulingProblem, first: Placement, second: Placement, change: bool) -> list[str]:
@@ -116,15 +116,15 @@ def _dependency(problem: SchedulingProblem, first: Placement, second: Placement,
 
 
 def _one_at_a_time(problem: SchedulingProblem, engine: int, schedule: Schedule) -> list[str]:
-    found = []
+    faults = []
     line = schedule.on(engine)
     for first, second in pairwise(line):
         names = problem.tasks[second.task].name, problem.tasks[first.task].name
         if second.start < first.end:
-            found.append(f"{problem.engines[engine]}: {names[0]} starts before {names[1]} has ended")
+            faults.append(f"{problem.engines[engine]}: {names[0]} starts before {names[1]} has ended")
         elif second.fetch_start < first.start:
-            found.append(f"{problem.engines[engine]}: {names[0]} is fetched before {names[1]} has begun")
-    return found
+            faults.append(f"{problem.engines[engine]}: {names[0]} is fetched before {names[1]} has begun")
+    return faults
 
 
 def placement_energies(problem: SchedulingProblem, schedule: Schedule) -> list[Fraction]:
@@ -136,40 +136,40 @@ def placement_energies(problem: SchedulingProblem, schedule: Schedule) -> list[F
             readers[first] += 1
             if place != MEMORY:
                 stored.add(first)
-    found = []
+    energies = []
     for placement in schedule.placements:
         option, energy = placement.option, placement.option.energy
         if not placement.sources or any(place != MEMORY for place in placement.sources.values()):
             energy += option.input_spill
         if not readers[placement.task] or placement.task in stored:
             energy += option.output_spill
-        found.append(energy)
-    return found
+        energies.append(energy)
+    return energies
 
 
 def _places(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     """Results are read from DRAM, or from the shared memory where they may stay in it."""
-    found = []
+    faults = []
     for placement in schedule.placements:
         for first, place in placement.sources.items():
             if place == DRAM or not 0 <= first < len(problem.tasks):
                 continue
             name = problem.tasks[first].name
             if place != MEMORY:
-                found.append(f"the result of {name} is read from {place!r}, expected {DRAM} or {MEMORY}")
+                faults.append(f"the result of {name} is read from {place!r}, expected {DRAM} or {MEMORY}")
             elif not problem.tasks[first].result_bytes:
-                found.append(f"the result of {name} cannot stay in the shared memory")
-    return found
+                faults.append(f"the result of {name} cannot stay in the shared memory")
+    return faults
 
 
 def held_until(schedule: Schedule) -> dict[int, int]:
     """Per task whose result stays in the shared memory, the cycle at which the last one has read it there."""
-    found: dict[int, int] = {}
+    ends: dict[int, int] = {}
     for placement in schedule.placements:
         for first, place in placement.sources.items():
             if place == MEMORY:
-                found[first] = max(placement.end, found.get(first, 0))
-    return found
+                ends[first] = max(placement.end, ends.get(first, 0))
+    return ends
 
 
 def _occupancy(problem: SchedulingProblem, schedule: Schedule) -> tuple[tuple[int, int], ...]:
@@ -185,9 +185,9 @@ def _occupancy(problem: SchedulingProblem, schedule: Schedule) -> tuple[tuple[in
         steps[placement.fetch_start] += option.fetch_need
         steps[placement.start] += option.memory - option.fetch_need
         steps[placement.end] -= option.memory
-    used, found = 0, []
+    used, levels = 0, []
     for cycle in sorted(steps):
         if steps[cycle]:
             used += steps[cycle]
-            found.append((cycle, used))
-    return tuple(found)
+            levels.append((cycle, used))
+    return tuple(levels)

@@ -163,32 +163,32 @@ class SchedulingProblem:
     @property
     def order(self) -> tuple[int, ...]:
         """Task indices, every task behind those that it depends on."""
-        found: tuple[int, ...] = self._order  # type: ignore[attr-defined]
-        return found
+        order: tuple[int, ...] = self._order  # type: ignore[attr-defined]
+        return order
 
     @cached_property
     def before(self) -> tuple[tuple[int, ...], ...]:
         """Per task, the tasks whose results it reads."""
-        found: list[list[int]] = [[] for _ in self.tasks]
+        producers: list[list[int]] = [[] for _ in self.tasks]
         for first, second in self.edges:
-            found[second].append(first)
-        return tuple(map(tuple, found))
+            producers[second].append(first)
+        return tuple(map(tuple, producers))
 
     @cached_property
     def after(self) -> tuple[tuple[int, ...], ...]:
         """Per task, the tasks that read its result."""
-        found: list[list[int]] = [[] for _ in self.tasks]
+        consumers: list[list[int]] = [[] for _ in self.tasks]
         for first, second in self.edges:
-            found[first].append(second)
-        return tuple(map(tuple, found))
+            consumers[first].append(second)
+        return tuple(map(tuple, consumers))
 
     @cached_property
     def instances(self) -> dict[str, tuple[int, ...]]:
         """Task indices of every run, in topological order."""
-        found: dict[str, list[int]] = {}
+        by_instance: dict[str, list[int]] = {}
         for index in self.order:
-            found.setdefault(self.tasks[index].instance, []).append(index)
-        return {name: tuple(indices) for name, indices in found.items()}
+            by_instance.setdefault(self.tasks[index].instance, []).append(index)
+        return {name: tuple(indices) for name, indices in by_instance.items()}
 
     @cached_property
     def energy_scale(self) -> int:

@@ -34,8 +34,8 @@ class ScheduleGoal:
         Which results stay in the shared memory is filled in where the method left it open.
         """
         whole = with_results_kept(self.instance, schedule)
-        found = evaluate_schedule(self.instance, whole)
-        return Judgement(whole, found, self.objective.of(found.makespan, found.energy), found.violations)
+        evaluation = evaluate_schedule(self.instance, whole)
+        return Judgement(whole, evaluation, self.objective.of(evaluation.makespan, evaluation.energy), evaluation.violations)
 
 
 ScheduleSearch = Search[ScheduleGoal, Schedule, ScheduleEvaluation]

@@ -57,7 +57,7 @@ WEIGHTS: Memo[tuple[Longs, Longs]] = Memo(lambda value: len(value[0]) + len(valu
 
 def _atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine) -> LayerAtoms:
     shapes = atom_shapes(operator, one)
-    found = atom_costs(engine, shapes)
+    priced = atom_costs(engine, shapes)
     parts = len(one.parts) - 1
     sides = [np.diff(np.array(cuts, dtype=np.int64)) for cuts in (one.samples, *one.axes[:3])]
     boxes = np.ones(1, dtype=np.int64)
@@ -68,7 +68,7 @@ def _atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine) -> L
     results[:, -1] = boxes * engine.element_bytes
     vector = np.full((count, slots), shapes.kind == "vector")
     grids = []
-    for values in (found.cycles, found.operations, found.buffer_bytes, found.register_bytes):
+    for values in (priced.cycles, priced.operations, priced.buffer_bytes, priced.register_bytes):
         grid = np.zeros((count, slots), dtype=np.int64)
         grid[:, :parts] = values.reshape(count, parts)
         grids.append(grid)

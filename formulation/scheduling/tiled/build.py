@@ -63,10 +63,10 @@ class _Builder:
         self.units, self.tilings, self.batch, self.engine, self.sums = units, tilings, batch, engine, sums
         self.limits = limits
         counts, slots = [], []
-        for one in tilings:
-            parts = len(one.parts) - 1
+        for cuts_of in tilings:
+            parts = len(cuts_of.parts) - 1
             slots.append(parts if parts == 1 or sums == "chain" else parts + 1)
-            counts.append(math.prod(len(cuts) - 1 for cuts in (one.samples, *one.axes[:3])) * slots[-1])
+            counts.append(math.prod(len(cuts) - 1 for cuts in (cuts_of.samples, *cuts_of.axes[:3])) * slots[-1])
         self.slots = np.array(slots, dtype=np.int32)
         self.base = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.tasks = int(self.base[-1])
@@ -78,8 +78,8 @@ class _Builder:
         self.blocks = self.tasks
         self.inputs: dict[tuple[str, tuple[int, ...]], _Source] = {}
         self.sources = [
-            _Source((one.samples, *one.axes[:3]), int(base), int(slot))
-            for one, base, slot in zip(tilings, self.base, self.slots, strict=False)
+            _Source((cuts_of.samples, *cuts_of.axes[:3]), int(base), int(slot))
+            for cuts_of, base, slot in zip(tilings, self.base, self.slots, strict=False)
         ]
 
     def add_blocks(self, kind: int, sizes: Longs, parents: Longs) -> int:
@@ -125,20 +125,20 @@ class _Builder:
         """Bytes of all results, and the columns of the tasks."""
         unit = np.repeat(np.arange(len(self.units), dtype=np.int32), np.diff(self.base))
         made = [
-            layer_atoms(one.layer.operator, tiles, int(slots), self.engine)
-            for one, tiles, slots in zip(self.units, self.tilings, self.slots, strict=True)
+            layer_atoms(part.layer.operator, tiles, int(slots), self.engine)
+            for part, tiles, slots in zip(self.units, self.tilings, self.slots, strict=True)
         ]
-        results = _joined([one.results for one in made])
-        vector = np.concatenate([one.vector for one in made])
+        results = _joined([part.results for part in made])
+        vector = np.concatenate([part.vector for part in made])
         cost = AtomCosts(
-            _joined([one.costs.cycles for one in made]),
-            _joined([one.costs.operations for one in made]),
-            _joined([one.costs.buffer_bytes for one in made]),
-            _joined([one.costs.register_bytes for one in made]),
+            _joined([part.costs.cycles for part in made]),
+            _joined([part.costs.operations for part in made]),
+            _joined([part.costs.buffer_bytes for part in made]),
+            _joined([part.costs.register_bytes for part in made]),
         )
         output = np.zeros(self.tasks, dtype=np.bool_)
-        for i, one in enumerate(self.units):
-            if one.is_output:
+        for i, part in enumerate(self.units):
+            if part.is_output:
                 slots = int(self.slots[i])
                 output[int(self.base[i]) + slots - 1 : int(self.base[i + 1]) : slots] = True
         compute, buffer, registers = energy(self.engine, cost, vector)
@@ -158,18 +158,18 @@ class _Builder:
     def _weights(self, index: int, unit: Unit) -> None:
         if not unit.layer.stored_weights:
             return
-        one = self.tilings[index]
-        elements, block = layer_weights(unit.layer.operator, one)
+        cuts = self.tilings[index]
+        elements, block = layer_weights(unit.layer.operator, cuts)
         if not len(elements):
             return
         first = self.add_blocks(
             WEIGHTS, elements * self.engine.element_bytes, np.full(len(elements), -1, dtype=np.int64)
         )
-        slots, parts = int(self.slots[index]), len(one.parts) - 1
+        slots, parts = int(self.slots[index]), len(cuts.parts) - 1
         local = np.arange(block.size, dtype=np.int64)
         task = local // parts * slots + local % parts
         per_sample = block.size // parts * slots
-        for sample in range(len(one.samples) - 1):
+        for sample in range(len(cuts.samples) - 1):
             self.readers.append(self.base[index] + sample * per_sample + task)
             self.read_blocks.append(first + block)
 
@@ -198,11 +198,11 @@ class _Builder:
         else:
             source = self.sources[read.producer]
             origin = made_by(self.units[read.producer].layer.operator, read.link, source.cuts)
-        found = crossing(
+        entries = crossing(
             operator, read.operand, self.tilings[index], int(self.slots[index]), read.late, origin
         )
-        if found is not None:
-            self._cross(index, source, found)
+        if entries is not None:
+            self._cross(index, source, entries)
         elif read.producer is not None:
             self._read_all(index, read, tensor)
         else:
@@ -214,11 +214,11 @@ class _Builder:
         piece = np.zeros(1, dtype=np.int64)
         size = np.full(1, self.engine.element_bytes, dtype=np.int64)
         parts: list[Longs] = []
-        for one, cuts, regions in zip(found.along, source.cuts, source.regions, strict=True):
-            number = one.numbered(regions)
-            consumer = np.add.outer(consumer, one.consumer).ravel()
-            piece = np.add.outer(piece * (len(cuts) - 1), one.producer).ravel()
-            size = np.multiply.outer(size, one.count).ravel()
+        for along, cuts, regions in zip(found.along, source.cuts, source.regions, strict=True):
+            number = along.numbered(regions)
+            consumer = np.add.outer(consumer, along.consumer).ravel()
+            piece = np.add.outer(piece * (len(cuts) - 1), along.producer).ravel()
+            size = np.multiply.outer(size, along.count).ravel()
             parts = [np.repeat(part, len(number)) for part in parts]
             parts.append(np.tile(number, len(consumer) // max(1, len(number))))
         free = found.free
@@ -267,7 +267,7 @@ class _Builder:
         """(channels, rows, columns) of an input of the network: the operand's, less padding that its number
         of elements betrays.
         """
-        like = {one.name: one.like for one in read.layer.operator.dimensions}
+        like = {dimension.name: dimension.like for dimension in read.layer.operator.dimensions}
         sizes = [1, 1, 1]
         padded = [False, False, False]
         for axis in tensor.axes:
@@ -287,8 +287,8 @@ class _Builder:
     def _operand_share(self, index: int, read: Read, tensor: Tensor) -> tuple[Longs, Longs, int]:
         """Per atom of one sample range: which share of the operand it reads (a number), and its elements."""
         operator = read.layer.operator
-        one = self.tilings[index]
-        tiles = one.axes if not read.late else (*one.axes[:3], (0, shape_of(operator).parts))
+        cuts = self.tilings[index]
+        tiles = cuts.axes if not read.late else (*cuts.axes[:3], (0, shape_of(operator).parts))
         return tensor_tiles(operator, tensor, tiles)
 
     def _read_all(self, index: int, read: Read, tensor: Tensor) -> None:
@@ -317,13 +317,13 @@ class _Builder:
     def _read_unmapped_input(self, index: int, read: Read, tensor: Tensor) -> None:
         """An operand from DRAM whose coordinates mix: one block per share of it and sample range."""
         share, number, _ = self._operand_share(index, read, tensor)
-        one = self.tilings[index]
+        cuts = self.tilings[index]
         slots = int(self.slots[index])
-        parts = 1 if read.late else len(one.parts) - 1
+        parts = 1 if read.late else len(cuts.parts) - 1
         local = np.arange(number.size, dtype=np.int64)
         reader = local // parts * slots + (slots - 1 if read.late else local % parts)
         per_sample = number.size // parts * slots
-        for sample, count in enumerate(np.diff(np.array(one.samples))):
+        for sample, count in enumerate(np.diff(np.array(cuts.samples))):
             size = share * int(count) * self.engine.element_bytes
             first = self.add_blocks(INPUT, size, np.full(len(share), -1, dtype=np.int64))
             self.readers.append(self.base[index] + sample * per_sample + reader)

@@ -100,24 +100,24 @@ def complete(
                     b = graph.reads[k]
                     parent = graph.block_parent[b]
                     through = parent >= 0 and order.outside[parent]
-                    found = NONE
+                    spot = NONE
                     node = first_of[b]
                     while node != NONE:
                         if where[node] == e and not (through and home[node]):
-                            found = node
+                            spot = node
                             break
                         node = down[node]
-                    if found == NONE and parent >= 0 and parent != b:
+                    if spot == NONE and parent >= 0 and parent != b:
                         node = first_of[parent]
                         while node != NONE:
                             if where[node] == e and not (through and home[node]):
-                                found = node
+                                spot = node
                                 break
                             node = down[node]
-                    if found != NONE:
-                        pinned[found] = mark
-                        if not home[found]:
-                            coming[found] = order.again[k]
+                    if spot != NONE:
+                        pinned[spot] = mark
+                        if not home[spot]:
+                            coming[spot] = order.again[k]
                         continue
                     twice = False
                     for m in range(own, n_miss):

@@ -67,7 +67,7 @@ def shape_of(operator: Operator) -> Shape:
 
 
 def _shape(operator: Operator) -> Shape:
-    like = {one.name: one.like for one in operator.dimensions}
+    like = {dimension.name: dimension.like for dimension in operator.dimensions}
     loops: tuple[list[str], list[str], list[str]] = ([], [], [])
     scattered: list[Axis | None] = [None, None, None]
     sizes = [1, 1, 1]
@@ -107,11 +107,11 @@ def loop_ranges(operator: Operator, axis: int, low: int, high: int) -> dict[str,
     ranges: dict[str, Range] = {}
     names = shape.loops[axis]
     for place, name in enumerate(names):
-        inner = math.prod(operator.bounds[one] for one in names[place + 1 :])
+        inner = math.prod(operator.bounds[inner_name] for inner_name in names[place + 1 :])
         begin, end = low // inner, (high - 1) // inner + 1
         ranges[name] = (begin, end)
         if end - begin > 1:
-            ranges |= {one: (0, operator.bounds[one]) for one in names[place + 1 :]}
+            ranges |= {inner_name: (0, operator.bounds[inner_name]) for inner_name in names[place + 1 :]}
             break
         low, high = low - begin * inner, high - begin * inner
     return ranges
@@ -134,8 +134,8 @@ def touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Lon
         only = axis.terms[0]
         low, high = ranges.get(only.dim, (0, bounds[only.dim]))
         return np.arange(only.stride * low, only.stride * (high - 1) + 1, only.stride, dtype=np.int64)
-    found = np.zeros(1, dtype=np.int64)
+    positions = np.zeros(1, dtype=np.int64)
     for term in axis.terms:
         low, high = ranges.get(term.dim, (0, bounds[term.dim]))
-        found = np.unique(np.add.outer(found, term.stride * np.arange(low, high, dtype=np.int64)))
-    return found
+        positions = np.unique(np.add.outer(positions, term.stride * np.arange(low, high, dtype=np.int64)))
+    return positions

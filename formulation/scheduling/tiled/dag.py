@@ -107,13 +107,13 @@ class AtomicDag:
         The last one is (0, 0) for the reduction of independent parts.
         """
         unit = int(self.unit[task])
-        one = self.tilings[unit]
+        cuts_of = self.tilings[unit]
         rest, slot = divmod(task - int(self.base[unit]), int(self.slots[unit]))
         spans: list[tuple[int, int]] = []
-        for cuts in (one.columns, one.rows, one.channels, one.samples):
+        for cuts in (cuts_of.columns, cuts_of.rows, cuts_of.channels, cuts_of.samples):
             rest, tile = divmod(rest, len(cuts) - 1)
             spans.append((cuts[tile], cuts[tile + 1]))
-        part = (one.parts[slot], one.parts[slot + 1]) if slot + 1 < len(one.parts) else (0, 0)
+        part = (cuts_of.parts[slot], cuts_of.parts[slot + 1]) if slot + 1 < len(cuts_of.parts) else (0, 0)
         return (*reversed(spans), part)
 
     def task_name(self, task: int) -> str:

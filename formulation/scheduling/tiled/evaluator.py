@@ -208,8 +208,8 @@ def occupancy(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> npt.NDArray[
     size = dag.block_bytes[held.block]
     np.add.at(level, (held.engine, held.start), size)
     np.subtract.at(level, (held.engine, held.end + 1), size)
-    found: npt.NDArray[np.int64] = np.cumsum(level, axis=1)[:, :-1]
-    return found
+    bytes_held: npt.NDArray[np.int64] = np.cumsum(level, axis=1)[:, :-1]
+    return bytes_held
 
 
 def _starts(block: Ints, blocks: int) -> npt.NDArray[np.int64]:
@@ -235,7 +235,7 @@ def _check_numbers(dag: AtomicDag, plan: Plan) -> None:
 
 def _explain(fault: tuple[int, ...], dag: AtomicDag, machine: TiledMachine, net: Topology, plan: Plan) -> str:
     """The fault in words."""
-    kind, a, b, c = (int(one) for one in fault)
+    kind, a, b, c = (int(number) for number in fault)
     moving, held = plan.transfers, plan.residency
     if kind == legality.ENGINE:
         return f"{dag.task_name(a)}: engine {b}, expected one of {machine.engines}"

@@ -102,17 +102,17 @@ class _Rows:
             return positions, positions, positions
         tile = self._cuts.searchsorted(positions, side="right") - 1
         begins = np.concatenate([[0], np.flatnonzero(tile[1:] != tile[:-1]) + 1])
-        found = tile[begins]
+        tiles_met = tile[begins]
         counts = np.append(begins[1:], len(positions)) - begins
-        whole = (counts == self._cuts[found + 1] - self._cuts[found]).tolist()
+        whole = (counts == self._cuts[tiles_met + 1] - self._cuts[tiles_met]).tolist()
         parts = [
             WHOLE if all_of_it else (j, positions[a : a + count].tobytes())
             for j, a, count, all_of_it in zip(
-                found.tolist(), begins.tolist(), counts.tolist(), whole, strict=True
+                tiles_met.tolist(), begins.tolist(), counts.tolist(), whole, strict=True
             )
         ]
         numbers = [self._parts.setdefault(part, len(self._parts)) for part in parts]
-        return found, counts, np.array(numbers, dtype=np.int64)
+        return tiles_met, counts, np.array(numbers, dtype=np.int64)
 
     def add(self, offset: int, found: tuple[Longs, Longs, Longs]) -> None:
         """One consuming tile meets these."""
@@ -166,13 +166,13 @@ def operand_axes(
     -------
     ``None`` where the operand's coordinates do not depend on separate axes of the tiling
     """
-    like = {one.name: one.like for one in operator.dimensions}
+    like = {dimension.name: dimension.like for dimension in operator.dimensions}
     shape = shape_of(operator)
     along: list[list[Axis]] = [[], [], []]
     for axis in tensor.axes:
         if axis.terms:
             along[coordinate_of(like[axis.terms[0].dim])].append(axis)
-    found: list[OperandAxes] = []
+    per_axis: list[OperandAxes] = []
     seen: set[int] = set()
     for coordinate in range(3):
         axes = tuple(along[coordinate])
@@ -200,8 +200,8 @@ def operand_axes(
         if coordinate == CHANNEL and axes:
             inner = axes[-1].size
         first = channel if coordinate == CHANNEL else 0
-        found.append(OperandAxes(axes, inner, before, first, tuple(sorted(depends))))
-    return tuple(found)
+        per_axis.append(OperandAxes(axes, inner, before, first, tuple(sorted(depends))))
+    return tuple(per_axis)
 
 
 def _scatters(axis: Axis | None, dim: str) -> bool:
@@ -244,14 +244,14 @@ def positions_read(operator: Operator, one: OperandAxes, size: int, ranges: dict
     """Positions of the producer that loops in these ranges read along the coordinate."""
     if not one.axes:
         return np.arange(size, dtype=np.int64)
-    found = np.zeros(1, dtype=np.int64)
+    positions = np.zeros(1, dtype=np.int64)
     for axis in one.axes[:-1]:
-        found = np.add.outer(found * axis.size, touched(axis, ranges, operator.bounds)).ravel()
+        positions = np.add.outer(positions * axis.size, touched(axis, ranges, operator.bounds)).ravel()
     last = touched(one.axes[-1], ranges, operator.bounds) - one.before
     if one.before or one.axes[-1].size != one.inner:
         last = last[(last >= 0) & (last < one.inner)]
-    found = np.add.outer(found * one.inner, last).ravel() - one.first
-    return found[(found >= 0) & (found < size)]
+    positions = np.add.outer(positions * one.inner, last).ravel() - one.first
+    return positions[(positions >= 0) & (positions < size)]
 
 
 def flatten_axes(operator: Operator, tensor: Tensor, sizes: Sequence[int]) -> tuple[OperandAxes, ...] | None:
@@ -265,7 +265,7 @@ def flatten_axes(operator: Operator, tensor: Tensor, sizes: Sequence[int]) -> tu
     if [axis.terms[0].dim for axis in tensor.axes if axis.size > 1] not in ([shape.part], []):
         return None
     run = sizes[1] * sizes[2]
-    axis = next(one for one in tensor.axes if one.terms[0].dim == shape.part)
+    axis = next(candidate for candidate in tensor.axes if candidate.terms[0].dim == shape.part)
     return (
         OperandAxes((axis,), run, 0, -1, (PART,)),
         OperandAxes((), sizes[1], 0, 0, ()),

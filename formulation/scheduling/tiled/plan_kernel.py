@@ -90,10 +90,10 @@ def holding(holds: Holds, block: int, engine: int, first: int, last: int) -> Any
 @compiled
 def holdings(holds: Holds, block: Ints, engine: Ints, first: Ints, last: Ints) -> Any:  # pragma: no cover
     """Per entry, the residency of a block on an engine that covers the steps, or -1."""
-    found = np.empty(len(block), dtype=np.int64)
+    numbers = np.empty(len(block), dtype=np.int64)
     for k in range(len(block)):
-        found[k] = holding(holds, block[k], engine[k], first[k], last[k])
-    return found
+        numbers[k] = holding(holds, block[k], engine[k], first[k], last[k])
+    return numbers
 
 
 @compiled

@@ -81,8 +81,8 @@ class TiledProblem:
     def unchecked_dag(self, tilings: Sequence[Tiling | AtomSize], limits: Limits | None = None) -> AtomicDag:
         """As `dag`, but atoms may need more than a buffer has."""
         cuts = [
-            tiling(unit, one, self.batch) if isinstance(one, AtomSize) else one
-            for unit, one in zip(self.units, tilings, strict=True)
+            tiling(unit, size, self.batch) if isinstance(size, AtomSize) else size
+            for unit, size in zip(self.units, tilings, strict=True)
         ]
         return build_dag(
             self.units,
@@ -119,9 +119,9 @@ def tiled_objective(text: str, where: str = "--objective", field: str | None = N
     InputError : for anything else, at the place that is told
     """
     try:
-        found = parse_objective("cycles" if text == "makespan" else text)
+        objective = parse_objective("cycles" if text == "makespan" else text)
     except InputError as error:
         raise InputError(where, field, unknown_name(text, OBJECTIVES)) from error
-    if found.root > 1:
+    if objective.root > 1:
         raise InputError(where, field, f"expected whole powers on tiled machines, got {text!r}")
-    return found
+    return objective

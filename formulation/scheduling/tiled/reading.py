@@ -119,7 +119,7 @@ def crossing(
 def _size(value: Crossing | None) -> int:
     if value is None:
         return 1
-    return len(value.free) + sum(4 * len(found.consumer) for found in value.along)
+    return len(value.free) + sum(4 * len(along.consumer) for along in value.along)
 
 
 CROSSINGS: Memo[Crossing | None] = Memo(_size)
@@ -137,14 +137,14 @@ def _crossing(
     counts = [len(cuts) - 1 for cuts in one.axes]
     strides = [counts[ROW] * counts[COLUMN] * slots, counts[COLUMN] * slots, slots, 1]
     tiles = (*one.axes[:3], (0, shape.parts)) if late else one.axes
-    found: list[Entries] = []
+    per_axis: list[Entries] = []
     used: set[int] = set()
     for coordinate, axes in enumerate(mapped):
         cuts = origin.cuts[coordinate + 1]
         if flat and coordinate == CHANNEL:
-            found.append(flat_entries(axes, tiles[PART], strides[PART], cuts))
+            per_axis.append(flat_entries(axes, tiles[PART], strides[PART], cuts))
         else:
-            found.append(entries(operator, axes, origin.sizes[coordinate], tiles, strides, cuts))
+            per_axis.append(entries(operator, axes, origin.sizes[coordinate], tiles, strides, cuts))
         used |= set(axes.depends)
     free = np.array([slots - 1 if late else 0], dtype=np.int64)
     for axis in range(4):
@@ -152,4 +152,4 @@ def _crossing(
             count = parts if axis == PART else counts[axis]
             free = np.add.outer(free, np.arange(count) * strides[axis]).ravel()
     samples = sample_entries(one.samples, counts[CHANNEL] * strides[CHANNEL], origin.cuts[0])
-    return Crossing((samples, found[0], found[1], found[2]), free)
+    return Crossing((samples, per_axis[0], per_axis[1], per_axis[2]), free)

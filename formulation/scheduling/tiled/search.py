@@ -67,7 +67,7 @@ class TiledGoal:
         problem = self.problem
         network = problem.network
         content = (
-            [(one.name, one.operator, one.stored_weights) for one in network.layers],
+            [(layer.name, layer.operator, layer.stored_weights) for layer in network.layers],
             network.links,
             sorted(network.outputs),
             problem.machine.content_hash,
@@ -82,10 +82,10 @@ class TiledGoal:
     def judge(self, answer: AtomicPlan) -> Judgement[AtomicPlan, Evaluation | None]:
         """What a plan costs, or which dependency, buffer or link it violates."""
         try:
-            found = self.problem.evaluate(answer.dag, answer.plan)
+            evaluation = self.problem.evaluate(answer.dag, answer.plan)
         except IllegalPlanError as fault:
             return Judgement(answer, None, Fraction(0), (str(fault),))
-        return Judgement(answer, found, self.key(found.energy.total, found.cycles))
+        return Judgement(answer, evaluation, self.key(evaluation.energy.total, evaluation.cycles))
 
 
 TiledSearch = Search[TiledGoal, AtomicPlan, Evaluation | None]

@@ -91,33 +91,33 @@ def tiling(unit: Unit, size: AtomSize, batch: int) -> Tiling:
 
 def atom_count(unit: Unit, size: AtomSize, batch: int) -> int:
     """How many atoms a unit has by that size, without reductions of partial sums."""
-    one = tiling(unit, size, batch)
-    return math.prod(len(cuts) - 1 for cuts in (one.samples, *one.axes))
+    cuts_of = tiling(unit, size, batch)
+    return math.prod(len(cuts) - 1 for cuts in (cuts_of.samples, *cuts_of.axes))
 
 
 def check_tilings(units: Sequence[Unit], tilings: Sequence[Tiling], batch: int) -> None:
     """Raise ``ValueError`` naming the unit and axis whose borders do not cover it in order."""
     if len(units) != len(tilings):
         raise ValueError(f"expected {len(units)} tilings, one per unit, got {len(tilings)}")
-    for unit, one in zip(units, tilings, strict=True):
+    for unit, cuts_of in zip(units, tilings, strict=True):
         operator: Operator = unit.layer.operator
         shape = shape_of(operator)
         sizes = {
-            "samples": (batch, one.samples),
-            "channels": (shape.sizes[CHANNEL], one.channels),
-            "rows": (shape.sizes[ROW], one.rows),
-            "columns": (shape.sizes[COLUMN], one.columns),
-            "input channels": (shape.parts, one.parts),
+            "samples": (batch, cuts_of.samples),
+            "channels": (shape.sizes[CHANNEL], cuts_of.channels),
+            "rows": (shape.sizes[ROW], cuts_of.rows),
+            "columns": (shape.sizes[COLUMN], cuts_of.columns),
+            "input channels": (shape.parts, cuts_of.parts),
         }
         for what, (size, cuts) in sizes.items():
             rising = all(a < b for a, b in itertools.pairwise(cuts))
             if len(cuts) < 2 or cuts[0] != 0 or cuts[-1] != size or not rising:
                 raise ValueError(f"{unit.name}: borders of {what} must rise from 0 to {size}, got {cuts}")
         for axis, cuts in (
-            (CHANNEL, one.channels),
-            (ROW, one.rows),
-            (COLUMN, one.columns),
-            (PART, one.parts),
+            (CHANNEL, cuts_of.channels),
+            (ROW, cuts_of.rows),
+            (COLUMN, cuts_of.columns),
+            (PART, cuts_of.parts),
         ):
             run = inner_run(operator, axis)
             for low, high in itertools.pairwise(cuts):

@@ -63,10 +63,10 @@ def atom_shapes(operator: Operator, one: Tiling) -> AtomShapes:
     rest = math.prod(bound for name, bound in operator.bounds.items() if name not in covered)
 
     def spread(value: Callable[[Trips], int], factor: int = 1) -> Longs:
-        found = np.full(1, factor, dtype=np.int64)
+        products = np.full(1, factor, dtype=np.int64)
         for per_tile in trips:
-            found = np.multiply.outer(found, np.array([value(t) for t in per_tile], dtype=np.int64))
-        per_sample: Longs = found.ravel()
+            products = np.multiply.outer(products, np.array([value(t) for t in per_tile], dtype=np.int64))
+        per_sample: Longs = products.ravel()
         return np.broadcast_to(per_sample, (len(samples), per_sample.size)).ravel()
 
     return AtomShapes(
@@ -98,7 +98,7 @@ def axis_trips(operator: Operator, axis: int, low: int, high: int) -> Trips:
     """Trips of the loops along one axis for the results from ``low`` up to ``high``."""
     shape = shape_of(operator)
     ranges = loop_ranges(operator, axis, low, high)
-    like = {one.name: one.like for one in operator.dimensions}
+    like = {dimension.name: dimension.like for dimension in operator.dimensions}
     counts = {"N": 1, "G": 1, "K": 1, "C": 1, "P": 1, "Q": 1}
     window = shape.scattered[axis] if axis != PART else None
     if window is not None:
@@ -126,13 +126,13 @@ def _input_positions(operator: Operator, axis: int, ranges: dict[str, Range]) ->
 
     For one iteration of a loop that lies outside of rows and columns: samples count those.
     """
-    like = {one.name: one.like for one in operator.dimensions}
+    like = {tensor_axis.name: tensor_axis.like for tensor_axis in operator.dimensions}
     ranges = {
         name: span if like[name] in ("P", "Q") else (span[0], span[0] + 1) for name, span in ranges.items()
     }
     inputs: Sequence[Axis] = next((t.axes for t in operator.inputs if t.role is Role.INPUT), ())
-    moving = [one for one in inputs if any(term.dim in ranges for term in one.terms)]
-    return math.prod(len(touched(one, ranges, operator.bounds)) for one in moving)
+    moving = [tensor_axis for tensor_axis in inputs if any(term.dim in ranges for term in tensor_axis.terms)]
+    return math.prod(len(touched(tensor_axis, ranges, operator.bounds)) for tensor_axis in moving)
 
 
 def weight_blocks(operator: Operator, one: Tiling) -> tuple[Longs, Longs]:
@@ -165,15 +165,15 @@ def tensor_tiles(operator: Operator, tensor: Tensor, tiles: Sequence[Borders]) -
     covered: set[Axis] = set()
     for axis, cuts in enumerate(tiles):
         spans = [loop_ranges(operator, axis, low, high) for low, high in itertools.pairwise(cuts)]
-        moving = [one for one in tensor.axes if any(term.dim in spans[0] for term in one.terms)]
+        moving = [tensor_axis for tensor_axis in tensor.axes if any(term.dim in spans[0] for term in tensor_axis.terms)]
         count = len(cuts) - 1
         if not moving:
             share = np.add.outer(share, np.zeros(count, dtype=np.int64)).ravel()
             continue
         covered |= set(moving)
-        sizes = [math.prod(len(touched(one, span, operator.bounds)) for one in moving) for span in spans]
+        sizes = [math.prod(len(touched(tensor_axis, span, operator.bounds)) for tensor_axis in moving) for span in spans]
         elements = np.multiply.outer(elements, np.array(sizes, dtype=np.int64)).ravel()
         share = np.add.outer(share * count, np.arange(count, dtype=np.int64)).ravel()
-    rest = math.prod(len(touched(one, {}, operator.bounds)) for one in tensor.axes if one not in covered)
-    total = math.prod(len(touched(one, {}, operator.bounds)) for one in tensor.axes)
+    rest = math.prod(len(touched(tensor_axis, {}, operator.bounds)) for tensor_axis in tensor.axes if tensor_axis not in covered)
+    total = math.prod(len(touched(tensor_axis, {}, operator.bounds)) for tensor_axis in tensor.axes)
     return elements * rest, share, total

@@ -87,17 +87,17 @@ def units_of(network: Network, *, fuse: bool = True) -> tuple[Unit, ...]:
         fused = tuple(network.layer(name) for name in riders[layer.name])
         inside = {layer.name, *riders[layer.name]}
         reads: list[Read] = []
-        for one in (layer, *fused):
-            linked = network.reads(one.name)
+        for member in (layer, *fused):
+            linked = network.reads(member.name)
             for link in linked:
                 if link.producer in inside:
                     continue
                 made = None if link.producer is None else index[host.get(link.producer, link.producer)]
-                reads.append(Read(one, link.operand, link, made, one is not layer))
-            for tensor in one.operator.inputs:
-                stored = tensor.role.value == "weights" and one.stored_weights
+                reads.append(Read(member, link.operand, link, made, member is not layer))
+            for tensor in member.operator.inputs:
+                stored = tensor.role.value == "weights" and member.stored_weights
                 if not stored and not any(link.operand == tensor.name for link in linked):
-                    reads.append(Read(one, tensor.name, None, None, one is not layer))
+                    reads.append(Read(member, tensor.name, None, None, member is not layer))
         units.append(Unit(layer, fused, tuple(reads), bool(inside & network.outputs)))
     return tuple(units)
 

@@ -53,7 +53,7 @@ def load_tiled_machine(text: str | os.PathLike[str]) -> TiledMachine:
         return machine
     given: dict[str, str] = {}
     for part in inside.split(","):
-        key, equals, value = (one.strip() for one in part.partition("="))
+        key, equals, value = (side.strip() for side in part.partition("="))
         if not (key and equals and value):
             raise InputError(whole, None, f"cannot read {part.strip()!r}, expected parameter=value")
         if key in given:

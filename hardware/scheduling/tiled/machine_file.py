@@ -65,7 +65,7 @@ def _parse_ports(value: object) -> str | list[tuple[int, int]]:
     ports: list[tuple[int, int]] = []
     for entry in value:
         pair = entry if isinstance(entry, list) else []
-        if len(pair) != 2 or not all(isinstance(one, int) and one >= 0 for one in pair):
+        if len(pair) != 2 or not all(isinstance(coordinate, int) and coordinate >= 0 for coordinate in pair):
             raise ValueError(f"expected positions [x, y] of at least 0, got {shown(entry)}")
         ports.append((pair[0], pair[1]))
     return ports
@@ -138,12 +138,12 @@ def port_positions(
 ) -> tuple[tuple[int, int], ...]:
     """Positions of DRAM ports: both ends of every row, the four corners, the left ends, or as listed."""
     if places == "corners":
-        found = [(x, y) for y in (0, height - 1) for x in (0, width - 1)]
+        positions = [(x, y) for y in (0, height - 1) for x in (0, width - 1)]
     elif isinstance(places, str):
-        found = [(x, y) for y in range(height) for x in ((0, width - 1) if places == "sides" else (0,))]
+        positions = [(x, y) for y in range(height) for x in ((0, width - 1) if places == "sides" else (0,))]
     else:
-        found = places
-    return tuple(dict.fromkeys(found))
+        positions = places
+    return tuple(dict.fromkeys(positions))
 
 
 def _build(file: TiledMachineFile, name: str) -> TiledMachine:

@@ -87,14 +87,14 @@ class _Lattice:
 
 
 def _primes(number: int) -> list[tuple[int, int]]:
-    found: dict[int, int] = {}
+    powers: dict[int, int] = {}
     prime = 2
     while number > 1:
         while number % prime == 0:
-            found[prime] = found.get(prime, 0) + 1
+            powers[prime] = powers.get(prime, 0) + 1
             number //= prime
         prime += 1
-    return sorted(found.items())
+    return sorted(powers.items())
 
 
 def _allowed(nest: Nest, lattice: _Lattice, prunings: Prunings, boundary: int) -> NDArray[np.bool_]:

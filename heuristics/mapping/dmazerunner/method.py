@@ -79,9 +79,9 @@ class DMazeRunnerSearch:
         scale, seen = 1.0, 0
         while True:
             scaled = prunings.relaxed(scale)
-            for lot, found in self._evaluated(search, problem, scaled, tables):
+            for lot, scored in self._evaluated(search, problem, scaled, tables):
                 seen += lot
-                _offer(search, problem, tables, found, self.name)
+                _offer(search, problem, tables, scored, self.name)
                 if search.done:
                     return Outcome(False)
             found_any = seen > 0 and search.key is not None

@@ -44,7 +44,7 @@ def loop_orderings(operator: Operator) -> list[Ordering]:
     same reuse the first stays.
     """
     loops = [dim for dim, bound in operator.bounds.items() if bound > 1]
-    found: dict[tuple[frozenset[str], ...], Ordering] = {}
+    by_reuse: dict[tuple[frozenset[str], ...], Ordering] = {}
     for operand in operator.tensors:
         independent = [loop for loop in loops if loop not in operand.dims]
         dependent = [loop for loop in loops if loop in operand.dims]
@@ -53,8 +53,8 @@ def loop_orderings(operator: Operator) -> list[Ordering]:
                 for inner in permutations(chosen):
                     missing = [loop for loop in independent if loop not in chosen]
                     ordering = (*missing, *dependent, *inner)
-                    found.setdefault(_reused_loops(operator, ordering), ordering)
-    return list(found.values())
+                    by_reuse.setdefault(_reused_loops(operator, ordering), ordering)
+    return list(by_reuse.values())
 
 
 def _reused_loops(operator: Operator, ordering: Ordering) -> tuple[frozenset[str], ...]:

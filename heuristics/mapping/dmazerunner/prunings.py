@@ -73,19 +73,19 @@ class Condition:
 
 def conditions(nest: Nest, prunings: Prunings) -> list[Condition]:
     """Capacity and array limits, and OPT1's shares of them."""
-    found = [Condition(limit.expr, 0, limit.bound) for limit in capacity_limits(nest)]
+    stated = [Condition(limit.expr, 0, limit.bound) for limit in capacity_limits(nest)]
     for index in nest.spatial:
         axis = nest.blocks[index].axis
         assert axis is not None
-        found.append(Condition(product(nest.trips([index])), 0, axis.size))
+        stated.append(Condition(product(nest.trips([index])), 0, axis.size))
     if 1 in prunings.opts:
-        found += _utilisation(nest, prunings)
-    return found
+        stated += _utilisation(nest, prunings)
+    return stated
 
 
 def _utilisation(nest: Nest, prunings: Prunings) -> list[Condition]:
     """OPT1: what every bounded memory holds, and PEs at work."""
-    found: list[Condition] = []
+    stated: list[Condition] = []
     engine = nest.engine
     for index, level in enumerate(engine.levels):
         room = (level.capacity or 0) * engine.room_bits(level)
@@ -99,11 +99,11 @@ def _utilisation(nest: Nest, prunings: Prunings) -> list[Condition]:
             if index in nest.residency[tensor.name].positions
         )
         share = prunings.rf if index == len(engine.levels) - 1 else prunings.spm
-        found.append(Condition(held, share * (room / unit), np.inf))
+        stated.append(Condition(held, share * (room / unit), np.inf))
     if nest.spatial:
         every = product(nest.trips(nest.spatial))
-        found.append(Condition(every, prunings.pe * nest.engine.instances, np.inf))
-    return found
+        stated.append(Condition(every, prunings.pe * nest.engine.instances, np.inf))
+    return stated
 
 
 def kept_rows(table: GroupTable, nest: Nest, prunings: Prunings) -> NDArray[np.bool_]:

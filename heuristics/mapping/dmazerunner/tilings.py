@@ -150,11 +150,11 @@ class Tilings:
         return keep
 
     def _intervals(self, cells: Indices, at: Sequence[int]) -> GroupIntervals:
-        found: dict[Expr, tuple[Array, Array]] = {}
+        intervals: dict[Expr, tuple[Array, Array]] = {}
         for staged, own, stage in zip(self._staged, cells, at, strict=True):
             if stage < 0:
-                found |= {node: (low, staged.whole_high[node]) for node, low in staged.whole_low.items()}
+                intervals |= {node: (low, staged.whole_high[node]) for node, low in staged.whole_low.items()}
             else:
                 low, high = staged.low[stage], staged.high[stage]
-                found |= {node: (values.take(own), high[node].take(own)) for node, values in low.items()}
-        return found
+                intervals |= {node: (values.take(own), high[node].take(own)) for node, values in low.items()}
+        return intervals

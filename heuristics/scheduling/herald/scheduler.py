@@ -243,15 +243,15 @@ def initial_order(problem: SchedulingProblem, ordering: Ordering) -> list[int]:
     waiting = [len(set(before)) for before in problem.before]
     ready = [rank[task] for task in wanted if not waiting[task]]
     heapq.heapify(ready)
-    found = []
+    order = []
     while ready:
         task = wanted[heapq.heappop(ready)]
-        found.append(task)
+        order.append(task)
         for other in {*problem.after[task]}:
             waiting[other] -= 1
             if not waiting[other]:
                 heapq.heappush(ready, rank[other])
-    return found
+    return order
 
 
 def in_order(
@@ -274,9 +274,9 @@ def in_order(
         best: tuple[int, int, int] | None = None
         rule = IdleRule.OFF if idle is IdleRule.OFF or stopped() else idle
         for queue in queues:
-            found = _next(problem, timeline, chosen, rank, queue, rule) if queue else None
-            if found is not None and (best is None or found < best):
-                best = found
+            candidate = _next(problem, timeline, chosen, rank, queue, rule) if queue else None
+            if candidate is not None and (best is None or candidate < best):
+                best = candidate
         assert best is not None  # the order respects dependencies, so some queue's head is ready
         task = best[2]
         timeline.append(task, chosen[task])

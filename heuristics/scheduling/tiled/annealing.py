@@ -104,8 +104,8 @@ def annealed_sizes(
     LimitReachedError : where limits strike on the way
     """
     layers = sized_layers(problem, room, limits)
-    picks = [random_numbers.randrange(len(one.cycles)) for one in layers]
-    state = sum(int(one.cycles[i]) for one, i in zip(layers, picks, strict=True)) / len(layers)
+    picks = [random_numbers.randrange(len(layer.cycles)) for layer in layers]
+    state = sum(int(layer.cycles[i]) for layer, i in zip(layers, picks, strict=True)) / len(layers)
     energy = energy_of(layers, picks, rules.printed)
     scale, length = max(energy, 1e-12), rules.length * state
     temperature = rules.temperature * scale
@@ -113,10 +113,10 @@ def annealed_sizes(
         heed(limits)
         moved_state = max(1.0, state + random_numbers.uniform(-1, 1) * length)
         picked = {
-            id(one): one.nearest(moved_state) if rules.printed else one.cheapest_near(moved_state)
-            for one in {id(one): one for one in layers}.values()
+            id(layer): layer.nearest(moved_state) if rules.printed else layer.cheapest_near(moved_state)
+            for layer in {id(layer): layer for layer in layers}.values()
         }
-        moved = [picked[id(one)] for one in layers]
+        moved = [picked[id(layer)] for layer in layers]
         moved_energy = energy_of(layers, moved, rules.printed)
         temperature *= rules.cooling
         heat = max(rules.cooling * temperature, 1e-300)
@@ -124,7 +124,7 @@ def annealed_sizes(
             state, energy, picks = moved_state, moved_energy, moved
         if energy <= rules.enough * scale:
             break
-    return tuple(size_of(one, i) for one, i in zip(layers, picks, strict=True))
+    return tuple(size_of(layer, i) for layer, i in zip(layers, picks, strict=True))
 
 
 def sized_layers(problem: TiledProblem, room: float, limits: Limits | None = None) -> list[SizedLayer]:
@@ -135,15 +135,15 @@ def sized_layers(problem: TiledProblem, room: float, limits: Limits | None = Non
     LimitReachedError : where limits strike on the way
     """
     known: dict[object, SizedLayer] = {}
-    found = []
+    menus = []
     for index, unit in enumerate(problem.units):
         heed(limits)
         late = sum(read.late for read in unit.reads)
         alike = (id(first_equal(unit.layer.operator)), unit.layer.stored_weights, late)
         if alike not in known:
             known[alike] = sized_layer(problem, index, room)
-        found.append(known[alike])
-    return found
+        menus.append(known[alike])
+    return menus
 
 
 def sized_layer(problem: TiledProblem, unit: int, room: float) -> SizedLayer:
@@ -158,15 +158,15 @@ def sized_layer(problem: TiledProblem, unit: int, room: float) -> SizedLayer:
 
 def energy_of(layers: list[SizedLayer], picks: list[int], printed: bool) -> float:
     """Variance of the layers' cycles, or coefficient of variation over all atoms."""
-    cycles = np.array([one.cycles[i] for one, i in zip(layers, picks, strict=True)], dtype=np.float64)
+    cycles = np.array([layer.cycles[i] for layer, i in zip(layers, picks, strict=True)], dtype=np.float64)
     if printed:
         return float(cycles.var())
-    atoms = np.array([one.atoms[i] for one, i in zip(layers, picks, strict=True)], dtype=np.float64)
+    atoms = np.array([layer.atoms[i] for layer, i in zip(layers, picks, strict=True)], dtype=np.float64)
     mean = float(np.average(cycles, weights=atoms))
     return math.sqrt(float(np.average((cycles - mean) ** 2, weights=atoms))) / mean
 
 
 def size_of(layer: SizedLayer, pick: int) -> AtomSize:
     """The size of a number."""
-    rows, columns, inputs, outputs = (int(one) for one in layer.sizes[pick])
+    rows, columns, inputs, outputs = (int(side) for side in layer.sizes[pick])
     return AtomSize(rows, columns, inputs, outputs)

@@ -107,9 +107,9 @@ class AtomicDataflow(Heuristic):
             nonlocal best
             if not search.done:
                 source = f"{self.name} {atoms}, {order}, {mapping}"
-                found = stages.planned(dag, stages.steps(dag, order), mapping, source)
-                if best is None or found[0] < best[0][0]:
-                    best = found, sizes, order, mapping
+                planned = stages.planned(dag, stages.steps(dag, order), mapping, source)
+                if best is None or planned[0] < best[0][0]:
+                    best = planned, sizes, order, mapping
 
         for atoms, wanted in self._sizes(problem, search.limits):
             if not search.done:

@@ -68,8 +68,8 @@ class RammerLists(Heuristic):
         """One list for all engines; an atom goes where most of what it reads was made."""
         problem = search.problem.problem
         dag = shared_dag(search, self.room)
-        found = list_order(dag, problem.machine, limits=search.limits)
-        self.confirm(search, dag, *found, self.name, buffering=self.buffering)
+        ordered = list_order(dag, problem.machine, limits=search.limits)
+        self.confirm(search, dag, *ordered, self.name, buffering=self.buffering)
 
 
 @dataclass(frozen=True)
@@ -91,19 +91,19 @@ class CnnPartition(Heuristic):
         through = self.results == "dram"
         if problem.batch == 1 or machine.engines == 1:
             dag = shared_dag(search, self.room)
-            found = dag, *layer_sequential(dag, machine)
-            self.confirm(search, *found, self.name, buffering=self.buffering, through_dram=through)
+            planned = dag, *layer_sequential(dag, machine)
+            self.confirm(search, *planned, self.name, buffering=self.buffering, through_dram=through)
             return
         work = layer_work(problem)
         most = min(machine.engines, len(work))
-        counts = [one for one in CLPS if one <= most] or [1] if self.clps == 0 else [min(self.clps, most)]
+        counts = [count_tried for count_tried in CLPS if count_tried <= most] or [1] if self.clps == 0 else [min(self.clps, most)]
         for count in counts:
             if search.done:
                 return
             home = DEALT[self.layers](work, count)
-            found = cnn_partition(problem, work, count, room=self.room, home=home, limits=search.limits)
+            planned = cnn_partition(problem, work, count, room=self.room, home=home, limits=search.limits)
             source = f"{self.name} {count} groups"
-            self.confirm(search, *found, source, buffering=self.buffering, through_dram=through)
+            self.confirm(search, *planned, source, buffering=self.buffering, through_dram=through)
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,13 @@ class InterLayerPipeline(Heuristic):
         problem = search.problem.problem
         work = layer_work(problem)
         most = problem.machine.engines
-        depths = [one for one in DEPTHS if one <= most] or [1] if self.depth == 0 else [min(self.depth, most)]
+        depths = [stages for stages in DEPTHS if stages <= most] or [1] if self.depth == 0 else [min(self.depth, most)]
         for depth in depths:
             for rows in ROWS if self.rows == "best" else (self.rows,):
                 if search.done:
                     return
-                found = pipeline(
+                planned = pipeline(
                     problem, work, depth, room=self.room, fine=rows == "fine", limits=search.limits
                 )
                 source = f"{self.name} {depth} layers, {rows} rows"
-                self.confirm(search, *found, source, buffering=self.buffering)
+                self.confirm(search, *planned, source, buffering=self.buffering)

@@ -59,18 +59,18 @@ def genetic_sizes(
     LimitReachedError : where limits strike on the way
     """
     layers = sized_layers(problem, room, limits)
-    least = sum(float(one.cost.min()) for one in layers)
+    least = sum(float(menu.cost.min()) for menu in layers)
 
     def energy(picks: list[int]) -> float:
         heed(limits)
         spread = energy_of(layers, picks, rules.printed)
         if rules.printed:
             return spread
-        cost = sum(float(one.cost[i]) for one, i in zip(layers, picks, strict=True))
+        cost = sum(float(menu.cost[i]) for menu, i in zip(layers, picks, strict=True))
         return (0.1 + spread) * cost / least
 
     best = evolved(layers, energy, random_numbers, rules)
-    return tuple(size_of(one, i) for one, i in zip(layers, best, strict=True))
+    return tuple(size_of(menu, i) for menu, i in zip(layers, best, strict=True))
 
 
 def evolved(
@@ -80,8 +80,8 @@ def evolved(
     rules: Genetics,
 ) -> list[int]:
     """The individual of least energy, as a size's number per layer."""
-    states = [[_nearest_to(one, random_numbers, layers) for one in layers] for _ in range(rules.population)]
-    ranked = sorted((energy(one), one) for one in states)
+    states = [[_nearest_to(menu, random_numbers, layers) for menu in layers] for _ in range(rules.population)]
+    ranked = sorted((energy(menu), menu) for menu in states)
     for _ in range(rules.generations):
         children = [ranked[0]]
         while len(children) < rules.population:
@@ -89,9 +89,9 @@ def evolved(
                 min(random_numbers.sample(ranked, min(rules.rivals, len(ranked))))[1] for _ in range(2)
             )
             child = [a if random_numbers.random() < 0.5 else b for a, b in zip(mother, father, strict=True)]
-            for i, one in enumerate(layers):
+            for i, menu in enumerate(layers):
                 if random_numbers.random() < rules.mutation / len(layers):
-                    child[i] = _mutated(child[i], len(one.cycles), random_numbers)
+                    child[i] = _mutated(child[i], len(menu.cycles), random_numbers)
             children.append((energy(child), child))
         ranked = sorted(children)
     return ranked[0][1]

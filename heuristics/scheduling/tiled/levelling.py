@@ -151,7 +151,7 @@ def levelled_and_cycles(
             )
         ),
     )
-    columns = [one.astype(np.int64) for one in (copies.block, copies.engine, copies.start, copies.end)]
+    columns = [column.astype(np.int64) for column in (copies.block, copies.engine, copies.start, copies.end)]
     return replace(plan, transfers=transfers, residency=make_residency(*columns)), float(taken)
 
 

@@ -337,9 +337,9 @@ def level(
             for _again in range(AGAIN):
                 if max(loads.wait[step], loads.task[step]) <= plain + 0.5:
                     break
-                found, longer = _relieved(of, step, tries, suspects, draws)
+                relieved, longer = _relieved(of, step, tries, suspects, draws)
                 total += longer
-                if not found:
+                if not relieved:
                     break
         if before - total < ENOUGH * before:
             break

@@ -89,8 +89,8 @@ def list_order(
 
 def successors_of(starts: Longs, producers: Ints, tasks: int) -> tuple[Longs, Ints]:
     """Readers of every task, as starts and tasks; the inverse of `AtomicDag.edges`."""
-    begin, found = _successors(starts, producers, tasks)
-    return begin, found
+    begin, successors = _successors(starts, producers, tasks)
+    return begin, successors
 
 
 @compiled
@@ -101,12 +101,12 @@ def _successors(starts: Longs, producers: Ints, tasks: int) -> Any:  # pragma: n
     for t in range(tasks):
         begin[t + 1] += begin[t]
     at = begin[:-1].copy()
-    found = np.empty(len(producers), dtype=np.int32)
+    successors = np.empty(len(producers), dtype=np.int32)
     for t in range(tasks):
         for k in range(starts[t], starts[t + 1]):
-            found[at[producers[k]]] = t
+            successors[at[producers[k]]] = t
             at[producers[k]] += 1
-    return begin, found
+    return begin, successors
 
 
 @compiled

@@ -32,7 +32,7 @@ def layer_work(problem: TiledProblem) -> list[int]:
     """Least cycles of every layer for one sample on one engine."""
     engine = problem.machine.engine
     return [
-        max(1, int(least_cycles(engine, whole_shapes(one.layer.operator, 1))[0])) for one in problem.units
+        max(1, int(least_cycles(engine, whole_shapes(unit.layer.operator, 1))[0])) for unit in problem.units
     ]
 
 
@@ -55,7 +55,7 @@ def spread_layers(work: Sequence[int], groups: int) -> list[int]:
     """A group for each layer: the ones of most work first, each to the group with the least."""
     load = [0] * groups
     home = [0] * len(work)
-    for i in sorted(range(len(work)), key=lambda one: -work[one]):
+    for i in sorted(range(len(work)), key=lambda unit: -work[unit]):
         home[i] = load.index(min(load))
         load[home[i]] += work[i]
     return home
@@ -73,10 +73,10 @@ def runs_of_layers(work: Sequence[int], groups: int) -> list[int]:
 def _runs(work: Sequence[int], most: int) -> list[int]:
     """As few runs as take at most so much work each; the number of every layer's run."""
     home, load, run = [], 0, 0
-    for one in work:
-        if load and load + one > most:
+    for amount in work:
+        if load and load + amount > most:
             run, load = run + 1, 0
-        load += one
+        load += amount
         home.append(run)
     return home
 
@@ -240,6 +240,6 @@ def _waves(dag: AtomicDag, unit: int, sample: int) -> list[Longs]:
 
 def _by_rows(dag: AtomicDag, unit: int, sample: int) -> Longs:
     """Atoms of a layer and sample, rows first, then columns, then parts of sums, then channels."""
-    one, slots = dag.tilings[unit], int(dag.slots[unit])
-    shape = (len(one.channels) - 1, len(one.rows) - 1, len(one.columns) - 1, slots)
+    cuts, slots = dag.tilings[unit], int(dag.slots[unit])
+    shape = (len(cuts.channels) - 1, len(cuts.rows) - 1, len(cuts.columns) - 1, slots)
     return _tasks(dag, unit, sample).reshape(shape).transpose(1, 2, 3, 0).ravel()

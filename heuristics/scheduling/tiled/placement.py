@@ -90,11 +90,11 @@ def matched(cost: Longs) -> Ints:
 
 def _permuted(units: Ints, cost: Longs, along: Ints) -> Ints:
     """Layers in the order of least cost along the zig-zag (equation 2), atoms of a layer together."""
-    layers = [np.flatnonzero(units == one) for one in dict.fromkeys(units.tolist())]
+    layers = [np.flatnonzero(units == unit) for unit in dict.fromkeys(units.tolist())]
     slots = along[: len(units)]
     best, chosen = -1, slots
-    for one in islice(permutations(range(len(layers))), MOST_PERMUTATIONS):
-        order = np.concatenate([layers[i] for i in one])
+    for unit in islice(permutations(range(len(layers))), MOST_PERMUTATIONS):
+        order = np.concatenate([layers[i] for i in unit])
         total = int(cost[order, slots].sum())
         if best < 0 or total < best:
             best, chosen = total, np.empty_like(slots)
@@ -148,12 +148,12 @@ def _nearest(cost: Longs, along: Ints) -> Any:  # pragma: no cover
     for i in range(rows):
         spread[i] = cost[i].max() - cost[i].min()
     taken = np.zeros(engines, dtype=np.bool_)
-    found = np.zeros(rows, dtype=np.int32)
+    nearest = np.zeros(rows, dtype=np.int32)
     for i in np.argsort(-spread, kind="mergesort"):
         best = -1
         for e in along:
             if not taken[e] and (best < 0 or cost[i, e] < cost[i, best]):
                 best = e
         taken[best] = True
-        found[i] = best
-    return found
+        nearest[i] = best
+    return nearest

@@ -53,7 +53,7 @@ class SizeMoves:
         """Sizes that a layer may be given, those liked best for all engines first."""
         first = self._alike[unit][0]
         if first not in self._menus:
-            found: dict[AtomSize, None] = {}
+            menu: dict[AtomSize, None] = {}
             lists = [
                 shared_size_list(
                     self._problem,
@@ -68,8 +68,8 @@ class SizeMoves:
                 for handover in HANDOVERS
             ]
             for rank in range(MOST_SIZES):
-                found.update(dict.fromkeys(one[rank] for one in lists if rank < len(one)))
-            self._menus[first] = list(found)
+                menu.update(dict.fromkeys(listed[rank] for listed in lists if rank < len(listed)))
+            self._menus[first] = list(menu)
         return self._menus[first]
 
     def moved(self, sizes: Sizes, weights: Sequence[float], random_numbers: random.Random) -> Sizes | None:
@@ -87,15 +87,15 @@ class SizeMoves:
 
         ``None`` where none of them has another size.
         """
-        found = list(sizes)
+        changed = list(sizes)
         alike = random_numbers.random() < 0.5
         for unit in units:
-            menu = [one for one in self.menu(unit) if one != sizes[unit]]
+            menu = [option for option in self.menu(unit) if option != sizes[unit]]
             if menu:
                 size = menu[int(len(menu) * random_numbers.random() ** 3)]
                 for i in self._alike[unit] if alike else [unit]:
-                    found[i] = size
-        return tuple(found) if tuple(found) != sizes else None
+                    changed[i] = size
+        return tuple(changed) if tuple(changed) != sizes else None
 
 
 def climb(
@@ -127,11 +127,11 @@ def climb(
     while not done() and (most is None or tried < most):
         tried += 1
         moved = moves.moved(sizes, weights, random_numbers)
-        found = None if moved is None else judge(moved)
-        if moved is not None and found is not None and found[0] <= best[0]:
-            if found[0] < best[0]:
-                kept(found)
-            sizes, best = moved, found
+        rating = None if moved is None else judge(moved)
+        if moved is not None and rating is not None and rating[0] <= best[0]:
+            if rating[0] < best[0]:
+                kept(rating)
+            sizes, best = moved, rating
             weights = losses(best[1], problem.evaluate(best[1].dag, best[1].plan), problem.machine.engines)
     return sizes
 

@@ -137,8 +137,8 @@ class RoundOrder:
         sure, rivals = ready[level < limit], ready[level == limit]
         room = self.engines - len(sure)
         if self.options == 0:
-            for one in combinations(rivals.tolist(), room):
-                yield np.sort(np.concatenate([sure, np.array(one, dtype=np.int64)]))
+            for subset in combinations(rivals.tolist(), room):
+                yield np.sort(np.concatenate([sure, np.array(subset, dtype=np.int64)]))
             return
         seen: set[bytes] = set()
         for keys in self._ties(rivals)[: self.options]:
@@ -182,18 +182,18 @@ class RoundOrder:
 
 def depths(units: tuple[Unit, ...]) -> Longs:
     """Per layer the longest way from the network's inputs, in layers (figure 6a)."""
-    found = np.zeros(len(units), dtype=np.int64)
+    depth = np.zeros(len(units), dtype=np.int64)
     for i, unit in enumerate(units):
-        made = [one.producer for one in unit.reads if one.producer is not None]
-        found[i] = 1 + max((int(found[one]) for one in made), default=-1)
-    return found
+        made = [producer.producer for producer in unit.reads if producer.producer is not None]
+        depth[i] = 1 + max((int(depth[producer]) for producer in made), default=-1)
+    return depth
 
 
 def _groups(dag: AtomicDag) -> Longs:
     """Per task: its sample range times the number of layers, plus its layer."""
     group = np.empty(dag.tasks, dtype=np.int64)
-    for i, one in enumerate(dag.tilings):
+    for i, cuts in enumerate(dag.tilings):
         begin, end = int(dag.base[i]), int(dag.base[i + 1])
-        per_sample = (end - begin) // (len(one.samples) - 1)
+        per_sample = (end - begin) // (len(cuts.samples) - 1)
         group[begin:end] = i + len(dag.units) * (np.arange(end - begin) // per_sample)
     return group

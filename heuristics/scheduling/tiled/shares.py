@@ -53,7 +53,7 @@ class SizeMenu:
 
     def size(self, at: int) -> AtomSize:
         """One of the sizes."""
-        rows, columns, inputs, outputs = (int(one) for one in self.sizes[at])
+        rows, columns, inputs, outputs = (int(side) for side in self.sizes[at])
         return AtomSize(rows, columns, inputs, outputs)
 
     def picked(self, which: npt.NDArray[np.generic]) -> SizeMenu:
@@ -90,11 +90,11 @@ def shared_sizes(
     LimitReachedError : where limits strike on the way
     """
     counts = [problem.machine.engines] * len(problem.units) if engines is None else engines
-    found = []
+    sizes = []
     for unit, count in zip(problem.units, counts, strict=True):
         heed(limits)
-        found.append(shared_size_list(problem, unit, count, room=room, handover=handover)[0])
-    return tuple(found)
+        sizes.append(shared_size_list(problem, unit, count, room=room, handover=handover)[0])
+    return tuple(sizes)
 
 
 def shared_size_list(
@@ -178,18 +178,18 @@ def size_menu(
         for axis, (size, menu) in enumerate(zip(sizes, tiles, strict=True))
     ]
     grid = np.meshgrid(*(np.arange(len(menu)) for menu in tiles), indexing="ij")
-    pick = [one.ravel() for one in grid]
-    trips = [[axis_trips(operator, axis, 0, one[1]) for one in menu] for axis, menu in enumerate(cuts)]
+    pick = [choices.ravel() for choices in grid]
+    trips = [[axis_trips(operator, axis, 0, choices[1]) for choices in menu] for axis, menu in enumerate(cuts)]
     rest = operator.iterations // _covered(operator)
 
     def product(name: str, factor: int = 1) -> Longs:
-        found = np.full(pick[0].size, factor, dtype=np.int64)
+        boxes = np.full(pick[0].size, factor, dtype=np.int64)
         for axis, per_tile in enumerate(trips):
-            found = found * np.array([getattr(one, name) for one in per_tile], dtype=np.int64)[pick[axis]]
-        return found
+            boxes = boxes * np.array([getattr(choice, name) for choice in per_tile], dtype=np.int64)[pick[axis]]
+        return boxes
 
     def span(axis: int) -> Longs:
-        return np.array([one[1] for one in cuts[axis]], dtype=np.int64)[pick[axis]]
+        return np.array([choice[1] for choice in cuts[axis]], dtype=np.int64)[pick[axis]]
 
     shapes = AtomShapes(
         operator_kind(operator),
@@ -204,7 +204,7 @@ def size_menu(
     )
     atoms = np.ones(pick[0].size, dtype=np.int64)
     for axis, menu in enumerate(cuts):
-        atoms = atoms * np.array([len(one) - 1 for one in menu], dtype=np.int64)[pick[axis]]
+        atoms = atoms * np.array([len(choices) - 1 for choices in menu], dtype=np.int64)[pick[axis]]
     results = span(0) * span(1) * span(2)
     divided = span(3) < shape.parts
     held = results * np.where(divided, 8, engine.element_bytes)
@@ -216,8 +216,8 @@ def size_menu(
         else:
             elements = shapes.input_positions * shapes.groups * depth * shapes.samples
         fetch = fetch + elements * engine.element_bytes
-    found = np.stack([span(1), span(2), span(3), span(0)], axis=1)
-    return SizeMenu(found, atoms, held + fetch, fetch, atom_costs(engine, shapes).cycles)
+    boxes = np.stack([span(1), span(2), span(3), span(0)], axis=1)
+    return SizeMenu(boxes, atoms, held + fetch, fetch, atom_costs(engine, shapes).cycles)
 
 
 def _covered(operator: Operator) -> int:

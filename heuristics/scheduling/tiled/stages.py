@@ -74,10 +74,10 @@ class Stages:
             return self.offered(dag, plan, source)
         first = self.search.answer is None
         kept = [self.offered(dag, plan, source)] if first else []  # levelling takes longest
-        found = self.offered(dag, levelled(dag, machine, plan, limits=limits), source)
+        smoothed = self.offered(dag, levelled(dag, machine, plan, limits=limits), source)
         if self.search.problem.problem.objective.energy_power == 0:
-            return found
-        return min(found, *(kept or [self.offered(dag, plan, source)]), key=itemgetter(0))
+            return smoothed
+        return min(smoothed, *(kept or [self.offered(dag, plan, source)]), key=itemgetter(0))
 
     def of_sizes(self, sizes: Sizes, order: str, mapping: str, source: str) -> Judged | None:
         """The plan of some sizes; ``None`` where their atoms fit no buffer, since estimates may be short."""

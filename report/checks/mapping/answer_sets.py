@@ -49,18 +49,18 @@ def _then_faults(layer: LayerRecord) -> Iterator[str]:
     objective = parse_objective(then.objective)
     told = None if then.value_exact is None else Fraction(then.value_exact)
     bound = None if then.bound_exact is None else Fraction(then.bound_exact)
-    found = objective.key(Fraction(layer.metrics.energy_pj_exact), layer.metrics.cycles)
+    recomputed = objective.key(Fraction(layer.metrics.energy_pj_exact), layer.metrics.cycles)
     for field, text, key in (("value", then.value_exact, told), ("bound", then.bound_exact, bound)):
         if key is not None and text != str(key):
             yield f"then.{field}_exact: {text}, expected {key}"
-    if told != found or then.value != shown_value(objective, found):
-        yield f"then.value: {then.value}, the layer's mapping has {shown_value(objective, found)}"
+    if told != recomputed or then.value != shown_value(objective, recomputed):
+        yield f"then.value: {then.value}, the layer's mapping has {shown_value(objective, recomputed)}"
     if then.bound != shown_value(objective, bound):
         yield f"then.bound: {then.bound}, but bound_exact is {then.bound_exact}"
-    if bound is not None and bound > found:
+    if bound is not None and bound > recomputed:
         yield f"then.bound: {then.bound} above the value {then.value}"
-    if (then.status == "optimal") != (bound == found):
-        equal = "equal" if bound == found else "not equal"
+    if (then.status == "optimal") != (bound == recomputed):
+        equal = "equal" if bound == recomputed else "not equal"
         yield f"then.status: {then.status}, but value and bound are {equal}"
     if bound is not None and layer.status != "optimal":
         yield f"then.bound: {then.bound} among optimal mappings, but the layer is {layer.status}"
@@ -71,19 +71,19 @@ def _solution_faults(solutions: Sequence[SolutionRecord], where: str, problem: L
     for index, solution in enumerate(solutions):
         place = f"{where}[{index}]"
         try:
-            found = problem.evaluate(Mapping.from_data(solution.mapping.nodes, place), place)
+            evaluation = problem.evaluate(Mapping.from_data(solution.mapping.nodes, place), place)
         except InputError as error:
             yield str(error)
             continue
-        yield from (f"{place}: illegal mapping: {violation}" for violation in found.violations)
+        yield from (f"{place}: illegal mapping: {violation}" for violation in evaluation.violations)
         reason = problem.outside(Mapping.from_data(solution.mapping.nodes, place))
         if reason is not None:
             yield f"{place}: outside the space of the claim: {reason}"
         fresh = {
-            "energy_pj": number(found.energy),
-            "energy_pj_exact": str(found.energy),
-            "cycles": found.cycles,
-            "edp": number(found.energy * found.cycles),
+            "energy_pj": number(evaluation.energy),
+            "energy_pj_exact": str(evaluation.energy),
+            "cycles": evaluation.cycles,
+            "edp": number(evaluation.energy * evaluation.cycles),
         }
         for field, value in fresh.items():
             told = getattr(solution, field)
@@ -95,7 +95,7 @@ def _agreement_faults(
     solutions: Sequence[SolutionRecord], where: str, layer: LayerRecord, problem: LayerProblem, complete: bool
 ) -> Iterator[str]:
     """The best one must be as good as the layer's mapping and no better, and complete lists prove that."""
-    least = min((key_of(problem.objective, one) for one in solutions), default=None)
+    least = min((key_of(problem.objective, solution) for solution in solutions), default=None)
     if least != layer.value_key:
         told = "nothing" if least is None else problem.objective.value(least)
         yield f"{where}: the least value is {told}, that of the layer is {layer.value}"
@@ -113,14 +113,14 @@ def _front_faults(points: Sequence[SolutionRecord], layer: LayerRecord) -> Itera
             yield f"front.points[{index}]: dominated by the point before it"
     known = [] if layer.metrics is None else [(layer.metrics.energy_pj_exact, layer.metrics.cycles)]
     for listed in (layer.best.mappings if layer.best else (), layer.optima.mappings if layer.optima else ()):
-        known += [(one.energy_pj_exact, one.cycles) for one in listed]
+        known += [(solution.energy_pj_exact, solution.cycles) for solution in listed]
     for energy, cycles in dict.fromkeys(known):
         if not any(e <= Fraction(energy) and c <= cycles for e, c in pairs):
             yield f"front: no point is as good as a mapping of {energy} pJ and {cycles} cycles"
 
 
 def _best_faults(listed: Sequence[SolutionRecord], problem: LayerProblem) -> Iterator[str]:
-    keys = [key_of(problem.objective, one) for one in listed]
+    keys = [key_of(problem.objective, solution) for solution in listed]
     for index, (before, after) in enumerate(pairwise(keys), 1):
         if after < before:
             yield f"best.mappings[{index}]: better than the mapping before it"
@@ -131,8 +131,8 @@ def _optima_faults(
     listed: Sequence[SolutionRecord], layer: LayerRecord, problem: LayerProblem
 ) -> Iterator[str]:
     assert layer.optima is not None
-    for index, one in enumerate(listed):
-        if key_of(problem.objective, one) != layer.bound_key:
+    for index, solution in enumerate(listed):
+        if key_of(problem.objective, solution) != layer.bound_key:
             yield f"optima.mappings[{index}]: its value is not the bound"
     yield from _repeated(listed, "optima.mappings", problem)
     if layer.optima.count != len(listed):
@@ -142,9 +142,9 @@ def _optima_faults(
 def _repeated(listed: Sequence[SolutionRecord], where: str, problem: LayerProblem) -> Iterator[str]:
     """Mappings are the same where tiles, stores and the effects of their orders are."""
     seen: set[CanonicalForm] = set()
-    for index, one in enumerate(listed):
+    for index, solution in enumerate(listed):
         try:
-            mapping = Mapping.from_data(one.mapping.nodes)
+            mapping = Mapping.from_data(solution.mapping.nodes)
             mapping.validate(problem.operator, problem.engine)
         except InputError:
             continue  # told elsewhere

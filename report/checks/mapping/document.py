@@ -112,16 +112,16 @@ def _space_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
         return
     try:
         mapping = Mapping.from_data(layer.beside.mapping.nodes, "beside")
-        found = problem.evaluate(mapping, "beside")
+        evaluation = problem.evaluate(mapping, "beside")
     except InputError as error:
         yield str(error)
         return
-    yield from (f"beside: illegal mapping: {violation}" for violation in found.violations)
+    yield from (f"beside: illegal mapping: {violation}" for violation in evaluation.violations)
     reason = problem.outside(mapping)
     if reason is None:
         yield "beside: the mapping lies inside the space"
         return
-    told = Beside(mapping, found, problem.key_of(found), reason, layer.beside.source)
+    told = Beside(mapping, evaluation, problem.key_of(evaluation), reason, layer.beside.source)
     if layer.beside != beside_record(problem.objective, told):
         yield "beside: not what the evaluator finds"
 
@@ -130,20 +130,20 @@ def _mapping_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
     assert layer.mapping is not None
     try:
         mapping = Mapping.from_data(layer.mapping.nodes, "mapping")
-        found = problem.evaluate(mapping)
+        evaluation = problem.evaluate(mapping)
     except InputError as error:
         yield str(error)
         return
-    yield from (f"illegal mapping: {violation}" for violation in found.violations)
+    yield from (f"illegal mapping: {violation}" for violation in evaluation.violations)
     reason = problem.outside(mapping)
     if reason is not None:
         yield f"mapping: outside the space of the claim: {reason}"
-    key = problem.key_of(found)
+    key = problem.key_of(evaluation)
     if layer.value_key != key:
         yield f"value_exact: {layer.value_exact}, the evaluator finds {key}"
     if layer.value != shown_value(problem.objective, key):
         yield f"value: {layer.value}, the evaluator finds {shown_value(problem.objective, key)}"
-    yield from _metric_faults(layer, found, problem.engine)
+    yield from _metric_faults(layer, evaluation, problem.engine)
 
 
 def _metric_faults(layer: LayerRecord, found: Evaluation, engine: Engine) -> Iterator[str]:

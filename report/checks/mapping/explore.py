@@ -113,7 +113,7 @@ def _energy_faults(record: DesignRecord, objective: Objective, here: str) -> Ite
 
 def _standing_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> Iterator[str]:
     """Statuses must follow from values and bounds."""
-    known = {one.index: Fraction(one.value_exact) for one in document.designs if one.value_exact is not None}
+    known = {design.index: Fraction(design.value_exact) for design in document.designs if design.value_exact is not None}
     for record in document.designs:
         here = f"designs[{record.index}]"
         value = known.get(record.index)
@@ -169,7 +169,7 @@ def _network_faults(document: ExploreDocument) -> Iterator[str]:
 
 
 def _best_faults(document: ExploreDocument, space: DesignSpace) -> Iterator[str]:
-    valued = [one for one in document.designs if one.value_exact is not None]
+    valued = [design for design in document.designs if design.value_exact is not None]
     best = document.best
     if best is None:
         if valued:
@@ -183,9 +183,9 @@ def _best_faults(document: ExploreDocument, space: DesignSpace) -> Iterator[str]
     value, bound = Fraction(best.value_exact), Fraction(best.bound_exact)
     if Fraction(record.value_exact) != value or record.fields != best.fields:
         yield f"best: not what designs[{best.index}] tells"
-    if min(Fraction(one.value_exact or 0) for one in valued) != value:
+    if min(Fraction(design.value_exact or 0) for design in valued) != value:
         yield "best.value: another design has a smaller one"
-    bounds = [Fraction(one.bound_exact) for one in document.designs if one.bound_exact is not None]
+    bounds = [Fraction(design.bound_exact) for design in document.designs if design.bound_exact is not None]
     if bound != min([value, *bounds]):
         yield f"best.bound: {best.bound}, the designs' bounds give {float(min([value, *bounds]))}"
     gap = shown_gap(parse_objective(document.objective), value, bound) or 0.0
@@ -235,9 +235,9 @@ def _front_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> Iter
         return
     if document.front.against != document.settings.against:
         yield f"front.against: {document.front.against}, settings.against is {document.settings.against}"
-    values = {one.index: Fraction(one.value_exact) for one in document.designs if one.value_exact is not None}
+    values = {design.index: Fraction(design.value_exact) for design in document.designs if design.value_exact is not None}
     front: list[int] = []
-    for index in sorted(values, key=lambda one: (costs[one], values[one], one)):
+    for index in sorted(values, key=lambda design: (costs[design], values[design], design)):
         if not front or values[index] < values[front[-1]]:
             front.append(index)
     if document.front.designs != front:
@@ -251,12 +251,12 @@ def _totals_faults(document: ExploreDocument) -> Iterator[str]:
     totals = document.totals
     if totals.designs != len(document.designs):
         yield f"totals.designs: {totals.designs}, expected {len(document.designs)}"
-    statuses = {one.status for one in document.designs}
+    statuses = {design.status for design in document.designs}
     fresh = {status: _count(document.designs, (status,)) for status in statuses}
     if totals.statuses != fresh:
         yield f"totals.statuses: {totals.statuses}, the designs have {fresh}"
-    rules = {one.rule for one in document.designs if one.rule}
-    counted = {rule: sum(one.rule == rule for one in document.designs) for rule in rules}
+    rules = {design.rule for design in document.designs if design.rule}
+    counted = {rule: sum(design.rule == rule for design in document.designs) for rule in rules}
     if totals.rules != counted:
         yield f"totals.rules: {totals.rules}, the designs have {counted}"
     for layer, told in zip(
@@ -267,4 +267,4 @@ def _totals_faults(document: ExploreDocument) -> Iterator[str]:
 
 
 def _count(designs: Sequence[DesignRecord], statuses: tuple[str, ...]) -> int:
-    return sum(one.status in statuses for one in designs)
+    return sum(design.status in statuses for design in designs)

@@ -64,15 +64,15 @@ def _layer_faults(document: ResultDocument, layer: LayerRecord) -> Iterator[str]
         yield f"space.tiles: {kinds}, settings.tiles is {settings.tiles}"
     if layer.seed != settings.seed:
         yield f"seed: {layer.seed}, settings.seed is {settings.seed}"
-    for field, wanted, found in (
+    for field, wanted, given in (
         ("then", settings.then is not None, layer.then is not None),
         ("front", settings.pareto, layer.front is not None),
         ("best", settings.best is not None, layer.best is not None),
         ("optima", settings.all_optimal is not None, layer.optima is not None),
     ):
-        if found and not wanted:
+        if given and not wanted:
             yield f"{field}: there, but settings do not ask for it"
-        if wanted and not found and layer.mapping is not None:
+        if wanted and not given and layer.mapping is not None:
             yield f"{field}: missing, settings ask for it"
     if layer.then is not None and settings.then not in (None, layer.then.objective):
         yield f"then.objective: {layer.then.objective}, settings.then is {settings.then}"

@@ -36,7 +36,7 @@ def energies(name: str, node: Field, bits: int, bundle: Bundle) -> tuple[Fractio
         return given
     if node.at("component_class").value == "Dummy" and not node.at("actions"):
         return Fraction(0), Fraction(0)
-    found = []
+    converted = []
     for key in ("read", "write"):
         action = action_of(node, key)
         joules = action.at("energy")
@@ -44,8 +44,8 @@ def energies(name: str, node: Field, bits: int, bundle: Bundle) -> tuple[Fractio
             tell_energy(node, bundle)
             return Fraction(0), Fraction(0)
         per_bit = joules.number("joules") / _bits(action, node)
-        found.append(energy_of(per_bit * bits * PICO, joules, bundle.ledger))
-    return found[0], found[1]
+        converted.append(energy_of(per_bit * bits * PICO, joules, bundle.ledger))
+    return converted[0], converted[1]
 
 
 def _bits(action: Field, node: Field) -> Fraction:
@@ -64,7 +64,7 @@ def tell_energy(node: Field, bundle: Bundle) -> None:
 
 def rates(node: Field, widths: Widths, clock_hz: Fraction, bundle: Bundle) -> dict[str, str]:
     """Bandwidths by port; reads and writes have one each where the latency says so, else they take turns."""
-    found: dict[str, str] = {}
+    given: dict[str, str] = {}
     for key in ("read", "write"):
         action = action_of(node, key)
         place = action.at("throughput")
@@ -73,18 +73,18 @@ def rates(node: Field, widths: Widths, clock_hz: Fraction, bundle: Bundle) -> di
         bits = place.number("actions per second") * _bits(action, node) / clock_hz
         if bits == 0:
             raise place.error("expected actions per second above 0")
-        found[key] = rate(bits, widths, partial(_tell_rounded, place, bundle))
+        given[key] = rate(bits, widths, partial(_tell_rounded, place, bundle))
     latency = node.at("total_latency")
     written = "".join(str(latency.value or "").split())
     separate = _LATENCIES.get(written, None if latency else False)
     if separate is None:
         latency.lose(bundle.ledger, Effect.COST, "every port takes its own accesses over its own throughput")
-    elif not separate and len(found) == 2:
-        if found["read"] == found["write"]:
-            return {"shared": found["read"]}
+    elif not separate and len(given) == 2:
+        if given["read"] == given["write"]:
+            return {"shared": given["read"]}
         message = "reads and writes take turns there, at rates of their own; here each has a port"
         node.lose(bundle.ledger, Effect.COST, message)
-    return found
+    return given
 
 
 def _tell_rounded(place: Field, bundle: Bundle) -> None:

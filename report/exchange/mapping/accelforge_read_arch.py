@@ -112,7 +112,7 @@ def read(top: Field, bundle: Bundle) -> None:
 
 def _compute(nodes: list[Field], arch: Field, bundle: Bundle) -> Field:
     """The unit that multiplies; others that a layer of three tensors does not use are left out."""
-    found: list[Field] = []
+    computing: list[Field] = []
     for node in nodes:
         if node.tag != "Compute":
             continue
@@ -121,11 +121,11 @@ def _compute(nodes: list[Field], arch: Field, bundle: Bundle) -> Field:
         if match and int(match[1]) != len(Role):
             node.lose(bundle.ledger, Effect.NONE, "is for layers of other numbers of tensors, left out")
             continue
-        found.append(node)
-    if len(found) != 1:
-        raise arch.at("nodes").error(f"expected one !Compute for layers of three tensors, got {len(found)}")
-    _tell_others(found[0], bundle)
-    return found[0]
+        computing.append(node)
+    if len(computing) != 1:
+        raise arch.at("nodes").error(f"expected one !Compute for layers of three tensors, got {len(computing)}")
+    _tell_others(computing[0], bundle)
+    return computing[0]
 
 
 def _clock(compute: Field, bundle: Bundle) -> Fraction:
@@ -144,27 +144,27 @@ def _add_array(node: Field, machine: _Machine, bundle: Bundle) -> None:
     """The axes above a node: what they reuse is what they may carry."""
     axes: list[dict[str, Any]] = []
     multicast = reduction = True
-    for one in node.at("spatial").entries():
-        size = one.at("fanout").whole("instances")
-        axis: dict[str, Any] = {"name": one.at("name").text("a name"), "size": size}
-        reused = tensors(one.at("reuse"), machine.kept, "Nothing")
+    for dimension in node.at("spatial").entries():
+        size = dimension.at("fanout").whole("instances")
+        axis: dict[str, Any] = {"name": dimension.at("name").text("a name"), "size": size}
+        reused = tensors(dimension.at("reuse"), machine.kept, "Nothing")
         if reused:
             carried = set(DIMENSIONS).intersection(*(_FREE[role] for role in reused))
             if not carried:
-                raise one.at("reuse").error("no loop of a convolution reuses all of these")
+                raise dimension.at("reuse").error("no loop of a convolution reuses all of these")
             axis["carries"] = [dim for dim in DIMENSIONS if dim in carried]
-        may = tensors(one.at("may_reuse"), machine.kept, "All")
-        if one.at("may_reuse") and may >= reused and may != set(Role):
+        may = tensors(dimension.at("may_reuse"), machine.kept, "All")
+        if dimension.at("may_reuse") and may >= reused and may != set(Role):
             multicast, reduction = not {Role.INPUT, Role.WEIGHT} - may, Role.OUTPUT in may
             if may & {Role.INPUT, Role.WEIGHT} and not multicast:
-                one.at("may_reuse").lose(bundle.ledger, Effect.COST, "inputs and weights are unicast alike")
+                dimension.at("may_reuse").lose(bundle.ledger, Effect.COST, "inputs and weights are unicast alike")
         for key, message in (
             ("min_usage", "less of the array may be used"),
             ("loop_bounds", "loops on it are not bounded"),
             ("usage_scale", "is not applied"),
         ):
-            if one.at(key).value not in (None, 0, [], 1 if key == "usage_scale" else 0):
-                one.at(key).lose(bundle.ledger, Effect.SPACE, message)
+            if dimension.at(key).value not in (None, 0, [], 1 if key == "usage_scale" else 0):
+                dimension.at(key).lose(bundle.ledger, Effect.SPACE, message)
         if size > 1:
             axes.append(axis)
     if axes and not machine.chain.levels:

@@ -61,14 +61,14 @@ def widths(place: Field, memories: MappingABC[str, frozenset[Role]], usual: int)
     ------
     InputError : for a set that cannot be read, and for a role that has two widths
     """
-    found: dict[Role, int] = {}
+    widths_of: dict[Role, int] = {}
     named = place.fields() if isinstance(place.value, dict) else {"All": place} if place else {}
-    for expression, one in named.items():
-        bits = one.whole("bits of an element")
-        for role in tensors(Field(one.where, expression, one.location, one.document), memories, "All"):
-            if found.setdefault(role, bits) != bits:
-                raise one.error(f"gives {role} {bits} bits, and another entry {found[role]}")
-    return dict.fromkeys(Role, usual) | found
+    for expression, field in named.items():
+        bits = field.whole("bits of an element")
+        for role in tensors(Field(field.where, expression, field.location, field.document), memories, "All"):
+            if widths_of.setdefault(role, bits) != bits:
+                raise field.error(f"gives {role} {bits} bits, and another entry {widths_of[role]}")
+    return dict.fromkeys(Role, usual) | widths_of
 
 
 def plain(place: Field, bits: MappingABC[Role, int]) -> Field:

@@ -66,15 +66,15 @@ class Chain:
 
     def _network(self) -> dict[str, bool]:
         """What the arrays between two memories can do together."""
-        found: dict[str, bool] = {}
+        abilities: dict[str, bool] = {}
         for index, ability in ((1, "multicast"), (2, "reduction")):
-            able = [one[index] for one in self._networks]
+            able = [network[index] for network in self._networks]
             if not all(able):
-                found[ability] = False
+                abilities[ability] = False
             if len(set(able)) > 1:
                 message = f"all arrays between two memories have {ability}, or none: here none has"
                 self._networks[-1][0].lose(self.bundle.ledger, Effect.COST, message)
-        return found
+        return abilities
 
 
 def told_limit(elements: Fraction | int, where: Field, bundle: Bundle) -> None:

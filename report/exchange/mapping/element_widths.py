@@ -25,8 +25,8 @@ Widths = MappingABC[Role, int]
 
 def one_width(widths: Widths) -> int | None:
     """The bits of all elements; ``None`` where they differ."""
-    found = {*widths.values()}
-    return found.pop() if len(found) == 1 else None
+    bits = {*widths.values()}
+    return bits.pop() if len(bits) == 1 else None
 
 
 def apart(widths: Widths, usual: Widths) -> dict[str, dict[str, int]]:

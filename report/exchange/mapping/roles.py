@@ -30,7 +30,7 @@ def likes(dims: Sequence[str], weights: Axes, inputs: Axes, outputs: Axes) -> di
     with an output's row or column), of inputs and outputs as ``P``, ``Q`` or ``N``, of all three as ``G``.
     """
     used = {dim: (_touches(weights, dim), _touches(inputs, dim), _touches(outputs, dim)) for dim in dims}
-    found: dict[str, str] = {}
+    likes_of: dict[str, str] = {}
     for dim, place in sorted(used.items(), key=lambda item: (item[1] == (True, True, False), item[0])):
         options = {
             (True, False, True): "K",
@@ -39,12 +39,12 @@ def likes(dims: Sequence[str], weights: Axes, inputs: Axes, outputs: Axes) -> di
             (True, True, True): "G",
         }.get(place, "NPQKC")
         if place == (True, True, False):
-            beside = {found.get(other) for axis in inputs if dim in axis for other in axis if other != dim}
-            options = "".join(_ACROSS[one] for one in ("P", "Q") if one in beside) or "C"
+            beside = {likes_of.get(other) for axis in inputs if dim in axis for other in axis if other != dim}
+            options = "".join(_ACROSS[option] for option in ("P", "Q") if option in beside) or "C"
         own = CONVOLUTION.get(dim, "")
-        left = [letter for letter in options if letter not in found.values()] or list(options)
-        found[dim] = own if own and own in options else left[0]
-    return {dim: found[dim] for dim in dims}
+        left = [letter for letter in options if letter not in likes_of.values()] or list(options)
+        likes_of[dim] = own if own and own in options else left[0]
+    return {dim: likes_of[dim] for dim in dims}
 
 
 def _touches(axes: Axes, dim: str) -> bool:
@@ -74,6 +74,6 @@ def roles_of(name: str, operator: Operator | None) -> frozenset[Role] | None:
 def like_of(dim: str, operator: Operator | None) -> str | None:
     """The loop of a convolution that a dimension counts as: the layer's word, else that of its name."""
     if operator is not None:
-        named: MappingABC[str, str] = {one.name: one.like for one in operator.dimensions}
+        named: MappingABC[str, str] = {dimension.name: dimension.like for dimension in operator.dimensions}
         return named.get(dim)
     return CONVOLUTION.get(dim)

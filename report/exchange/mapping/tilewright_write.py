@@ -17,20 +17,20 @@ ABOUT = "machine files, files of layers, constraints for --constraint @FILE, map
 
 def write(bundle: Bundle) -> list[Output]:
     """A file for each thing that was read; layers and constraints also stand in the file of a mapping."""
-    found: list[Output] = []
+    outputs: list[Output] = []
     if bundle.machine is not None:
-        found.append(Output("machine", "machine.yaml", yaml_text(bundle.machine)))
+        outputs.append(Output("machine", "machine.yaml", yaml_text(bundle.machine)))
     if bundle.layers and not bundle.mappings and not bundle.layers_given:
-        entries = [{"name": name, "kind": "nest", "text": nest_text(one)} for name, one in bundle.layers]
-        found.append(Output("layers", "layers.yaml", yaml_text(entries)))
+        entries = [{"name": name, "kind": "nest", "text": nest_text(item)} for name, item in bundle.layers]
+        outputs.append(Output("layers", "layers.yaml", yaml_text(entries)))
     if bundle.constraints:
-        found.append(
-            Output("constraints", "constraints.txt", "".join(f"{one}\n" for one in bundle.constraints))
+        outputs.append(
+            Output("constraints", "constraints.txt", "".join(f"{item}\n" for item in bundle.constraints))
         )
     for stored in bundle.mappings:
         prefix = f"{stored.name}." if len(bundle.mappings) > 1 else ""
-        found.append(Output("mapping", f"{prefix}mapping.yaml", render_mapping(stored)))
-    return found
+        outputs.append(Output("mapping", f"{prefix}mapping.yaml", render_mapping(stored)))
+    return outputs
 
 
 def nest_text(operator: Operator) -> str:
@@ -43,6 +43,6 @@ def nest_text(operator: Operator) -> str:
     texts: list[Any] = [
         f"{tensor.name}[{','.join(index(axis) for axis in tensor.axes)}]" for tensor in record.tensors
     ]
-    bounds = ", ".join(f"{one.name}={one.bound} as {one.like}" for one in operator.dimensions)
+    bounds = ", ".join(f"{dimension.name}={dimension.bound} as {dimension.like}" for dimension in operator.dimensions)
     sign = "+=" if operator.is_mac or operator.reduction_dims else "="
     return f"{texts[-1]} {sign} {' * '.join(texts[:-1])} : {bounds}"

@@ -55,12 +55,12 @@ def level(
     width = _whole(known, "width", given, bits)
     block = _whole(known, "block_size", given, max(1, width // bits))
     buffers = _whole(known, "multiple_buffering", given, 1)
-    found: dict[str, Any] = {"name": name, "datawidth": bits}
+    fields: dict[str, Any] = {"name": name, "datawidth": bits}
     read, write = action_energy(name, ("read", "write"), node, bundle, per=block)
     if read == write:
-        found["energy"] = read
+        fields["energy"] = read
     else:
-        found["energy"] = {"read": read, "write": write}
+        fields["energy"] = {"read": read, "write": write}
     elements = _elements(known, given, bits, width)
     if outermost:
         if elements is not None:
@@ -68,14 +68,14 @@ def level(
     elif elements is None:
         raise given.error("has neither depth nor entries nor sizeKB, expected the size of the memory")
     else:
-        found["elements"] = _held(elements, buffers, known, bundle)
-        found["double_buffered" if buffers == 2 else "streamed"] = True
-        found["sliding_window"] = True
+        fields["elements"] = _held(elements, buffers, known, bundle)
+        fields["double_buffered" if buffers == 2 else "streamed"] = True
+        fields["sliding_window"] = True
     rates = _rates(known, bundle)
     if rates:
-        found["bandwidth"] = rates
+        fields["bandwidth"] = rates
     _tell_others(known, bundle)
-    return found
+    return fields
 
 
 def _whole(known: dict[str, Field], key: str, given: Field, default: int | None = None) -> int:
@@ -108,7 +108,7 @@ def _held(elements: int, buffers: int, known: dict[str, Field], bundle: Bundle) 
 
 def _rates(known: dict[str, Field], bundle: Bundle) -> dict[str, str]:
     """Bandwidths by port; a port that reads and writes share is taken alone."""
-    found: dict[str, str] = {}
+    rates: dict[str, str] = {}
     for key in _RATES:
         field = known.get(key)
         if field is None or not field or field.infinite:
@@ -116,12 +116,12 @@ def _rates(known: dict[str, Field], bundle: Bundle) -> dict[str, str]:
         rate = field.number("elements per cycle")
         if not is_exact_rate(rate):
             field.lose(bundle.ledger, Effect.COST, "is rounded to six decimals")
-        found[key.partition("_")[0]] = rate_text(rate)
-    if "shared" in found and len(found) > 1:
+        rates[key.partition("_")[0]] = rate_text(rate)
+    if "shared" in rates and len(rates) > 1:
         message = "reads and writes share one port: what each of them may take of it is not limited"
         known["shared_bandwidth"].lose(bundle.ledger, Effect.COST, message)
-        return {"shared": found["shared"]}
-    return found
+        return {"shared": rates["shared"]}
+    return rates
 
 
 def _tell_others(known: dict[str, Field], bundle: Bundle) -> None:
@@ -164,10 +164,10 @@ def clock(nodes: Sequence[Field], variables: Field, bundle: Bundle) -> Fraction:
     for place in (*(node.at("attributes") for node in nodes), variables):
         seconds = place.at("global_cycle_seconds")
         if seconds:
-            found = seconds.number("the seconds of a cycle")
-            if found == 0:
+            period = seconds.number("the seconds of a cycle")
+            if period == 0:
                 raise seconds.error("expected the seconds of a cycle above 0")
-            return Fraction(round(1 / found), 10**6)
+            return Fraction(round(1 / period), 10**6)
     if nodes:
         message = (
             "no cycle time (global_cycle_seconds) is told: 1 ns, for times in seconds alone (or --clock)"
@@ -195,8 +195,8 @@ def action_energy(
     for action in actions:
         if action not in table:
             raise node.error(f"its energies have no {action!r}, expected one of: {', '.join(sorted(table))}")
-    found = [energy_of(table[action] / per, node, bundle.ledger) for action in actions]
+    per_action = [energy_of(table[action] / per, node, bundle.ledger) for action in actions]
     update = table.get("update")
-    if update is not None and actions != ("compute",) and update / per != found[-1]:
+    if update is not None and actions != ("compute",) and update / per != per_action[-1]:
         node.lose(bundle.ledger, Effect.COST, "an update costs another energy than a write: here the same")
-    return found[0], found[-1]
+    return per_action[0], per_action[-1]

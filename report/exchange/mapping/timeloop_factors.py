@@ -34,7 +34,7 @@ def read_factors(field: Field) -> list[Factor]:
         pieces = [(piece.strip(" ,\t"), field) for piece in _BETWEEN.split(field.value.partition("#")[0])]
     else:
         pieces = [(entry.text("a factor such as K=4"), entry) for entry in field.entries()]
-    found: list[Factor] = []
+    factors: list[Factor] = []
     for text, place in pieces:
         if not text:
             continue
@@ -42,11 +42,11 @@ def read_factors(field: Field) -> list[Factor]:
         if match is None:
             raise place.error(f"cannot read {text!r}, expected a factor such as K=4")
         dim, compare, number, last = match.groups()
-        if any(one.dim == dim for one in found):
+        if any(factor.dim == dim for factor in factors):
             raise place.error(f"{dim} has two factors, expected one")
         compare = "=" if compare in (None, "==") else compare
-        found.append(Factor(dim, compare, int(number), int(last or number)))
-    return found
+        factors.append(Factor(dim, compare, int(number), int(last or number)))
+    return factors
 
 
 def read_permutation(field: Field) -> list[str]:

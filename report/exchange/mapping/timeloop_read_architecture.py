@@ -91,7 +91,7 @@ def read(top: Field, bundle: Bundle) -> None:
             demand_spatial(entry, site, axes, bundle, unspread=False)
         else:
             demand_temporal(entry, site, bundle)
-    demand_all(bundle, engine, [one for one in bundle.targets if one.at("type").value not in STORING])
+    demand_all(bundle, engine, [wanted for wanted in bundle.targets if wanted.at("type").value not in STORING])
     known = {level["name"] for level in levels}
     for target in bundle.targets:
         if target.at("type").value in STORING and target.at("target").value not in known:
@@ -175,17 +175,17 @@ def _open_array(leaf: _Leaf, axes: list[tuple[str, int]], machine: _Machine, bun
     without = (
         barred(constraint, leaf.name, names, bundle) if constraint else {name: set[str]() for name in names}
     )
-    found: list[dict[str, Any]] = []
+    array_axes: list[dict[str, Any]] = []
     for name, size in axes:
         axis: dict[str, Any] = {"name": name, "size": size}
         out = _barred_loops(without[name], name, bundle)
         if out >= set(DIMENSIONS):
             raise constraint.error(f"no dimension may be spread over {name}")
         if out:
-            axis["carries"] = [one for one in DIMENSIONS if one not in out]
-        found.append(axis)
+            axis["carries"] = [dim for dim in DIMENSIONS if dim not in out]
+        array_axes.append(axis)
     multicast, reduction = _reuse(constraint, bundle)
-    machine.chain.array(found, leaf.field, multicast=multicast, reduction=reduction)
+    machine.chain.array(array_axes, leaf.field, multicast=multicast, reduction=reduction)
     if constraint:
         machine.later.append((leaf.name, constraint, names))
 
@@ -196,7 +196,7 @@ def _barred_loops(dims: set[str], axis: str, bundle: Bundle) -> set[str]:
     operator = bundle.operator
     for dim in sorted(dims):
         loop = like_of(dim, operator)
-        same = set() if operator is None else {one.name for one in operator.dimensions if one.like == loop}
+        same = set() if operator is None else {dimension.name for dimension in operator.dimensions if dimension.like == loop}
         if loop is not None and same <= dims:
             out.add(loop)
         else:
@@ -208,13 +208,13 @@ def _reuse(constraint: Field, bundle: Bundle) -> tuple[bool, bool]:
     """Whether an array multicasts inputs and weights, and whether it adds up outputs."""
     place = constraint.at("no_reuse")
     named = [(word, roles_of(word, bundle.operator)) for word in place.words()] if place else []
-    roles = {role for _, found in named for role in found or ()}
+    roles = {role for _, known_roles in named for role in known_roles or ()}
     if roles & {Role.INPUT, Role.WEIGHT} and not roles >= {Role.INPUT, Role.WEIGHT}:
         place.lose(
             bundle.ledger, Effect.COST, "inputs and weights are both multicast, or neither: here both are"
         )
-    for word, found in named:
-        if found is None:
+    for word, known_roles in named:
+        if known_roles is None:
             raise place.error(f"unknown data space {word!r}, expected one of the problem's")
     return not roles >= {Role.INPUT, Role.WEIGHT}, Role.OUTPUT not in roles
 
@@ -224,9 +224,9 @@ def _add_level(leaf: _Leaf, machine: _Machine, bundle: Bundle) -> None:
     storing = Storing()
     places = [node.at("constraints").at("dataspace")]
     places += [
-        one
-        for one in bundle.targets
-        if one.at("type").value in STORING and one.at("target").value == leaf.name
+        target
+        for target in bundle.targets
+        if target.at("type").value in STORING and target.at("target").value == leaf.name
     ]
     for place in places:
         if place:

@@ -108,14 +108,14 @@ def demand_temporal(entry: Field, level: str, bundle: Bundle) -> None:
 
 def barred(entry: Field, array: str, axes: Sequence[str], bundle: Bundle) -> dict[str, set[str]]:
     """Per axis the dimensions that may not be spread along it: factors of 1, and the far side of a split."""
-    unspread = {one.dim for one in _factors(entry, bundle) if one.compare != ">=" and one.number == 1}
-    found = {axis: set(unspread) for axis in axes}
+    unspread = {factor.dim for factor in _factors(entry, bundle) if factor.compare != ">=" and factor.number == 1}
+    dims_barred = {axis: set(unspread) for axis in axes}
     split, order = entry.at("split"), read_permutation(entry.at("permutation"))
     if split and order:
         edge = split.whole("the number of loops on X", least=0)
         for axis in axes:
-            found[axis] |= set(order[:edge] if is_on_y(array, axis) else order[edge:])
-    return found
+            dims_barred[axis] |= set(order[:edge] if is_on_y(array, axis) else order[edge:])
+    return dims_barred
 
 
 def demand_spatial(
@@ -147,7 +147,7 @@ def demand_spatial(
 
 def _factors(entry: Field, bundle: Bundle) -> list[Factor]:
     """The factors, 0 read as the whole dimension."""
-    found = []
+    factors = []
     for factor in read_factors(entry.at("factors")):
         _check_dimension(entry.at("factors"), factor.dim, bundle)
         if factor.number == 0:
@@ -159,8 +159,8 @@ def _factors(entry: Field, bundle: Bundle) -> list[Factor]:
             factor = Factor(factor.dim, factor.compare, bound, bound)
         if factor.last != factor.number:
             raise entry.at("factors").error(f"{factor.dim}={factor.number},{factor.last} is no constraint")
-        found.append(factor)
-    return found
+        factors.append(factor)
+    return factors
 
 
 def _check_dimension(place: Field, dim: str, bundle: Bundle) -> None:
@@ -172,7 +172,7 @@ def _check_dimension(place: Field, dim: str, bundle: Bundle) -> None:
 def _check_order(entry: Field, factors: Sequence[Factor], bundle: Bundle, message: str) -> None:
     place = entry.at("permutation")
     order = read_permutation(place)
-    fixed = {one.dim for one in factors if one.compare != ">=" and one.number == 1}
+    fixed = {factor.dim for factor in factors if factor.compare != ">=" and factor.number == 1}
     if bundle.operator is not None:
         fixed |= {dim for dim, bound in bundle.operator.bounds.items() if bound == 1}
     free = [dim for dim in order if dim not in fixed]

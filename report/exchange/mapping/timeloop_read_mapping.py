@@ -113,7 +113,7 @@ def _read_directive(
         if level in directives.temporal:
             raise target.error(f"a second temporal directive for {level}")
         loops = _loops(entry, operator)
-        directives.temporal[level] = [_Loop(one.dim, one, None, level, entry.at("factors")) for one in loops]
+        directives.temporal[level] = [_Loop(item.dim, item, None, level, entry.at("factors")) for item in loops]
         return
     kept = _tensors(entry.at("keep"), operator)
     if idle:
@@ -124,7 +124,7 @@ def _read_directive(
     bypassed = _tensors(entry.at("bypass"), operator)
     if kept & bypassed:
         raise entry.error(f"{', '.join(sorted(kept & bypassed))} are kept and bypassed")
-    unsaid = [one.name for one in operator.tensors if one.name not in kept | bypassed]
+    unsaid = [item.name for item in operator.tensors if item.name not in kept | bypassed]
     if (unsaid and kept and bypassed) or (unsaid and not kept and not bypassed):
         raise entry.error(f"tells of {', '.join(unsaid)} neither that it is kept nor that it is bypassed")
     directives.stored[level] = kept if not unsaid else kept or set(unsaid)
@@ -132,7 +132,7 @@ def _read_directive(
 
 def _tensors(place: Field, operator: Operator) -> set[str]:
     """The layer's tensors of a list of data spaces, by name or by role."""
-    found: set[str] = set()
+    tensors: set[str] = set()
     for word in place.words() if place else []:
         own = {tensor.name for tensor in operator.tensors if tensor.name == word}
         role = ROLE_NAMES.get(word.lower())
@@ -140,8 +140,8 @@ def _tensors(place: Field, operator: Operator) -> set[str]:
         if not own:
             known = ", ".join(tensor.name for tensor in operator.tensors)
             raise place.error(f"unknown data space {word!r}, expected one of: {known}")
-        found |= own
-    return found
+        tensors |= own
+    return tensors
 
 
 def _loops(entry: Field, operator: Operator) -> list[Factor]:
@@ -181,26 +181,26 @@ def _spatial_loops(entry: Field, axes: Sequence[str], level: str, operator: Oper
     loops = _loops(entry, operator)
     place = entry.at("factors")
     if len(axes) == 1:
-        return [_Loop(one.dim, one, axes[0], level, place) for one in loops]
+        return [_Loop(loop.dim, loop, axes[0], level, place) for loop in loops]
     if not loops:
         return []
     if not entry.at("split"):
         raise entry.error(f"missing split, expected how many loops of the permutation lie on {axes[0]}")
     edge = entry.at("split").whole("the number of loops on X", least=0)
     on_x = set(read_permutation(entry.at("permutation"))[:edge])
-    placed = [_Loop(one.dim, one, axes[one.dim not in on_x], level, place) for one in loops]
-    return [one for one in placed if one.axis == axes[0]] + [one for one in placed if one.axis == axes[1]]
+    placed = [_Loop(loop.dim, loop, axes[loop.dim not in on_x], level, place) for loop in loops]
+    return [loop for loop in placed if loop.axis == axes[0]] + [loop for loop in placed if loop.axis == axes[1]]
 
 
 def _in_order(directives: _Directives, sites: Sites) -> list[_Loop]:
     """All loops, outermost first: a level's in time, then those of its arrays."""
-    found: list[_Loop] = []
+    loops: list[_Loop] = []
     for level in sites.levels:
-        found += directives.temporal.get(level, [])
+        loops += directives.temporal.get(level, [])
         for array, below in sites.below.items():
             if below == level:
-                found += directives.spatial.get(array, [])
-    return found
+                loops += directives.spatial.get(array, [])
+    return loops
 
 
 def _tiles(loops: Sequence[_Loop], operator: Operator, place: Field) -> list[int | None]:

@@ -95,9 +95,9 @@ def _operator(shape: Field, instance: Field, bundle: Bundle) -> Operator:
     spaces = [_space(entry, steps, bounds) for entry in shape.at("data_spaces").entries()]
     outputs = [space for space in spaces if space.written]
     if len(outputs) != 1 or len(spaces) < 2:
-        found = ", ".join(space.name for space in outputs) or "none"
+        listed = ", ".join(space.name for space in outputs) or "none"
         raise shape.at("data_spaces").error(
-            f"expected one data space with read_write among several, got {found}"
+            f"expected one data space with read_write among several, got {listed}"
         )
     for dim in [dim for dim in dims if not any(dim in axis for space in spaces for axis in space.dims)]:
         if bounds.pop(dim) > 1:

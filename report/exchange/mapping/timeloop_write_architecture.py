@@ -57,8 +57,8 @@ def _tensors(bundle: Bundle, roles: frozenset[Role] | set[Role]) -> list[str]:
     """The data spaces of some roles: the layers' own names, or the usual ones."""
     if not bundle.layers:
         return [_NAMES[role] for role in Role if role in roles]
-    found = [tensor.name for _, one in bundle.layers for tensor in one.tensors if tensor.role in roles]
-    return list(dict.fromkeys(found))
+    names = [tensor.name for _, operator in bundle.layers for tensor in operator.tensors if tensor.role in roles]
+    return list(dict.fromkeys(names))
 
 
 def _memory(level: MemoryLevel, engine: Engine, bundle: Bundle) -> Tagged:
@@ -87,13 +87,13 @@ def _width(level: MemoryLevel, engine: Engine) -> int:
 
 def _array(array: str, axes: tuple[str, ...], level: MemoryLevel, bundle: Bundle) -> Tagged:
     assert level.fanout is not None
-    found = {axis.name: axis for axis in level.fanout.axes if axis.name in axes}
-    mesh = {"meshY" if is_on_y(array, name) else "meshX": found[name].size for name in axes}
+    axes_by_name = {axis.name: axis for axis in level.fanout.axes if axis.name in axes}
+    mesh = {"meshY" if is_on_y(array, name) else "meshX": axes_by_name[name].size for name in axes}
     names = letters(bundle.operator) if bundle.operator is not None else {dim: dim for dim in "NCKPQRS"}
-    like = {one.name: one.like for one in bundle.operator.dimensions} if bundle.operator else dict(names)
+    like = {dimension.name: dimension.like for dimension in bundle.operator.dimensions} if bundle.operator else dict(names)
 
     def carried(axis: str) -> list[str]:
-        allowed = found[axis].carries
+        allowed = axes_by_name[axis].carries
         return [dim for dim in names if allowed is None or like[dim] in allowed]
 
     ways = [carried(axis) for axis in axes]

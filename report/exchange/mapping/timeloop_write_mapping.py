@@ -35,7 +35,7 @@ class _Level:
 
 def write(bundle: Bundle) -> list[Output]:
     """One file per mapping."""
-    found = []
+    outputs = []
     for stored in bundle.mappings:
         if stored.operator is None or stored.engine is None:
             missing = "layer" if stored.operator is None else "arch"
@@ -47,8 +47,8 @@ def write(bundle: Bundle) -> list[Output]:
                 stored.name, "mapping", f"{error}, which Timeloop's directives cannot say"
             ) from None
         prefix = f"{stored.name}." if len(bundle.mappings) > 1 else ""
-        found.append(Output("mapping", f"{prefix}mapping.yaml", yaml_text({"mapping": data})))
-    return found
+        outputs.append(Output("mapping", f"{prefix}mapping.yaml", yaml_text({"mapping": data})))
+    return outputs
 
 
 def canonical(mapping: Mapping, operator: Operator, engine: Engine) -> Mapping:
@@ -77,19 +77,19 @@ def directives(mapping: Mapping, operator: Operator, engine: Engine) -> list[dic
     names = letters(operator)
     lasts = _last_rounds(mapping, operator)
     tensors = [tensor.name for tensor in operator.tensors]
-    found: list[dict[str, Any]] = []
+    directives_made: list[dict[str, Any]] = []
     for name, level in _levels(mapping, operator, engine).items():
         bypassed = [tensor for tensor in tensors if tensor not in level.stores]
-        found.append({"target": name, "type": "datatype", "keep": level.stores, "bypass": bypassed})
-        found.append({"target": name, "type": "temporal", **_loops(level.loops, names, lasts)})
+        directives_made.append({"target": name, "type": "datatype", "keep": level.stores, "bypass": bypassed})
+        directives_made.append({"target": name, "type": "temporal", **_loops(level.loops, names, lasts)})
         for array, steps in level.arrays.items():
             inter = f"inter_{array}_spatial"
             on_x = [step for step in steps if not is_on_y(array, _axis(step))]
             loops = _loops([step for step in steps if step not in on_x] + on_x, names, lasts)
-            found.append({"target": inter, "type": "datatype", "keep": [], "bypass": tensors})
-            found.append({"target": inter, "type": "temporal", **_loops([], names, lasts)})
-            found.append({"target": inter, "type": "spatial", **loops, "split": len(on_x)})
-    return found
+            directives_made.append({"target": inter, "type": "datatype", "keep": [], "bypass": tensors})
+            directives_made.append({"target": inter, "type": "temporal", **_loops([], names, lasts)})
+            directives_made.append({"target": inter, "type": "spatial", **loops, "split": len(on_x)})
+    return directives_made
 
 
 def _loops(steps: Sequence[LoopStep], names: dict[str, str], lasts: dict[int, int]) -> dict[str, str]:
@@ -112,29 +112,29 @@ def _last_rounds(mapping: Mapping, operator: Operator) -> dict[int, int]:
     NotStatedError : where a tile does not divide the one around it, the whole dimension apart
     """
     around: dict[str, int] = {}
-    found: dict[int, int] = {}
+    rounds: dict[int, int] = {}
     for step in mapping.loops(operator):
         dim, tile = step.node.dim, step.node.tile
         if dim in around and around[dim] % tile:
             raise NotStatedError(f"a tile of {tile} of {dim} in one of {around[dim]} leaves a remainder")
         if step.trip > 1:
             around[dim] = tile
-            found[id(step.node)] = (operator.bounds[dim] - 1) // tile % step.trip + 1
-    return found
+            rounds[id(step.node)] = (operator.bounds[dim] - 1) // tile % step.trip + 1
+    return rounds
 
 
 def _levels(mapping: Mapping, operator: Operator, engine: Engine) -> dict[str, _Level]:
     """What stands at every level, in the machine's order."""
     sites = Sites.of(engine)
     owner = {axis: array for array, axes in sites.arrays.items() for axis in axes}
-    found = {name: _Level() for name in sites.levels}
+    by_level = {name: _Level() for name in sites.levels}
     for array, below in sites.below.items():
-        found[below].arrays[array] = []
+        by_level[below].arrays[array] = []
     depth = stored = 0
     for node, step in _steps(mapping, operator):
         if isinstance(node, Storage):
             at = sites.levels.index(node.level)
-            level = found[node.level]
+            level = by_level[node.level]
             if at < depth or level.loops or any(level.arrays.values()):
                 raise NotStatedError(
                     f"{node.tensor} begins to live in {node.level} inside loops of that level"
@@ -146,7 +146,7 @@ def _levels(mapping: Mapping, operator: Operator, engine: Engine) -> dict[str, _
             continue
         if isinstance(node, Temporal):
             host = stored if node.level is None else sites.levels.index(node.level)
-            level = found[sites.levels[host]]
+            level = by_level[sites.levels[host]]
             if host < depth or any(level.arrays.values()):
                 raise NotStatedError(
                     f"a loop of {node.dim} of {sites.levels[host]} inside what lies below it"
@@ -159,24 +159,24 @@ def _levels(mapping: Mapping, operator: Operator, engine: Engine) -> dict[str, _
             if at < depth:
                 raise NotStatedError(f"a loop of {node.dim} on {node.axis} inside {sites.levels[depth]}")
             depth = max(depth, at)
-            _place_spatial(found[sites.below[array]], array, step)
+            _place_spatial(by_level[sites.below[array]], array, step)
     order = {tensor.name: index for index, tensor in enumerate(operator.tensors)}
-    for level in found.values():
+    for level in by_level.values():
         level.stores.sort(key=order.__getitem__)
         for array, steps in level.arrays.items():
             axes = sites.arrays[array]
-            steps.sort(key=lambda one: axes.index(_axis(one)))
-    return found
+            steps.sort(key=lambda step_placed: axes.index(_axis(step_placed)))
+    return by_level
 
 
 def _steps(mapping: Mapping, operator: Operator) -> list[tuple[Node, LoopStep | None]]:
     """Every node, loops with their trips; ``None`` for a loop of a single iteration."""
     steps = iter(mapping.loops(operator))
-    found: list[tuple[Node, LoopStep | None]] = []
+    placed: list[tuple[Node, LoopStep | None]] = []
     for node in mapping.nodes:
         step = None if isinstance(node, Storage) else next(steps)
-        found.append((node, step if step is not None and step.trip > 1 else None))
-    return found
+        placed.append((node, step if step is not None and step.trip > 1 else None))
+    return placed
 
 
 def _axis(step: LoopStep) -> str:
@@ -185,7 +185,7 @@ def _axis(step: LoopStep) -> str:
 
 
 def _place(loops: list[LoopStep], step: LoopStep, where: str) -> None:
-    if any(one.node.dim == step.node.dim for one in loops):
+    if any(other.node.dim == step.node.dim for other in loops):
         raise NotStatedError(f"a second loop of {step.node.dim} among {where}")
     loops.append(step)
 
@@ -193,6 +193,6 @@ def _place(loops: list[LoopStep], step: LoopStep, where: str) -> None:
 def _place_spatial(level: _Level, array: str, step: LoopStep) -> None:
     """Add a loop of an array; arrays stand in the machine's order, which matters to a dimension on both."""
     inner = list(level.arrays)[list(level.arrays).index(array) + 1 :]
-    if any(one.node.dim == step.node.dim for other in inner for one in level.arrays[other]):
+    if any(placed.node.dim == step.node.dim for other in inner for placed in level.arrays[other]):
         raise NotStatedError(f"{step.node.dim} is spread over {array} inside an array that lies below it")
     _place(level.arrays[array], step, f"those of the array {array}")

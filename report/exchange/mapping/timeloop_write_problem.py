@@ -17,7 +17,7 @@ ABOUT = "problem: version 0.4, one file per layer"
 
 def write(bundle: Bundle) -> list[Output]:
     """One problem per layer."""
-    found = []
+    outputs = []
     for name, operator in bundle.layers:
         names = letters(operator)
         renamed = [f"{dim} is {letter}" for dim, letter in names.items() if dim != letter]
@@ -33,16 +33,16 @@ def write(bundle: Bundle) -> list[Output]:
             message = "an iteration counts as one multiply-accumulate"
             bundle.ledger.told(name, Effect.COST, message, "operator")
         prefix = f"{name}." if len(bundle.layers) > 1 else ""
-        found.append(
+        outputs.append(
             Output("layer", f"{prefix}problem.yaml", yaml_text({"problem": _problem(name, operator)}))
         )
-    return found
+    return outputs
 
 
 def letters(operator: Operator) -> dict[str, str]:
     """A letter for every dimension: its own name where that is one, else one that is free."""
     taken = {dim for dim in operator.bounds if len(dim) == 1 and dim.isalpha()}
-    free = [one for one in string.ascii_uppercase + string.ascii_lowercase if one not in taken]
+    free = [free_letter for free_letter in string.ascii_uppercase + string.ascii_lowercase if free_letter not in taken]
     names: dict[str, str] = {}
     for dim in operator.bounds:
         if dim in taken:

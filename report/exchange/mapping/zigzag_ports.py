@@ -43,24 +43,24 @@ class Ports:
             port.at("type").one_of(("read", "write", "read_write"))
             bits = port.at("bandwidth_max").whole("bits per cycle")
             ways = set()
-            for one in port.at("allocation").entries():
-                match = _ALLOCATION.fullmatch(one.text("such as I1, tl"))
+            for entry in port.at("allocation").entries():
+                match = _ALLOCATION.fullmatch(entry.text("such as I1, tl"))
                 if match is None:
-                    raise one.error("expected an operand and a direction, such as I1, tl")
+                    raise entry.error("expected an operand and a direction, such as I1, tl")
                 ways |= {"read"} if match[2] in _READS else {"write"} if match[2] in _WRITES else set()
             for way in sorted(ways):
                 uses[way].append((port, bits))
             if len(ways) > 1:
                 shared.append(port)
             _tell_least(port, widths, bundle)
-        most = {way: max((bits for _, bits in found), default=None) for way, found in uses.items()}
+        most = {way: max((bits for _, bits in entries), default=None) for way, entries in uses.items()}
         if shared and uses["read"] == uses["write"]:
             uses = {"shared": uses["read"]}
         else:
             message = "reads and writes share this port and not another: here each of the two has all of it"
             for port in shared:
                 port.lose(bundle.ledger, Effect.COST, message)
-        rates = {way: _rate(way, found, widths, bundle) for way, found in uses.items() if found}
+        rates = {way: _rate(way, entries, widths, bundle) for way, entries in uses.items() if entries}
         return cls(rates, most["read"], most["write"])
 
 

@@ -57,7 +57,7 @@ def read(top: Field, bundle: Bundle) -> None:
     sizes = _array(array, bundle)
     bits = _element_bits(top, bundle)
     memories = _in_order(
-        [_memory(name, one, sizes) for name, one in top.at("memories").fields().items()], top, bundle
+        [_memory(name, memory_fields, sizes) for name, memory_fields in top.at("memories").fields().items()], top, bundle
     )
     chain = Chain(bundle)
     for outer, memory in pairwise([None, *memories]):
@@ -91,8 +91,8 @@ def _array(array: Field, bundle: Bundle) -> dict[str, int]:
     """Sizes of the array's dimensions of more than one multiplier."""
     if array.at("is_imc").flag():
         raise array.at("is_imc").error("computing in memory cannot be stated")
-    dims = [one.text("a dimension such as D1") for one in array.at("dimensions").entries()]
-    sizes = [one.whole("a dimension's size") for one in array.at("sizes").entries()]
+    dims = [entry.text("a dimension such as D1") for entry in array.at("dimensions").entries()]
+    sizes = [entry.whole("a dimension's size") for entry in array.at("sizes").entries()]
     if len(dims) != len(sizes):
         raise array.at("sizes").error(f"expected {len(dims)} sizes, one per dimension, got {len(sizes)}")
     if array.at("systolic_dimensions").value:
@@ -123,10 +123,10 @@ def _element_bits(top: Field, bundle: Bundle) -> dict[Role, int]:
 
 
 def _memory(name: str, place: Field, sizes: dict[str, int]) -> _Memory:
-    roles = frozenset(OPERANDS[one.one_of(tuple(OPERANDS))] for one in place.at("operands").entries())
+    roles = frozenset(OPERANDS[entry.one_of(tuple(OPERANDS))] for entry in place.at("operands").entries())
     if not roles:
         raise place.at("operands").error(f"expected some of: {', '.join(OPERANDS)}")
-    served = {one.text("a dimension such as D1") for one in place.at("served_dimensions").entries()}
+    served = {entry.text("a dimension such as D1") for entry in place.at("served_dimensions").entries()}
     return _Memory(name, place, roles, frozenset(sizes) - served)
 
 
@@ -143,14 +143,14 @@ def _in_order(memories: Sequence[_Memory], top: Field, bundle: Bundle) -> list[_
     inwards = list(memories[:-1])
     inwards.reverse()
     inwards.sort(key=lambda memory: len(memory.copies))
-    found = [replace(outermost, copies=frozenset()), *inwards]
-    for outer, inner in pairwise(found):
+    ordered = [replace(outermost, copies=frozenset()), *inwards]
+    for outer, inner in pairwise(ordered):
         if not outer.copies <= inner.copies:
             raise inner.field.at("served_dimensions").error(
                 f"is shared along {', '.join(sorted(outer.copies - inner.copies))}, {outer.name} along "
                 f"{', '.join(sorted(inner.copies - outer.copies))}: levels that are no chain cannot be stated"
             )
-    return found
+    return ordered
 
 
 def _level(memory: _Memory, bits: dict[Role, int], bundle: Bundle, *, outermost: bool) -> dict[str, Any]:
@@ -190,17 +190,17 @@ def _costs(memory: _Memory, ports: Ports, width: int, bundle: Bundle) -> tuple[F
     given = bundle.settings.energies.get(memory.name)
     if given is not None:
         return given
-    found = []
+    costs = []
     for key, bits in (("r_cost", ports.read_bits), ("w_cost", ports.write_bits)):
         place = memory.field.at(key)
         if not place:
             message = f"ZigZag extracts its {key}, this file does not tell it: 0 pJ (--energy tells it)"
             place.lose(bundle.ledger, Effect.COST, message)
-            found.append(Fraction(0))
+            costs.append(Fraction(0))
         else:
             cost = place.number("pJ per access") * Fraction(width, bits or width)
-            found.append(energy_of(cost, place, bundle.ledger))
-    return found[0], found[1]
+            costs.append(energy_of(cost, place, bundle.ledger))
+    return costs[0], costs[1]
 
 
 def _tell_others(place: Field, bundle: Bundle) -> None:

@@ -23,7 +23,7 @@ _LINKS = {"O": "O", "W": "I2", "I": "I1"}
 
 def recognises(data: object) -> bool:
     """Whether a file is a list of mappings of layers."""
-    return isinstance(data, list) and any(isinstance(one, dict) and set(_MARKS) & set(one) for one in data)
+    return isinstance(data, list) and any(isinstance(entry, dict) and set(_MARKS) & set(entry) for entry in data)
 
 
 def read(top: Field, bundle: Bundle) -> None:
@@ -53,12 +53,12 @@ def _demand(entry: Field, bundle: Bundle) -> None:
     spread: dict[str, dict[str, int]] = {}
     for axis, unrolled in entry.at("spatial_mapping").fields().items():
         spread[axis] = {}
-        for one in unrolled.entries():
-            match = _UNROLLED.fullmatch(one.text("such as K, 32"))
+        for unrolling in unrolled.entries():
+            match = _UNROLLED.fullmatch(unrolling.text("such as K, 32"))
             if match is None or int(match[2]) < 1:
-                raise one.error("expected a dimension and how far it is unrolled, such as K, 32")
+                raise unrolling.error("expected a dimension and how far it is unrolled, such as K, 32")
             if bundle.operator is not None and match[1] not in bundle.operator.bounds:
-                one.lose(bundle.ledger, Effect.NONE, f"the layer has no dimension {match[1]}")
+                unrolling.lose(bundle.ledger, Effect.NONE, f"the layer has no dimension {match[1]}")
             else:
                 spread[axis][match[1]] = int(match[2])
     _demand_spread(spread, bundle)

@@ -28,7 +28,7 @@ _Terms = list[tuple[str, int]]
 
 def recognises(data: object) -> bool:
     """Whether a file is a list of layers with equations."""
-    return isinstance(data, list) and any(isinstance(one, dict) and "equation" in one for one in data)
+    return isinstance(data, list) and any(isinstance(entry, dict) and "equation" in entry for entry in data)
 
 
 def read(top: Field, bundle: Bundle) -> None:
@@ -43,8 +43,8 @@ def read(top: Field, bundle: Bundle) -> None:
 
 
 def _operator(entry: Field, bundle: Bundle) -> Operator:
-    dims = [one.text("a dimension") for one in entry.at("loop_dims").entries()]
-    sizes = [one.whole("a loop's size") for one in entry.at("loop_sizes").entries()]
+    dims = [item.text("a dimension") for item in entry.at("loop_dims").entries()]
+    sizes = [item.whole("a loop's size") for item in entry.at("loop_sizes").entries()]
     if len(dims) != len(sizes) or not dims:
         raise entry.at("loop_sizes").error(
             f"expected as many as loop_dims, which has {len(dims)}, got {len(sizes)}"
@@ -94,14 +94,14 @@ def _usual(known: dict[str, str]) -> dict[str, str]:
 
 def _relations(entry: Field) -> dict[str, _Terms]:
     """Per index that is a sum, its dimensions with their strides, in small letters."""
-    found: dict[str, _Terms] = {}
-    for one in entry.at("dimension_relations").entries():
-        match = _RELATION.fullmatch("".join(one.text().split()).lower())
+    relations: dict[str, _Terms] = {}
+    for relation in entry.at("dimension_relations").entries():
+        match = _RELATION.fullmatch("".join(relation.text().split()).lower())
         if match is None:
-            raise one.error("expected a relation such as ix=2*ox+1*fx")
+            raise relation.error("expected a relation such as ix=2*ox+1*fx")
         name, first, left, second, right = match.groups()
-        found[name] = [(left, int(first or 1)), (right, int(second or 1))]
-    return found
+        relations[name] = [(left, int(first or 1)), (right, int(second or 1))]
+    return relations
 
 
 def _tensor(
@@ -148,7 +148,7 @@ def _tell_others(entry: Field, bundle: Bundle) -> None:
     if any(side.value for pair in padding.entries() for side in pair.entries()):
         padding.lose(bundle.ledger, Effect.COST, "elements of the padding are moved like others")
     source = entry.at("operand_source")
-    if any(one.value != entry.at("id").value for one in source.fields().values()):
+    if any(field.value != entry.at("id").value for field in source.fields().values()):
         source.lose(bundle.ledger, Effect.NONE, "layers are not linked: each is mapped by itself")
     for key, extra in entry.fields().items():
         if key not in _QUIET:

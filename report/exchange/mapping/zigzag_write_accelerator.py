@@ -65,11 +65,11 @@ def dimensions(engine: Engine, bundle: Bundle) -> dict[str, str]:
 
 def precision(engine: Engine) -> dict[str, int]:
     """Bits of operands by ZigZag's names: finished outputs have those of the outermost level."""
-    found: dict[str, int] = {}
+    bits: dict[str, int] = {}
     for role, name in (*_OPERANDS.items(), (Role.OUTPUT, "O_final")):
         levels = [level for level in engine.levels if role in level.keeps]
-        found[name] = engine.width(levels[0 if name == "O_final" else -1], role)
-    return found
+        bits[name] = engine.width(levels[0 if name == "O_final" else -1], role)
+    return bits
 
 
 def _float(number: Fraction) -> float:
@@ -94,10 +94,10 @@ def _memory(level: MemoryLevel, served: list[str], engine: Engine, bundle: Bundl
         if bits is not None and bits != width:
             message = f"{way} bandwidth of {float(bits):g} bits per cycle is {width} there"
             bundle.ledger.told(engine.name, Effect.COST, message, f"levels.{level.name}.bandwidth")
-        for one in way:
-            costs[f"{one}_cost"] = _float(_energy_per_bit(one, level, engine, bundle) * width)
+        for operand in way:
+            costs[f"{operand}_cost"] = _float(_energy_per_bit(operand, level, engine, bundle) * width)
         allocation = [
-            f"{one}, {to}" for one in operands for to in directions if one == "O" or to in ("tl", "fh")
+            f"{operand}, {to}" for operand in operands for to in directions if operand == "O" or to in ("tl", "fh")
         ]
         ports.append(
             {
@@ -122,15 +122,15 @@ def _memory(level: MemoryLevel, served: list[str], engine: Engine, bundle: Bundl
 
 def _energy_per_bit(way: str, level: MemoryLevel, engine: Engine, bundle: Bundle) -> Fraction:
     """pJ per bit read or written; the largest, where roles differ."""
-    found = {
+    energies = {
         role: (level.read_energy_of(role) if way == "r" else level.write_energy_of(role))
         / engine.width(level, role)
         for role in Role
         if role in level.keeps
     }
-    most = max(found.values())
-    if min(found.values()) != most:
-        each = ", ".join(f"{role} {float(energy):g}" for role, energy in found.items())
+    most = max(energies.values())
+    if min(energies.values()) != most:
+        each = ", ".join(f"{role} {float(energy):g}" for role, energy in energies.items())
         doing = "read" if way == "r" else "written"
         message = f"a bit {doing} costs {each} pJ; there all of them {float(most):g}"
         bundle.ledger.told(engine.name, Effect.COST, message, f"levels.{level.name}.energy")

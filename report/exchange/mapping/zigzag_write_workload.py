@@ -33,11 +33,11 @@ def write(bundle: Bundle) -> list[Output]:
 
 def names_of(operator: Operator) -> dict[str, str]:
     """ZigZag's names of dimensions: capitals, then digits; raises ``NotStatedError`` where two are one."""
-    found = {dim: dim.upper() for dim in operator.bounds}
-    wrong = [dim for dim in found.values() if not _DIMENSION.fullmatch(dim)]
-    if wrong or len(set(found.values())) < len(found):
+    names = {dim: dim.upper() for dim in operator.bounds}
+    wrong = [dim for dim in names.values() if not _DIMENSION.fullmatch(dim)]
+    if wrong or len(set(names.values())) < len(names):
         raise NotStatedError(f"dimensions named {', '.join(operator.bounds)}")
-    return found
+    return names
 
 
 def _entry(index: int, name: str, operator: Operator, bundle: Bundle) -> dict[str, Any]:
@@ -69,8 +69,8 @@ def _precision(bundle: Bundle) -> dict[str, int]:
     """Bits of every operand: the user's word, or the machine's."""
     bits = bundle.settings.element_bits
     if bits is None and bundle.engine is not None:
-        found = precision(bundle.engine)
-        return {"I": found["I1"], "W": found["I2"], "O": found["O"], "O_final": found["O_final"]}
+        by_operand = precision(bundle.engine)
+        return {"I": by_operand["I1"], "W": by_operand["I2"], "O": by_operand["O"], "O_final": by_operand["O_final"]}
     return dict.fromkeys(("I", "W", "O", "O_final"), bits or _DEFAULT_BITS)
 
 

@@ -105,8 +105,8 @@ def accesses_table(metrics: MetricsRecord, engine: Engine, operator: Operator) -
     }
 
     def energy(level: str, tensor: str) -> str:
-        found = energies.get((level, tensor))
-        return "-" if found is None else energy_text(found)
+        energy = energies.get((level, tensor))
+        return "-" if energy is None else energy_text(energy)
 
     return filled(
         "Accesses and energy",
@@ -133,7 +133,7 @@ def accesses_table(metrics: MetricsRecord, engine: Engine, operator: Operator) -
 
 
 def _solutions(title: str, mappings: Sequence[SolutionRecord], objective: Objective) -> Table:
-    least = min((key_of(objective, one) for one in mappings), default=None)
+    least = min((key_of(objective, mapping) for mapping in mappings), default=None)
     rows = [*enumerate(mappings, 1)]
     shown = rows[:_MOST]
     note = f"The first {_MOST}; the document has all." if len(shown) < len(rows) else ""

@@ -141,21 +141,21 @@ def _front(document: ExploreDocument) -> Figure:
     front = document.front
     assert front is not None
     chosen = {*front.designs}
-    known = [one for one in document.designs if one.value is not None]
+    known = [design for design in document.designs if design.value is not None]
     scale, label = unit(document.objective)
     data = []
     for name, some, line in (
-        ("beaten", [one for one in known if one.index not in chosen], False),
-        ("front", sorted((one for one in known if one.index in chosen), key=lambda one: one.cost or 0), True),
+        ("beaten", [design for design in known if design.index not in chosen], False),
+        ("front", sorted((design for design in known if design.index in chosen), key=lambda design: design.cost or 0), True),
     ):
         data.append(
             {
                 "type": "scatter",
                 "mode": "lines+markers" if line else "markers",
                 "name": name,
-                "x": [one.cost for one in some],
-                "y": [float(one.value or 0) * scale for one in some],
-                "text": [fields_text(one.fields) for one in some],
+                "x": [design.cost for design in some],
+                "y": [float(design.value or 0) * scale for design in some],
+                "text": [fields_text(design.fields) for design in some],
                 "line": {"shape": "hv", "color": "#0072B2"},
                 "marker": {"color": "#0072B2" if line else "#B0B0B0"},
                 "hovertemplate": "%{text}<br>%{x:,}: %{y:.4s}<extra></extra>",
@@ -163,7 +163,7 @@ def _front(document: ExploreDocument) -> Figure:
         )
     layout = base_layout(f"{front.against} [B]" if front.against == "capacity" else front.against, label)
     layout["xaxis"].update(tickformat="~s", nticks=6)
-    values = [float(one.value or 0) * scale for one in known]
+    values = [float(design.value or 0) * scale for design in known]
     layout["yaxis"].update(spread(values, {"tickformat": "~s"}))
     return {"data": data, "layout": layout}
 
@@ -172,13 +172,13 @@ def _layer_bests(document: ExploreDocument, objective: Objective) -> Table:
     return filled(
         "Best design for each layer alone",
         [
-            (Column("layer"), lambda one: text_cell(one.layer)),
-            (Column("design"), lambda one: text_cell(fields_text(one.fields))),
+            (Column("layer"), lambda best: text_cell(best.layer)),
+            (Column("design"), lambda best: text_cell(fields_text(best.fields))),
             (
                 Column(str(objective), is_number=True),
-                lambda one: number_cell(objective_text(objective, one.value), one.value),
+                lambda best: number_cell(objective_text(objective, best.value), best.value),
             ),
-            (Column("status"), lambda one: text_cell("optimal" if one.optimal else "feasible")),
+            (Column("status"), lambda best: text_cell("optimal" if best.optimal else "feasible")),
         ],
         document.layer_bests,
     )
@@ -191,25 +191,25 @@ def _designs(document: ExploreDocument, objective: Objective) -> Table:
     def count(value: float | None) -> Any:
         return number_cell("-" if value is None else f"{value:,.6g}", value)
 
-    def standing(one: DesignRecord) -> Any:
-        return text_cell(f"{one.status} ({one.rule})" if one.rule else one.status)
+    def standing(design: DesignRecord) -> Any:
+        return text_cell(f"{design.status} ({design.rule})" if design.rule else design.status)
 
-    columns: list[tuple[Column, Any]] = [(Column("#", is_number=True), lambda one: count(one.index))]
+    columns: list[tuple[Column, Any]] = [(Column("#", is_number=True), lambda design: count(design.index))]
     for axis, title in zip(document.vary, axis_titles(document), strict=True):
         paths = tuple(axis.fields)
         columns.append(
             (
                 Column(title),
-                lambda one, paths=paths: text_cell(
-                    ":".join(dict.fromkeys(str(one.fields[path]) for path in paths))
+                lambda design, paths=paths: text_cell(
+                    ":".join(dict.fromkeys(str(design.fields[path]) for path in paths))
                 ),
             )
         )
     columns += [
-        (Column(figure_of(document), is_number=True), lambda one: figure(one.value)),
-        (Column("bound", is_number=True), lambda one: figure(one.bound)),
+        (Column(figure_of(document), is_number=True), lambda design: figure(design.value)),
+        (Column("bound", is_number=True), lambda design: figure(design.bound)),
         (Column("status"), standing),
-        (Column("PEs", is_number=True), lambda one: count(one.pes)),
-        (Column("memory [B]", is_number=True), lambda one: count(one.capacity_bytes)),
+        (Column("PEs", is_number=True), lambda design: count(design.pes)),
+        (Column("memory [B]", is_number=True), lambda design: count(design.capacity_bytes)),
     ]
     return filled("All designs", columns, document.designs, searchable=True)

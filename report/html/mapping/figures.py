@@ -92,10 +92,10 @@ def _role(role: str) -> str:
 
 
 def _sums(pieces: Any) -> dict[str, float]:
-    found: dict[str, float] = {}
+    sums: dict[str, float] = {}
     for name, size in pieces:
-        found[name] = found.get(name, 0.0) + size
-    return found
+        sums[name] = sums.get(name, 0.0) + size
+    return sums
 
 
 def stacked_figure(bars: Bars, colours: MappingABC[str, str], axis: Axis) -> Figure:
@@ -116,7 +116,7 @@ def stacked_figure(bars: Bars, colours: MappingABC[str, str], axis: Axis) -> Fig
     titles = [title for title, _ in bars]
     data = []
     for name, some in groups:
-        sizes = [axis.scale * sum(pieces.get(one, 0.0) for one in some) for _, pieces in bars]
+        sizes = [axis.scale * sum(pieces.get(piece, 0.0) for piece in some) for _, pieces in bars]
         data.append(
             {
                 "type": "bar",

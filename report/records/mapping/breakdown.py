@@ -71,11 +71,11 @@ def _access_energy(level: MemoryLevel, role: Role | None, row: AccessRecord) -> 
 
 def bits_of(engine: Engine, operator: Operator, level: str, tensor: str) -> int:
     """Bits of an element of a tensor in a level; where either is not known, the machine's usual bits."""
-    roles = {one.name: one.role for one in operator.tensors}
-    found = next((one for one in engine.levels if one.name == level), None)
-    if found is None or tensor not in roles:
+    roles = {candidate.name: candidate.role for candidate in operator.tensors}
+    stored_in = next((candidate for candidate in engine.levels if candidate.name == level), None)
+    if stored_in is None or tensor not in roles:
         return engine.element_bits
-    return engine.width(found, roles[tensor])
+    return engine.width(stored_in, roles[tensor])
 
 
 def in_machine_order(components: Iterable[str], engine: Engine) -> list[str]:

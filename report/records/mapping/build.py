@@ -100,12 +100,12 @@ def _time(cycles: int, engine: Engine) -> float:
 
 def solution_record(solution: Solution) -> SolutionRecord:
     """A mapping with its energy and cycles, as data."""
-    found = solution.evaluation
+    evaluation = solution.evaluation
     return SolutionRecord(
-        energy_pj=number(found.energy),
-        energy_pj_exact=str(found.energy),
-        cycles=found.cycles,
-        edp=number(found.energy * found.cycles),
+        energy_pj=number(evaluation.energy),
+        energy_pj_exact=str(evaluation.energy),
+        cycles=evaluation.cycles,
+        edp=number(evaluation.energy * evaluation.cycles),
         mapping=MappingRecord(nodes=solution.mapping.to_data()),
     )
 
@@ -274,10 +274,10 @@ def _weighted(parts: Sequence[tuple[int, Fraction | None]]) -> Fraction | None:
 
 def versions() -> dict[str, str]:
     """Versions of everything that the numbers depend on."""
-    found = {"tilewright": __version__, "python": platform.python_version()}
+    versions_used = {"tilewright": __version__, "python": platform.python_version()}
     for library in _LIBRARIES:
         try:
-            found[library] = version(library)
+            versions_used[library] = version(library)
         except PackageNotFoundError:
             continue
-    return found
+    return versions_used

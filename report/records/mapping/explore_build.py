@@ -70,7 +70,7 @@ class ExploreQuestion:
 
 def explore_document(question: ExploreQuestion, found: Exploration, wall: float) -> ExploreDocument:
     """The document of an exploration, finished or not."""
-    goal = [one for one in found.goals if one.goal.layer is None and not one.goal.brief][-1]
+    goal = [answer for answer in found.goals if answer.goal.layer is None and not answer.goal.brief][-1]
     goal.refresh()
     places = {design.index: place for place, design in enumerate(found.designs)}
     best = best_of(goal.values, question.costs)
@@ -95,12 +95,12 @@ def explore_document(question: ExploreQuestion, found: Exploration, wall: float)
         schema=SCHEMA,
         command="explore",
         complete=proven
-        and all(one.optimal for one in layer_bests)
+        and all(answer.optimal for answer in layer_bests)
         and (front is None or front.complete)
         and len(layer_bests) == (len(question.layers) if question.settings.each_layer else 0)
         and not any(record.status == "open" for record in records)
         and not (
-            (question.settings.every or question.settings.values) and any(_unknown(one) for one in records)
+            (question.settings.every or question.settings.values) and any(_unknown(answer) for answer in records)
         ),
         model=question.model,
         batch=question.batch,
@@ -141,9 +141,9 @@ def _unknown(record: DesignRecord) -> bool:
 def plain_data(value: Any) -> Any:
     """Data of a machine file as JSON has it; decimals as text, which a machine file reads alike."""
     if isinstance(value, dict):
-        return {str(key): plain_data(one) for key, one in value.items()}
+        return {str(key): plain_data(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_data(one) for one in value]
+        return [plain_data(entry) for entry in value]
     return str(value) if isinstance(value, Decimal) else value
 
 
@@ -238,7 +238,7 @@ def _standing(found: Exploration, goal: Progress, place: int) -> tuple[str, str,
         return "discarded", "searched", None, ""
     bounds = [(state.bounds[layer], layer) for layer in counting]
     origins = {
-        layer: one.anchors[one.why[place]].design for one, layer in bounds if one.why[place] != COMPULSORY
+        layer: bound.anchors[bound.why[place]].design for bound, layer in bounds if bound.why[place] != COMPULSORY
     }
     if not origins:
         return "discarded", "compulsory", None, ""

@@ -54,4 +54,4 @@ def mappings_of(document: ResultDocument, where: str) -> list[StoredMapping]:
 
 def fitting(stored: list[StoredMapping], operator: Operator) -> list[Mapping]:
     """Those that were made for an operator, or do not say for which."""
-    return [one.mapping for one in stored if one.operator is None or one.operator == operator]
+    return [entry.mapping for entry in stored if entry.operator is None or entry.operator == operator]

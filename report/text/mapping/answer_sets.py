@@ -117,11 +117,11 @@ def best_table(mappings: Sequence[SolutionRecord], objective: Objective) -> Tabl
     table = plain_table(
         [("", "right"), ("energy", "right"), ("cycles", "right"), ("J·cycle", "right"), ("above", "right")]
     )
-    keys = [key_of(objective, one) for one in mappings]
-    for index, one in enumerate(mappings[:LONGEST]):
+    keys = [key_of(objective, mapping) for mapping in mappings]
+    for index, mapping in enumerate(mappings[:LONGEST]):
         gap = shown_gap(objective, keys[index], keys[0]) or 0.0
         above = percent_text(gap / (1 - gap)) if keys[index] > keys[0] else "-"
-        table.add_row(str(index + 1), *_cells(one), above)
+        table.add_row(str(index + 1), *_cells(mapping), above)
     if len(mappings) > LONGEST:
         table.add_row("…", f"{len(mappings) - LONGEST} more", "", "", "")
     return table

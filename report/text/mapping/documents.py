@@ -27,7 +27,7 @@ def document_views(document: ResultDocument, seconds: float) -> list[RenderableT
         f"batch {document.batch}",
     )
     table = tables.layers_table(document, objective)
-    views = [view for one in document.layers for view in further_views(one, objective, one.name)]
+    views = [view for record in document.layers for view in further_views(record, objective, record.name)]
     beside = beside_lines(document.layers, objective)
     lines = ["", *space_lines(document.layers)]
     told = [*tables.clashes(document), *tables.lacking(document)]

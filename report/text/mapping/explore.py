@@ -132,10 +132,10 @@ def _table(document: ExploreDocument, objective: Objective) -> RenderableType:
     """The best designs by value, then those by bound."""
     columns = [("design", "left"), (figure_of(document), "right"), ("bound", "right"), ("status", "left")]
     known = sorted(
-        (one for one in document.designs if one.bound is not None),
-        key=lambda one: (one.value is None, one.value if one.value is not None else one.bound, one.index),
+        (design for design in document.designs if design.bound is not None),
+        key=lambda design: (design.value is None, design.value if design.value is not None else design.bound, design.index),
     )
-    rows = [[_point(document, one), *_figures(one, objective)] for one in known[:SHOWN]]
+    rows = [[_point(document, design), *_figures(design, objective)] for design in known[:SHOWN]]
     if len(known) > SHOWN:
         rows.append([f"… {len(known) - SHOWN} more", *[""] * (len(columns) - 1)])
     return listing(columns, rows)
@@ -160,15 +160,15 @@ def _figures(design: DesignRecord, objective: Objective) -> list[str]:
 
 def _layer_table(document: ExploreDocument, objective: Objective) -> RenderableType:
     columns = [("best for", "left"), ("design", "left"), (str(objective), "right"), ("", "left")]
-    by_index = {one.index: one for one in document.designs}
+    by_index = {best.index: best for best in document.designs}
     rows = [
         [
-            one.layer,
-            _point(document, by_index[one.index]),
-            objective_text(objective, one.value),
-            "proven" if one.optimal else "not proven",
+            best.layer,
+            _point(document, by_index[best.index]),
+            objective_text(objective, best.value),
+            "proven" if best.optimal else "not proven",
         ]
-        for one in document.layer_bests
+        for best in document.layer_bests
     ]
     return listing(columns, rows)
 
@@ -176,16 +176,16 @@ def _layer_table(document: ExploreDocument, objective: Objective) -> RenderableT
 def _front(document: ExploreDocument, objective: Objective) -> list[RenderableType]:
     front = document.front
     assert front is not None
-    by_index = {one.index: one for one in document.designs}
+    by_index = {design.index: design for design in document.designs}
     chosen = [by_index[index] for index in front.designs]
     columns = [("design", "left"), ("cost", "right"), (figure_of(document), "right")]
     rows = [
         [
-            _point(document, one),
-            "-" if one.cost is None else f"{one.cost:,.6g}",
-            "-" if one.value is None else objective_text(objective, one.value),
+            _point(document, design),
+            "-" if design.cost is None else f"{design.cost:,.6g}",
+            "-" if design.value is None else objective_text(objective, design.value),
         ]
-        for one in chosen
+        for design in chosen
     ]
     told = "proven complete" if front.complete else "not proven complete"
     table = listing(columns, rows)
@@ -208,7 +208,7 @@ def explore_csv(document: ExploreDocument) -> str:
     ]
     names += ["rule", "carried_from", "message"]
     rows = [
-        [one.index, *(one.fields[path] for path in paths), *(getattr(one, name) for name in names)]
-        for one in document.designs
+        [design.index, *(design.fields[path] for path in paths), *(getattr(design, name) for name in names)]
+        for design in document.designs
     ]
     return csv_lines([["index", *paths, *names], *rows])

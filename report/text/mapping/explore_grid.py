@@ -48,7 +48,7 @@ class Grid:
 def design_grid(document: ExploreDocument) -> Grid:
     """The first axis down, the second one across; a single axis goes across."""
     titles, points = axis_titles(document), labels(document)
-    shape = [len(one) for one in points]
+    shape = [len(axis) for axis in points]
     best = None if document.best is None else document.best.index
     single = len(shape) == 1
     down, across = (1, shape[0]) if single else (shape[0], shape[1])
@@ -62,16 +62,16 @@ def design_grid(document: ExploreDocument) -> Grid:
 
 
 def _cell(designs: list[DesignRecord], best: int | None) -> GridCell:
-    values = [float(one.value) for one in designs if one.value is not None]
-    bounds = [float(one.bound) for one in designs if one.bound is not None]
+    values = [float(design.value) for design in designs if design.value is not None]
+    bounds = [float(design.bound) for design in designs if design.bound is not None]
     return GridCell(
-        min(values, default=None), min(bounds, default=None), any(one.index == best for one in designs)
+        min(values, default=None), min(bounds, default=None), any(design.index == best for design in designs)
     )
 
 
 def value_scale(document: ExploreDocument) -> tuple[float, str]:
     """A factor for values, and their unit, so that the least one reads well."""
-    known = [one.value if one.value is not None else one.bound for one in document.designs]
+    known = [design.value if design.value is not None else design.bound for design in document.designs]
     least = min((value for value in known if value), default=1.0)
     units = {"energy": "J", "cycles": "cycles", "edp": "J·cycle"}
     unit = units.get(document.objective, document.objective)

@@ -79,19 +79,19 @@ def _lines(problem: LayerProblem, most: int | None) -> Iterator[str]:
         if not isinstance(row.tile, Constant):
             names.setdefault(row.tile, f"tile({row.tensor}@{row.level})")
     yield from ["", "accesses, elements"]
-    found: dict[Expr, str] = {}  # named only once all are told, so that none reads as a part of another
+    names_of: dict[Expr, str] = {}  # named only once all are told, so that none reads as a part of another
     for row in statement.traffic:
         for what, expr in (("reads", row.reads), ("fills", row.fills), ("updates", row.updates)):
             if isinstance(expr, Constant) and expr.value == 0:
                 continue
             name = f"{what}({row.tensor}@{row.level})"
-            if expr in found:
-                yield f"  {name} = {found[expr]}"
+            if expr in names_of:
+                yield f"  {name} = {names_of[expr]}"
                 continue
             yield from _formula(name, expr, _NamingReader(names, labels), most)
             if not isinstance(expr, Constant):
-                found[expr] = name
-    names |= found
+                names_of[expr] = name
+    names |= names_of
     scale = statement.component_scale
     yield from ["", "energy, pJ" if scale == 1 else f"energy, 1/{scale} pJ"]
     for component, expr in statement.components.items():

@@ -104,14 +104,14 @@ class Decisions:
 
     def values(self, node: Expr) -> Array:
         """A local expression at every open row of its group."""
-        found = self._values.get(node)
-        if found is None:
+        values = self._values.get(node)
+        if values is None:
             position = self._groups[str(node.group)]
             group = self.tables.tables[position].group
             rows = group.rows[self.left.rows[position]].astype(np.float64)
             columns = {variable: rows[:, i] for i, variable in enumerate(group.variables)}
-            found = self._values[node] = np.broadcast_to(BatchReader(columns).read(node), (len(rows),))
-        return found
+            values = self._values[node] = np.broadcast_to(BatchReader(columns).read(node), (len(rows),))
+        return values
 
     def local(self, node: Expr) -> tuple[Any, int, int]:
         """A local expression as a linear expression with its bounds."""
@@ -120,10 +120,10 @@ class Decisions:
             raise OverflowError("counts beyond 2**53: the layer is too large for exact tables")
         values = self.values(node).astype(np.int64)
         key = (position, values.tobytes())
-        found = self._locals.get(key)
-        if found is None:
-            found = self._locals[key] = self._encode(position, values)
-        return found
+        encoded = self._locals.get(key)
+        if encoded is None:
+            encoded = self._locals[key] = self._encode(position, values)
+        return encoded
 
     def _encode(self, position: int, values: NDArray[np.int64]) -> tuple[Any, int, int]:
         if self._limits is not None:
@@ -157,11 +157,11 @@ class Decisions:
         if not mask.any():
             return self._false
         key = (position, mask.tobytes())
-        found = self._subsets.get(key)
-        if found is None:
+        literal = self._subsets.get(key)
+        if literal is None:
             opposite = self._subsets.get((position, (~mask).tobytes()))
-            found = self._subsets[key] = self._new_subset(position, mask) if opposite is None else ~opposite
-        return found
+            literal = self._subsets[key] = self._new_subset(position, mask) if opposite is None else ~opposite
+        return literal
 
     def _new_subset(self, position: int, mask: NDArray[np.bool_]) -> Literal:
         inside = [self.rows[position][row] for row in np.flatnonzero(mask)]

@@ -27,10 +27,10 @@ class Literals:
 
     def of(self, node: Expr) -> Literal:
         """A literal that is true where the 0-1 valued expression is 1."""
-        found = self._known.get(node)
-        if found is None:
-            found = self._known[node] = self._read(node)
-        return found
+        literal = self._known.get(node)
+        if literal is None:
+            literal = self._known[node] = self._read(node)
+        return literal
 
     def _read(self, node: Expr) -> Literal:
         decisions = self._decisions

@@ -132,17 +132,17 @@ class CpReader(Reader[Term]):
             check_size(*ends)
             return Term(number.low * other.expr, *ends)
         key = (id(left), id(right))
-        found = self._products.get(key)
-        if found is None:
+        term = self._products.get(key)
+        if term is None:
             left_var, right_var = self._as_variable(left), self._as_variable(right)
             ends = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
             low, high = min(ends), max(ends)
             check_size(low, high)
             result = self._model.new_int_var(low, high, "")
             self._model.add_multiplication_equality(result, [left_var, right_var])
-            self._products[key] = found = Term(result, low, high)
+            self._products[key] = term = Term(result, low, high)
             self._factors += [left, right]
-        return found
+        return term
 
     def _product(self, node: Product) -> Term:
         """0-1 factors become conditions; the others are multiplied group by group."""

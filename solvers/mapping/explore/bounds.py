@@ -73,9 +73,9 @@ class LayerBounds:
     ) -> None:
         self.engines = [trimmed(engine, operator) if comparing else engine for engine in engines]
         features = [features_of(engine) for engine in self.engines]
-        shapes = {shape: number for number, shape in enumerate(dict.fromkeys(one.shape for one in features))}
-        self._shapes = np.array([shapes[one.shape] for one in features])
-        self.signatures = [(shapes[one.shape], one.rooms, one.prices) for one in features]
+        shapes = {shape: number for number, shape in enumerate(dict.fromkeys(feature.shape for feature in features))}
+        self._shapes = np.array([shapes[feature.shape] for feature in features])
+        self.signatures = [(shapes[feature.shape], feature.rooms, feature.prices) for feature in features]
         self._objective = objective
         self._comparing = comparing and model in COMPARABLE
         self._rounding = COMPARABLE.get(model, 0)
@@ -115,7 +115,7 @@ class LayerBounds:
         key : bound of the objective key; ``None`` where no mapping exists
         """
         if not self._comparing:
-            same = [index for index, one in enumerate(self.signatures) if one == self.signatures[design]]
+            same = [index for index, signature in enumerate(self.signatures) if signature == self.signatures[design]]
             mask = np.zeros(len(self.low), dtype=bool)
             mask[same] = True
         else:
@@ -174,10 +174,10 @@ def least_ratio(prices: Floats, mine: Floats, least: Floats, most: Floats) -> Fl
     for _ in range(30):
         paid = counts @ mine
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where(paid > 0, (prices * counts).sum(axis=1) / paid, np.inf)
-        if np.all(found >= ratio * (1 - 1e-13)):
+            ratios = np.where(paid > 0, (prices * counts).sum(axis=1) / paid, np.inf)
+        if np.all(ratios >= ratio * (1 - 1e-13)):
             break
-        ratio = np.minimum(ratio, found)
+        ratio = np.minimum(ratio, ratios)
         counts = np.where(prices < ratio[:, None] * mine, most, least)
     ratio = np.where(np.isfinite(ratio), ratio, 0.0) * SAFE
     gains = prices - ratio[:, None] * mine
@@ -187,6 +187,6 @@ def least_ratio(prices: Floats, mine: Floats, least: Floats, most: Floats) -> Fl
 
 def _columns(features: Sequence[Features], field: str) -> Floats:
     """One row per design; shapes of fewer columns are filled up, since they are never compared."""
-    rows = [[np.inf if one is None else float(one) for one in getattr(each, field)] for each in features]
+    rows = [[np.inf if amount is None else float(amount) for amount in getattr(each, field)] for each in features]
     width = max(map(len, rows))
     return np.array([row + [0.0] * (width - len(row)) for row in rows])

@@ -80,10 +80,10 @@ class Boxes:
                 self._push(half, float(low[inside].min()))
 
     def _inside(self, box: Box) -> NDArray[np.bool_]:
-        found = np.ones(len(self._places), dtype=bool)
+        inside = np.ones(len(self._places), dtype=bool)
         for axis, (start, end) in enumerate(box):
-            found &= (self._places[:, axis] >= start) & (self._places[:, axis] < end)
-        return found
+            inside &= (self._places[:, axis] >= start) & (self._places[:, axis] < end)
+        return inside
 
     def _push(self, box: Box, key: float) -> None:
         heapq.heappush(self._queue, (key, next(self._tick), box))

@@ -138,7 +138,7 @@ def operator_content(operator: Operator) -> list[Any]:
     """Everything of an operator that decides what mappings cost, as plain data."""
     return [
         operator.kind,
-        [[one.name, one.bound, one.like] for one in operator.dimensions],
+        [[dimension.name, dimension.bound, dimension.like] for dimension in operator.dimensions],
         [
             [
                 tensor.name,
@@ -188,13 +188,13 @@ def _told(cell: Cell, result: LayerResult) -> Told:
     status, bound = result.status.value, result.bound
     if cell.cap is not None and bound is not None and bound >= cell.cap and result.key != bound:
         status = ABOVE
-    found = result.evaluation
+    evaluation = result.evaluation
     return Told(
         status,
         result.key,
         bound,
-        None if found is None else found.energy,
-        None if found is None else found.cycles,
+        None if evaluation is None else evaluation.energy,
+        None if evaluation is None else evaluation.cycles,
         None if result.answer is None else tuple(result.answer.to_data()),
         result.wall_seconds,
         result.message,

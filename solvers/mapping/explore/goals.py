@@ -132,13 +132,13 @@ def best_of(values: dict[int, Fraction], costs: Sequence[Fraction] | None) -> in
     """The design of the least value, among equals that of the least cost, then the first."""
     if not values:
         return None
-    return min(values, key=lambda one: (values[one], 0 if costs is None else costs[one], one))
+    return min(values, key=lambda design: (values[design], 0 if costs is None else costs[design], design))
 
 
 def front_of(values: dict[int, Fraction], costs: Sequence[Fraction]) -> list[int]:
     """Designs that no other one equals or beats in both value and cost, by cost; the first among equals."""
     front: list[int] = []
-    for one in sorted(values, key=lambda design: (costs[design], values[design], design)):
-        if not front or values[one] < values[front[-1]]:
-            front.append(one)
+    for member in sorted(values, key=lambda design: (costs[design], values[design], design)):
+        if not front or values[member] < values[front[-1]]:
+            front.append(member)
     return front

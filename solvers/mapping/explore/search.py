@@ -95,12 +95,12 @@ def explore(
     """
     usable = tuple(design for design in designs if design.engine is not None)
     engines = [design.engine for design in usable if design.engine is not None]
-    found = Exploration(usable, State(engines, layers, asked, limits), counts=dict.fromkeys(How, 0))
+    exploration = Exploration(usable, State(engines, layers, asked, limits), counts=dict.fromkeys(How, 0))
     over = _Over(limits)
     for number, goal in enumerate(goals, 1):
-        found.state.reopen()
-        pursuit = _Pursuit(found, goal, limits, store, layer_seconds, jobs)
-        found.goals.append(pursuit.progress)
+        exploration.state.reopen()
+        pursuit = _Pursuit(exploration, goal, limits, store, layer_seconds, jobs)
+        exploration.goals.append(pursuit.progress)
         if watcher is not None:
             watcher.goal(number, len(goals), len(usable))
         for cell, told in answers(pursuit, over):
@@ -108,7 +108,7 @@ def explore(
             if watcher is not None:
                 watcher.told(layers[layer], design, told, pursuit.left)
         pursuit.progress.refresh()
-    return found
+    return exploration
 
 
 @dataclass
@@ -243,12 +243,12 @@ class _Pursuit:
 
     def _starts(self, layer: int, design: int) -> tuple[Nodes, ...]:
         """The mappings that were found on the nearest designs: bounds from above where they fit."""
-        found = self._state.mappings[layer]
-        near = sorted(found, key=lambda other: (self._boxes.distance(design, other), other))
+        mappings = self._state.mappings[layer]
+        near = sorted(mappings, key=lambda other: (self._boxes.distance(design, other), other))
         starts: list[Nodes] = []
         for other in near:
-            if found[other] not in starts:
-                starts.append(found[other])
+            if mappings[other] not in starts:
+                starts.append(mappings[other])
             if len(starts) == STARTS:
                 break
         return tuple(starts)
@@ -278,7 +278,7 @@ class _Pursuit:
         self.progress.refresh()
         low = self.progress.low()
         needed = self.progress.needed(low)
-        for active in [one for one in self._active if not needed[one.design]]:
+        for active in [candidate for candidate in self._active if not needed[candidate.design]]:
             self._active.remove(active)
             self._boxes.halve(active.box, low)
 

@@ -92,15 +92,15 @@ class State:
         self.valued = np.zeros_like(self.answered)
         self.news = np.zeros(len(self.engines), dtype=np.int64)
         self._same: list[dict[object, list[int]]] = []
-        for one in self.bounds:
+        for layer_bounds in self.bounds:
             groups: dict[object, list[int]] = {}
-            for design, signature in enumerate(one.signatures):
+            for design, signature in enumerate(layer_bounds.signatures):
                 groups.setdefault(signature, []).append(design)
             self._same.append(groups)
 
     def low(self) -> Floats:
         """Lower bounds of keys, shape (layers, designs)."""
-        return np.stack([one.low for one in self.bounds])
+        return np.stack([layer_bounds.low for layer_bounds in self.bounds])
 
     def cell(self, layer: int, design: int, seconds: float) -> Cell:
         """The cell of a layer on a design."""
@@ -139,10 +139,10 @@ class State:
         if anchor.key is None:
             self._keep(layer, design, Told("infeasible"), How.CARRIED)
             return True
-        found = self.known.get((layer, anchor.design))
-        if found is None:
+        answer = self.known.get((layer, anchor.design))
+        if answer is None:
             return False
-        told = found.told
+        told = answer.told
         if told.status != "optimal" or told.mapping is None:
             return False
         operator, engine = self.layers[layer].operator, self.engines[design]

@@ -61,5 +61,5 @@ def twin(tables: Tables, axis: int, rows: Indices, row: int) -> int | None:
     equal = np.ones(len(rows), dtype=bool)
     for values in tables.tables[axis].values.values():
         equal &= values[rows] == values[row]
-    found = np.flatnonzero(equal)
-    return int(found[0]) if len(found) else None
+    places = np.flatnonzero(equal)
+    return int(places[0]) if len(places) else None

@@ -79,12 +79,12 @@ class Monomials:
     def _intern(self, axis: int, values: Array) -> int:
         values = np.ascontiguousarray(values, dtype=np.float64)
         key = (axis, values.tobytes())
-        found = self._index.get(key)
-        if found is None:
-            found = self._index[key] = len(self.tables)
+        number = self._index.get(key)
+        if number is None:
+            number = self._index[key] = len(self.tables)
             self.tables.append(values)
             self.axis.append(axis)
-        return found
+        return number
 
     def by_axis(self, monomial: Monomial) -> dict[int, Array]:
         """The tables of a monomial."""
@@ -169,8 +169,8 @@ class Monomials:
         scale = terms[above]
         pairs: list[tuple[int, Array, Array]] = []
         for axis in axes:
-            one = np.ones(self.sizes[axis])
-            p, q = upper.get(axis, one), lower.get(axis, one)
+            ones = np.ones(self.sizes[axis])
+            p, q = upper.get(axis, ones), lower.get(axis, ones)
             used = q > 0
             ratio = float((p[used] / q[used]).min()) if used.any() else 0.0
             if ratio <= 0:

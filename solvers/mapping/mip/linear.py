@@ -104,18 +104,18 @@ class LinearModel:
     def sum_of(self, axis: int, values: Array) -> int:
         """A column equal to a table's value at the chosen row."""
         key = (axis, values.tobytes())
-        found = self._sums.get(key)
-        if found is None:
+        variable = self._sums.get(key)
+        if variable is None:
             self._check()
             low, high = float(values.min()), float(values.max())
-            found = self.column(low, high, lambda point: float(values[point[axis]]))
-            self._sums[key] = found
-            linear = Linear(0.0, {found: -1.0})
+            variable = self.column(low, high, lambda point: float(values[point[axis]]))
+            self._sums[key] = variable
+            linear = Linear(0.0, {variable: -1.0})
             for column, value in zip(self.axes[axis], values, strict=True):
                 if value:
                     linear.add(column, float(value))
             self.row(linear, 0.0, 0.0)
-        return found
+        return variable
 
     def exclude(self, box: Box) -> None:
         """No decision whose rows all belong to the box."""

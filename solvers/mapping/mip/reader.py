@@ -68,14 +68,14 @@ class FormReader:
 
     def read(self, expr: Expr) -> Form:
         """A lower bound of an expression."""
-        found = self._known.get(expr)
-        if found is None:
+        form = self._known.get(expr)
+        if form is None:
             try:
-                found = self._read(expr)
+                form = self._read(expr)
             except TooLargeError:
-                found = self._least(expr)
-            self._known[expr] = found
-        return found
+                form = self._least(expr)
+            self._known[expr] = form
+        return form
 
     def bounded(self, expr: Expr) -> Form:
         """A lower bound of an objective or a limit: products pushed into maxima where that is tighter."""
@@ -205,13 +205,13 @@ class FormReader:
         return self.monomials.add(parts)
 
     def _where(self, expr: Where, given: Form | None = None) -> Form:
-        condition, one = self.read(expr.condition), Form({ONE: 1.0})
+        condition, always = self.read(expr.condition), Form({ONE: 1.0})
         times = self.monomials.times
         if not (condition.polynomial and condition.positive):
-            return times(given or one, self._least(expr))
-        opposite = self.monomials.telescoped(self.monomials.add([(1.0, one), (-1.0, condition)]))
+            return times(given or always, self._least(expr))
+        opposite = self.monomials.telescoped(self.monomials.add([(1.0, always), (-1.0, condition)]))
         if not opposite.positive:
-            return times(given or one, self._least(expr))
+            return times(given or always, self._least(expr))
         if given is not None:
             condition, opposite = times(given, condition), times(given, opposite)
         then, otherwise = self._given(condition, expr.then), self._given(opposite, expr.otherwise)

@@ -126,8 +126,8 @@ class Relaxation(LinearModel):
         return column
 
     def _product(self, monomial: Monomial) -> _Product:
-        found = self._products.get(monomial)
-        if found is None:
+        column = self._products.get(monomial)
+        if column is None:
             self._monomials.check()
             tables = self._monomials.by_axis(monomial)
             factors = [*tables.values()]
@@ -145,11 +145,11 @@ class Relaxation(LinearModel):
                     result *= float(factor[point[axis]])
                 return result
 
-            found = _Product(self.column(0.0, 1.0 + 1e-6, value), envelope, logs, zeros)
-            self._products[monomial] = found
+            column = _Product(self.column(0.0, 1.0 + 1e-6, value), envelope, logs, zeros)
+            self._products[monomial] = column
             for line in envelope.initial(FIRST_LINES):
                 self._cut(monomial, line)
-        return found
+        return column
 
     def _cut(self, monomial: Monomial, line: Line) -> bool:
         """Add a line below a product; whether it is new."""
@@ -168,8 +168,8 @@ class Relaxation(LinearModel):
 
     def _upper(self, monomial: Monomial) -> tuple[int, float]:
         """A column of at most ``monomial / most``, and ``most``."""
-        found = self._bounded.get(monomial)
-        if found is None:
+        bounded = self._bounded.get(monomial)
+        if bounded is None:
             tables = self._monomials.by_axis(monomial)
             most = float(np.prod([values.max() for values in tables.values()]))
 
@@ -183,8 +183,8 @@ class Relaxation(LinearModel):
             for axis, values in tables.items():
                 share = self.sum_of(axis, values / float(values.max()))
                 self.row(Linear(0.0, {column: -1.0, share: 1.0}), -1e-9, None)
-            found = self._bounded[monomial] = (column, most)
-        return found
+            bounded = self._bounded[monomial] = (column, most)
+        return bounded
 
     # -- lines ---------------------------------------------------------------------------------------
 

@@ -65,9 +65,9 @@ class Worker:
                 )
             return f"CBC, PuLP {self.pulp.__version__}"
         version = self.highspy.Highs().version()
-        found = self.solve({"model": PROBE, "seconds": 10.0, "threads": 1, "seed": 0, "silent": True})
+        answer = self.solve({"model": PROBE, "seconds": 10.0, "threads": 1, "seed": 0, "silent": True})
         self.highspy.Highs.resetGlobalScheduler(True)  # the number of threads is set once otherwise
-        if found["status"] != "optimal" or abs(found["bound"] - PROBE_OPTIMUM) > 1e-6:
+        if answer["status"] != "optimal" or abs(answer["bound"] - PROBE_OPTIMUM) > 1e-6:
             raise ImportError(f"HiGHS {version} returns wrong optima: highspy>=1.15.1 is needed")
         return f"HiGHS {version}, PuLP {self.pulp.__version__}"
 

@@ -82,12 +82,12 @@ class Dive:
         for step in range(rounds):
             if self._limits.expired:
                 break
-            found = self._descend(self._kicked(here))
+            point = self._descend(self._kicked(here))
             slack = HEAT * (1 - step / rounds)
-            if found.key <= here.key * (1 + slack):
-                here = found
-            if found.key < best.key:
-                best = found
+            if point.key <= here.key * (1 + slack):
+                here = point
+            if point.key < best.key:
+                best = point
         return best if np.isfinite(best.key) else None
 
     def assignment(self, point: Point) -> dict[Variable, int]:
@@ -114,8 +114,8 @@ class Dive:
         for position in moved:
             columns[position] = self._random.choice(self._rows[position], size=SAMPLE)
         chosen = self._choices[self._random.integers(len(self._choices))]
-        found = self._best(Point(np.inf, point.rows, chosen), columns, [chosen])
-        return found if np.isfinite(found.key) else point
+        kicked = self._best(Point(np.inf, point.rows, chosen), columns, [chosen])
+        return kicked if np.isfinite(kicked.key) else point
 
     def _descend(self, point: Point) -> Point:
         """Improve until neither a group alone nor a pair of small moves helps."""
@@ -123,10 +123,10 @@ class Dive:
             point = self._alone(point)
             if self._limits.expired:
                 return point
-            found = self._best(point, self._pairs(point))
-            if found.key >= point.key:
+            better = self._best(point, self._pairs(point))
+            if better.key >= point.key:
                 return point
-            point = found
+            point = better
 
     def _alone(self, point: Point) -> Point:
         """Move one group at a time, to any of its rows, until none improves."""
@@ -134,9 +134,9 @@ class Dive:
         while stale < len(self._rows) and not self._limits.expired:
             columns = self._columns(point, len(self._rows[position]))
             columns[position] = self._rows[position]
-            found = self._best(point, columns)
-            stale = 0 if found.key < point.key else stale + 1
-            point = found
+            moved = self._best(point, columns)
+            stale = 0 if moved.key < point.key else stale + 1
+            point = moved
             position = (position + 1) % len(self._rows)
         return point
 

@@ -56,10 +56,10 @@ class Expansion:
 
     def rewrite(self, expr: Expr) -> Expr:
         """An equal expression in which products are pushed inwards."""
-        found = self._seen.get(expr)
-        if found is None:
-            found = self._seen[expr] = self._rewrite(expr)
-        return found
+        rewritten = self._seen.get(expr)
+        if rewritten is None:
+            rewritten = self._seen[expr] = self._rewrite(expr)
+        return rewritten
 
     def _rewrite(self, expr: Expr) -> Expr:
         if expr.group is not None:
@@ -98,12 +98,12 @@ class Expansion:
         for factor in flat:
             count[id(factor)] = count.get(id(factor), 0) + 1
         key = frozenset(count.items())
-        found = self._products.get(key)
-        if found is None:
+        multiplied = self._products.get(key)
+        if multiplied is None:
             self._kept += flat
             full = len(self._products) >= LARGEST
-            found = self._products[key] = product(flat) if full else self._expand(flat)
-        return found
+            multiplied = self._products[key] = product(flat) if full else self._expand(flat)
+        return multiplied
 
     def _expand(self, factors: list[Expr]) -> Expr:
         for kinds in ((Maximum, Where, Choice, Tightened), (Sum,)):
@@ -142,22 +142,22 @@ class Expansion:
         In ``x * max(a, b) + y * max(a, b, c)`` the second maximum is at least the first, so that the sum is
         at least ``(x + y) * max(a, b)``; where ``x`` subtracts what ``y`` adds, much of it cancels.
         """
-        found: list[tuple[Maximum, Expr]] = []
+        parts: list[tuple[Maximum, Expr]] = []
         for coefficient, term in expr.terms:
             factors = term.factors if isinstance(term, Product) else (term,)
             maxima = [factor for factor in factors if isinstance(factor, Maximum) and factor.group is None]
             if coefficient > 0 and len(maxima) == 1:
                 rest = product([coefficient, *(factor for factor in factors if factor is not maxima[0])])
-                found.append((maxima[0], rest))
-        if len(found) < max(2, len(expr.terms)) or expr.constant < 0:
+                parts.append((maxima[0], rest))
+        if len(parts) < max(2, len(expr.terms)) or expr.constant < 0:
             return None
-        common = min((m for m, _ in found), key=lambda m: len(m.arguments))
+        common = min((m for m, _ in parts), key=lambda m: len(m.arguments))
         larger = [
             rest
-            for m, rest in found
+            for m, rest in parts
             if m is common or (set(common.arguments) <= set(m.arguments) and self._low(rest) >= 0)
         ]
-        return product([common, total(larger)]) if len(larger) == len(found) else None
+        return product([common, total(larger)]) if len(larger) == len(parts) else None
 
 
 def is_binary(node: Expr) -> bool:

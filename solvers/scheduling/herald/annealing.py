@@ -175,14 +175,14 @@ class ScheduleAnnealing:
 
 def tails(problem: SchedulingProblem, chosen: Sequence[Option]) -> list[float]:
     """Cycles from a task's start to the end of its chain: the priority of list scheduling."""
-    found = [0.0] * len(problem.tasks)
+    tail = [0.0] * len(problem.tasks)
     for task in reversed(problem.order):
-        found[task] = chosen[task].cycles + max((found[other] for other in problem.after[task]), default=0.0)
-    return found
+        tail[task] = chosen[task].cycles + max((tail[other] for other in problem.after[task]), default=0.0)
+    return tail
 
 
 def _rows(lists: Sequence[Sequence[int]]) -> tuple[compiled.Ints, compiled.Ints]:
     """Lists as compressed rows."""
     at = np.zeros(len(lists) + 1, np.int64)
-    at[1:] = np.cumsum([len(one) for one in lists])
-    return at, np.array([x for one in lists for x in one], np.int64)
+    at[1:] = np.cumsum([len(row) for row in lists])
+    return at, np.array([x for row in lists for x in row], np.int64)

@@ -112,17 +112,17 @@ def options_of(operator: Operator, system: System, metric: str, table: CostTable
 
 def mac_dependencies(network: Network) -> list[tuple[str, str]]:
     """Which layers that multiply and accumulate wait for which, others passed over."""
-    found: list[tuple[str, str]] = []
+    dependencies: list[tuple[str, str]] = []
     sources: dict[str, frozenset[str]] = {}
     for layer in network.layers:
         before = network.graph.predecessors(layer.name)
         reached: frozenset[str] = frozenset().union(*(sources[name] for name in before))
         if layer.operator.is_mac:
-            found += [(name, layer.name) for name in sorted(reached)]
+            dependencies += [(name, layer.name) for name in sorted(reached)]
             sources[layer.name] = frozenset((layer.name,))
         else:
             sources[layer.name] = reached
-    return found
+    return dependencies
 
 
 def _option(

@@ -41,10 +41,10 @@ class CodesignRun(SearchRun[CodesignGoal, Design, ScheduleEvaluation]):
         InputError : where the problem cannot be stated, or its costs were wrong in their file
         UnsoundBoundError : where a bound was claimed that a schedule contradicts
         """
-        found = super().run()
+        result = super().run()
         if isinstance(self.failure, UnsoundBoundError):
             raise self.failure
-        return codesign_result(found)
+        return codesign_result(result)
 
     def so_far(self, message: str = "", *, error: bool = False) -> CodesignResult:
         """The best design, the bound and the partitions that are known."""

@@ -280,7 +280,7 @@ def anneal(
     spent = math.log(total) if by_energy else 0.0
     cost += spent
     best = math.log(times.free.max()) + spent
-    found = State(choice.copy(), priority.copy(), delay.copy())
+    best_state = State(choice.copy(), priority.copy(), delay.copy())
     for step in range(steps):
         temperature = hot * (cold / hot) ** (step / steps)
         kind = draw(random)
@@ -328,11 +328,11 @@ def anneal(
             value = math.log(times.free.max()) + spent
             if value < best - _BETTER:
                 best = value
-                found.choice[:] = choice
-                found.priority[:] = priority
-                found.delay[:] = delay
+                best_state.choice[:] = choice
+                best_state.priority[:] = priority
+                best_state.delay[:] = delay
         else:
             choice[second], priority[second] = old_second, other_priority
             choice[first], priority[first], delay[first] = old_first, old_priority, old_delay
             total = old_total
-    return best, found
+    return best, best_state

@@ -106,9 +106,9 @@ def cost_table(
         shelf.tell()
         if told is not None and jobs:
             told(0, len(jobs))
-        for done, (job, found) in enumerate(_computed(jobs, limits)):
-            shelf.write(job, found)
-            known[job.operator, job.flow.name, job.memory] |= _answers(job, found)
+        for done, (job, answers) in enumerate(_computed(jobs, limits)):
+            shelf.write(job, answers)
+            known[job.operator, job.flow.name, job.memory] |= _answers(job, answers)
             if told is not None:
                 told(done + 1, len(jobs))
     return CostTable(known)
@@ -164,16 +164,16 @@ class _Shelf:
             known of the layer
         """
         digest = costs_digest(job.operator, job.flow, job.memory)
-        found = self._kept(lambda store: store.read(digest))
+        costs = self._kept(lambda store: store.read(digest))
         if metric is None:
-            return found
+            return costs
         for point in job.points:
-            cost = found.get((point, metric))
+            cost = costs.get((point, metric))
             if cost is not None and not self._limits.expired and not _holds(job, point, cost):
                 self._false += 1
                 self._kept(lambda store: store.forget(digest))
                 return {}
-        return found
+        return costs
 
     def write(self, job: _Job, found: dict[tuple[MachineSize, str], BestMapping]) -> None:
         """Keep a job's answers where that is possible."""

@@ -86,8 +86,8 @@ def warm_start(search: ScheduleSearch) -> None:
             if search.limits.expired:
                 return
             settings = HeraldSettings(balance, ordering, patience=0)
-            found = herald(problem, settings, lambda: search.limits.expired)
-            search.confirm(found, "herald", origin=Origin.HEURISTIC)
+            schedule = herald(problem, settings, lambda: search.limits.expired)
+            search.confirm(schedule, "herald", origin=Origin.HEURISTIC)
 
 
 def _solve_energy(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> None:

@@ -67,16 +67,16 @@ def _counted(
     engine = flow.engine_of(point.array, point.bandwidth, memory)
     demands = parse_constraints(style_demands(flow.fixes(operator)), operator, engine)
     try:
-        found = evaluate_under(operator, engine, cost_model(engine.cost_model), demands, mapping)
+        evaluation = evaluate_under(operator, engine, cost_model(engine.cost_model), demands, mapping)
     except InputError as error:
         return None, error.message
-    if found.violations:
-        return None, f"illegal: {found.violations[0]}"
+    if evaluation.violations:
+        return None, f"illegal: {evaluation.violations[0]}"
     outside = _outside(operator, mapping)
     if outside is not None:
         return None, f"outside the space of cost tables: {outside}"
     weights = {tensor.name for tensor in operator.tensors if tensor.role is Role.WEIGHT}
-    return Cost(found.energy, found.cycles, _held(found), _held(found, weights), mapping), ""
+    return Cost(evaluation.energy, evaluation.cycles, _held(evaluation), _held(evaluation, weights), mapping), ""
 
 
 def _held(found: Evaluation, tensors: set[str] | None = None) -> int:

@@ -82,11 +82,11 @@ class LeastBoundFirst:
         if not candidates:
             return Outcome(search.complete, "no partition runs every layer" if search.complete else "")
         self._note(f"{len(candidates)} partitions bounded after {search.limits.elapsed:.1f} s")
-        for one in sorted(candidates, key=lambda one: one.bound):
+        for candidate in sorted(candidates, key=lambda candidate: candidate.bound):
             if not search.limits.expired:
-                self._refine(search, one)
+                self._refine(search, candidate)
         self._branch(search)
-        best = next(one for one in search.candidates if search.answer and one.parts == search.answer.parts)
+        best = next(candidate for candidate in search.candidates if search.answer and candidate.parts == search.answer.parts)
         self._question(search, best)
         return Outcome()
 
@@ -113,14 +113,14 @@ class LeastBoundFirst:
     def _branch(self, search: CodesignSearch) -> None:
         """Schedule the partition of least bound, again and again."""
         number = count()
-        open_ = [(one.bound, next(number), one) for one in search.candidates]
+        open_ = [(candidate.bound, next(number), candidate) for candidate in search.candidates]
         heapq.heapify(open_)
         while open_ and not search.enough(open_[0][0]) and not search.limits.expired:
-            _, _, one = heapq.heappop(open_)
-            self._question(search, one)
-            one = _scheduled(search, one)
-            if not search.enough(one.bound):
-                heapq.heappush(open_, (one.bound, next(number), one))
+            _, _, candidate = heapq.heappop(open_)
+            self._question(search, candidate)
+            candidate = _scheduled(search, candidate)
+            if not search.enough(candidate.bound):
+                heapq.heappush(open_, (candidate.bound, next(number), candidate))
 
     def _question(self, search: CodesignSearch, one: Candidate) -> None:
         """Count the costs of one partition again, once, before its schedule is told of.
@@ -156,11 +156,11 @@ def _resumed(
     search: CodesignSearch, one: Candidate, limits: Limits, listener: Listener | None = None
 ) -> ScheduleSearch:
     """A further search for a schedule on a partition, with what is known of it."""
-    found = _begun(search, one.problem, limits, listener)
+    view = _begun(search, one.problem, limits, listener)
     origin = Origin.EXACT if one.visits else Origin.HEURISTIC
-    found.confirm(one.schedule, "earlier visit" if one.visits else _HERALD, origin=origin)
-    found.raise_bound(one.bound, "earlier visit")
-    return found
+    view.confirm(one.schedule, "earlier visit" if one.visits else _HERALD, origin=origin)
+    view.raise_bound(one.bound, "earlier visit")
+    return view
 
 
 def _offer_herald(probe: ScheduleSearch, ordering: Ordering) -> None:

@@ -89,13 +89,13 @@ def schedule_below(
             assert_never(objective)
     while stretches:
         stretch = stretches.pop()
-        found = question.ask(stretch)
-        if found is Finding.NONE:
+        finding = question.ask(stretch)
+        if finding is Finding.NONE:
             continue
-        if isinstance(found, Finding):
-            return SearchBelow(found)
+        if isinstance(finding, Finding):
+            return SearchBelow(finding)
         if question.whole:
-            schedule = with_results_kept(problem, make_schedule(problem, found.starts, found.chosen))
+            schedule = with_results_kept(problem, make_schedule(problem, finding.starts, finding.chosen))
             evaluation = evaluate_schedule(problem, schedule)
             if evaluation.violations:
                 raise RuntimeError(f"orders of pairs allow an illegal schedule: {evaluation.violations[0]}")
@@ -104,9 +104,9 @@ def schedule_below(
                 return SearchBelow(Finding.FOUND, schedule, reached)
             if problem.keeps_results and objective is not ScheduleObjective.MAKESPAN:
                 return SearchBelow(Finding.OPEN)  # here all results stay, whether there is room or not
-        elif objective.of(found.makespan, found.energy) < value:
+        elif objective.of(finding.makespan, finding.energy) < value:
             return SearchBelow(Finding.OPEN)
-        stretches += _divided(stretch, found.makespan, value)
+        stretches += _divided(stretch, finding.makespan, value)
     return SearchBelow(Finding.NONE)
 
 
@@ -342,4 +342,4 @@ class _Model:
                 needs += [(run, option.memory), (fetch, option.fetch_need)]
         memory = self.question.problem.memory
         assert memory is not None
-        self.model.add_cumulative([one for one, _ in needs], [need for _, need in needs], memory)
+        self.model.add_cumulative([interval for interval, _ in needs], [need for _, need in needs], memory)

@@ -135,13 +135,13 @@ class Relaxation:
             if search.done:
                 return
             starts, chosen = read(statement, values)
-            found = [
+            schedules = [
                 *untangled(
                     search.problem.instance, self._options, starts, chosen, self._core, self._annealing
                 )
             ]
-            keys = [search.confirm(schedule, self._source, origin=Origin.HEURISTIC) for schedule in found]
-            latest[:] = [found[keys.index(min(keys))]]
+            keys = [search.confirm(schedule, self._source, origin=Origin.HEURISTIC) for schedule in schedules]
+            latest[:] = [schedules[keys.index(min(keys))]]
 
         run = run_model(
             statement,

@@ -50,7 +50,7 @@ class Residence:
     def spills(self, kept: Kept) -> list[cp_model.LinearExpr]:
         """Energy at DRAM of what did not stay, in units of ``1 / energy_scale`` pJ."""
         problem = self.problem
-        found: list[cp_model.LinearExpr] = []
+        terms: list[cp_model.LinearExpr] = []
         for task, own in enumerate(self.options):
             reads = [(first, task) for first in {*problem.before[task]}]
             written = [(task, other) for other in {*problem.after[task]}]
@@ -58,8 +58,8 @@ class Residence:
                 for energy, edges in ((option.input_spill, reads), (option.output_spill, written)):
                     if energy:
                         scaled = int(energy * problem.energy_scale)
-                        found.append(scaled * self._spilled(literal, edges, kept))
-        return found
+                        terms.append(scaled * self._spilled(literal, edges, kept))
+        return terms
 
     def _spilled(
         self, chosen: cp_model.IntVar, edges: Sequence[tuple[int, int]], kept: Kept

@@ -142,9 +142,9 @@ def ask_for_better(
     if bound >= claimed:
         return Verdict.CONFIRMED, SUMS, "an exact sum gives a bound at least as high"
     for schedule in _quick(problem, objective):
-        found = evaluate_schedule(problem, schedule)
-        value = objective.of(found.makespan, found.energy)
-        if not found.violations and value < claimed:
+        evaluation = evaluate_schedule(problem, schedule)
+        value = objective.of(evaluation.makespan, evaluation.energy)
+        if not evaluation.violations and value < claimed:
             return Verdict.REFUTED, HERALD, f"found a schedule of value {_shown(value)}"
     away = f"an exact sum gives a bound {float((claimed - bound) / claimed):.2%} lower"
     sizes = [size for size in _CORES if size < len(problem.tasks)]

@@ -159,9 +159,9 @@ def _dependencies(
         lag: cp_model.LinearExpr | int = 0
         if problem.context_cycles or problem.context_energy:
             change = model.new_bool_var("")
-            for x, one in zip(choices[first], options[first], strict=True):
+            for x, option in zip(choices[first], options[first], strict=True):
                 for y, other in zip(choices[second], options[second], strict=True):
-                    if one.layout != other.layout:
+                    if option.layout != other.layout:
                         model.add_bool_or(~x, ~y, change)
             changes.append(change)
             lag = problem.context_cycles * change
@@ -215,7 +215,7 @@ def in_symmetric_order(problem: SchedulingProblem, schedule: Schedule) -> dict[i
 
 def fixed_order(schedule: Schedule) -> MappingABC[int, list[int]]:
     """Tasks of every engine in the order in which they run."""
-    found: dict[int, list[int]] = {}
+    order: dict[int, list[int]] = {}
     for placement in sorted(schedule.placements, key=lambda p: p.start):
-        found.setdefault(placement.option.engine, []).append(placement.task)
-    return found
+        order.setdefault(placement.option.engine, []).append(placement.task)
+    return order

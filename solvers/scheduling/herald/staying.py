@@ -67,11 +67,11 @@ def dram_energies(
 ) -> tuple[Fraction, Fraction]:
     """What a mapping spends at DRAM on the layer's inputs and on its result, in pJ."""
     engine = flow.engine(sub.pes, sub.bandwidth, tile_memory(sub, system))
-    found = evaluate_mapping(operator, engine, cost_model(engine.cost_model), mapping)
+    evaluation = evaluate_mapping(operator, engine, cost_model(engine.cost_model), mapping)
     level = engine.levels[0]
     spent = {Role.INPUT: Fraction(0), Role.WEIGHT: Fraction(0), Role.OUTPUT: Fraction(0)}
     roles = {tensor.name: tensor.role for tensor in operator.tensors}
-    for row in found.accesses:
+    for row in evaluation.accesses:
         if row.level == DRAM:
             role = roles[row.tensor]
             written = (row.fills + row.updates) * level.write_energy_of(role)

@@ -119,7 +119,7 @@ class CostStore:
 
     def read(self, digest: str) -> Costs:
         """Everything known of a layer; ``None`` where nothing fits the machine."""
-        found: Costs = {}
+        costs: Costs = {}
         for *columns, sealed, nodes in self._base.rows(
             f"SELECT {_COLUMNS}, costs.seal, nodes FROM costs"
             " LEFT JOIN mappings ON hash = mapping WHERE survey = ?",
@@ -130,8 +130,8 @@ class CostStore:
             except (ValueError, TypeError, ArithmeticError, LookupError):
                 self.refused += 1
             else:
-                found[key] = cost
-        return found
+                costs[key] = cost
+        return costs
 
     def forget(self, digest: str) -> None:
         """Drop everything known of a layer."""

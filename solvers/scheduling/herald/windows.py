@@ -73,14 +73,14 @@ class WindowSearch:
         schedule = self._walk
         assert schedule is not None
         ways = [*self._gains]
-        way = self._random.choices(ways, [self._gains[one] for one in ways])[0]
+        way = self._random.choices(ways, [self._gains[way_known] for way_known in ways])[0]
         size = min(len(self._problem.tasks), round(self._sizes[way]))
         free = self._ways[way](schedule, size)
         before = search.key
-        status, found = self.solve(search, schedule, free)
-        if found is not None:
-            search.confirm(found, source, origin=Origin.HEURISTIC)
-            self._walk, self._known = found, search.key
+        status, improved = self.solve(search, schedule, free)
+        if improved is not None:
+            search.confirm(improved, source, origin=Origin.HEURISTIC)
+            self._walk, self._known = improved, search.key
         low, high = _SIZE
         proven = status in (cp_model.OPTIMAL, cp_model.INFEASIBLE)
         self._sizes[way] = min(high, max(low, self._sizes[way] * (1.15 if proven else 0.85)))
@@ -169,13 +169,13 @@ class WindowSearch:
 
     def misplaced(self, schedule: Schedule, size: int) -> set[int]:
         """Tasks that would be cheaper elsewhere by the engines' prices, and others at random."""
-        found = set()
+        chosen = set()
         tasks = [*schedule.placements]
         weights = [self._loss(placement) for placement in tasks]
         if sum(weights) > 0:
-            found = {p.task for p in self._random.choices(tasks, weights, k=size // 2)}
+            chosen = {p.task for p in self._random.choices(tasks, weights, k=size // 2)}
         lengths = [float(p.option.cycles) ** 0.5 for p in tasks]
-        return found | {p.task for p in self._random.choices(tasks, lengths, k=size - size // 2)}
+        return chosen | {p.task for p in self._random.choices(tasks, lengths, k=size - size // 2)}
 
     def critical(self, schedule: Schedule, size: int) -> set[int]:
         """Tasks back from the end, each pressed against the one before it, and others at random."""
@@ -195,8 +195,8 @@ class WindowSearch:
                 )
             )
         at = self._random.randrange(max(1, len(path) - size // 2 + 1))
-        found = set(path[at : at + size // 2])
-        return found | self.window(schedule, max(1, size - len(found)))
+        chosen = set(path[at : at + size // 2])
+        return chosen | self.window(schedule, max(1, size - len(chosen)))
 
     def _loss(self, placement: Placement) -> float:
         """What a task costs beyond its cheapest option, in priced cycles."""

@@ -109,7 +109,7 @@ def _sets(starts: Longs, producers: npt.NDArray[np.integer], units: Longs, effor
     mark = np.random.default_rng(0).integers(1, 1 << 62, size=tasks, dtype=np.int64)
     sums = np.concatenate([[0], np.cumsum(mark[producers])])
     name = sums[starts[1:]] - sums[starts[:-1]]
-    found = np.full(tasks, -1, dtype=np.int64)
+    numbers_of = np.full(tasks, -1, dtype=np.int64)
     unit = np.repeat(np.arange(len(units) - 1), np.diff(units))
     inside = np.zeros(tasks, dtype=np.bool_)
     reader = np.repeat(np.arange(tasks), np.diff(starts))
@@ -122,13 +122,13 @@ def _sets(starts: Longs, producers: npt.NDArray[np.integer], units: Longs, effor
             distinct, number = np.unique(name[mine], return_inverse=True)
             numbers.append((len(distinct), i, mine, number))
     left = effort
-    for count, i, mine, number in sorted(numbers, key=lambda one: one[0]):
+    for count, i, mine, number in sorted(numbers, key=lambda entry: entry[0]):
         words = -(-count // WORD)
         left -= words * int(starts[units[i + 1]]) + count * int(units[i])
         if left < 0:
             break
-        found[mine] = number
-    return found
+        numbers_of[mine] = number
+    return numbers_of
 
 
 @compiled

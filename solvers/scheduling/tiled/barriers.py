@@ -42,7 +42,7 @@ def barriers(units: Sequence[Unit]) -> list[frozenset[int]]:
         if key not in known:
             reads = [read for read in units[reader].reads if parts or not read.late]
             extents = [(read.producer, _extent(units, read, (*extent, parts))) for read in reads]
-            known[key] = [(one, found) for one, found in extents if one is not None and found is not None]
+            known[key] = [(producer, extent_read) for producer, extent_read in extents if producer is not None and extent_read is not None]
         return known[key]
 
     return [_before(units, target, needs) for target in range(len(units))]
@@ -59,8 +59,8 @@ def _before(
     for unit in range(target - 1, -1, -1):
         extents = needed.get(unit, set())
         for extent in {WHOLE} if WHOLE in extents else extents:
-            for producer, found in needs(unit, extent, True):
-                needed.setdefault(producer, set()).add(found)
+            for producer, extent_read in needs(unit, extent, True):
+                needed.setdefault(producer, set()).add(extent_read)
     return frozenset(unit for unit, extents in needed.items() if WHOLE in extents)
 
 
@@ -81,16 +81,16 @@ def _extent(units: Sequence[Unit], read: Read, has: tuple[bool, bool, bool, bool
     if along is None:
         return WHOLE
     mapped, flat = along
-    found: list[bool] = []
-    for coordinate, (one, size) in enumerate(zip(mapped, origin.sizes, strict=True)):
+    mapped_whole: list[bool] = []
+    for coordinate, (axis, size) in enumerate(zip(mapped, origin.sizes, strict=True)):
         if flat and coordinate == 0:
-            found.append(has[PART] or size == 1)  # every part of the sum reads its channel
+            mapped_whole.append(has[PART] or size == 1)  # every part of the sum reads its channel
             continue
-        fewest = _fewest(operator, one, size, has)
+        fewest = _fewest(operator, axis, size, has)
         if fewest == 0:
             return None
-        found.append(fewest == size)
-    return found[0], found[1], found[2]
+        mapped_whole.append(fewest == size)
+    return mapped_whole[0], mapped_whole[1], mapped_whole[2]
 
 
 def _fewest(operator: Operator, one: OperandAxes, size: int, has: tuple[bool, bool, bool, bool]) -> int:

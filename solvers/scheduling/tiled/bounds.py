@@ -122,9 +122,9 @@ def _window(heads: Longs, rests: Longs, cycles: Longs, engines: int) -> int:
     sorted_after, sorted_heads, sorted_cycles = rests[order], heads[order], cycles[order]
     for a in _thresholds(heads):
         work = np.cumsum(np.where(sorted_heads >= a, sorted_cycles, 0))
-        found = int(a) + sorted_after + -(-work // engines)
-        found = found[sorted_heads >= a]
-        best = max(best, int(found.max(initial=0)))
+        lengths = int(a) + sorted_after + -(-work // engines)
+        lengths = lengths[sorted_heads >= a]
+        best = max(best, int(lengths.max(initial=0)))
     return best
 
 

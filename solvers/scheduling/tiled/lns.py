@@ -90,10 +90,10 @@ def replaced(
     status = run.solve()
     if not run.has_solution:
         return None
-    found = engine.copy()
+    placed = engine.copy()
     for moved, i in local.items():
-        found[moved] = run.solver.value(y[i]) * machine.width + run.solver.value(x[i])
-    return found, status == cp_model.OPTIMAL
+        placed[moved] = run.solver.value(y[i]) * machine.width + run.solver.value(x[i])
+    return placed, status == cp_model.OPTIMAL
 
 
 def _traffic(dag: AtomicDag, local: dict[int, int]) -> dict[tuple[int, int], int]:
@@ -103,11 +103,11 @@ def _traffic(dag: AtomicDag, local: dict[int, int]) -> dict[tuple[int, int], int
     moves = np.zeros(dag.tasks + 1, dtype=np.bool_)
     moves[list(local)] = True
     chosen = np.flatnonzero((made >= 0) & (moves[made] | moves[reader]))
-    found: dict[tuple[int, int], int] = {}
+    traffic: dict[tuple[int, int], int] = {}
     for k in chosen.tolist():
         pair = int(made[k]), int(reader[k])
-        found[pair] = found.get(pair, 0) + int(dag.block_bytes[dag.reads[k]])
-    return found
+        traffic[pair] = traffic.get(pair, 0) + int(dag.block_bytes[dag.reads[k]])
+    return traffic
 
 
 @dataclass
@@ -120,7 +120,7 @@ class _Turns:
     def next(self, random_numbers: random.Random) -> str:
         rate = [(self.gained[kind] + 1e-4) / (self.spent[kind] + 1.0) for kind in KINDS]
         floor = 0.1 * sum(rate)
-        return random_numbers.choices(KINDS, [one + floor for one in rate])[0]
+        return random_numbers.choices(KINDS, [gain + floor for gain in rate])[0]
 
     def note(self, kind: str, gain: float, seconds: float) -> None:
         self.gained[kind] += gain
@@ -194,8 +194,8 @@ class LargeNeighbourhoods:
         first = numbers.choices(range(len(weights)), weights)[0]
         units = range(first, min(len(weights), first + numbers.choice((2, 3))))
         sizes = menu.redrawn(state.sizes, units, numbers)
-        found = None if sizes is None else stages.of_sizes(sizes, *how, f"{self.name} sizes")
-        return None if sizes is None or found is None else (sizes, found)
+        planned = None if sizes is None else stages.of_sizes(sizes, *how, f"{self.name} sizes")
+        return None if sizes is None or planned is None else (sizes, planned)
 
     def _places(
         self, stages: Stages, state: _State, numbers: random.Random, turn: int
@@ -208,7 +208,7 @@ class LargeNeighbourhoods:
         np.maximum.at(longest, plan.first, answer.dag.cycles)
         lost = np.maximum(0.0, np.diff(result.step_start) - longest) + 1e-3
         last = numbers.choices(range(plan.steps), lost.tolist())[0]
-        found = replaced(
+        placed = replaced(
             answer.dag,
             problem.machine,
             plan.engine,
@@ -216,6 +216,6 @@ class LargeNeighbourhoods:
             range(max(0, last - self.window + 1), last + 1),
             replace(search.limits.share(longest=self.proof), seed=turn),
         )
-        if found is None:
+        if placed is None:
             return None
-        return state.sizes, stages.placed(answer.dag, plan.first, found[0], f"{self.name} places")
+        return state.sizes, stages.placed(answer.dag, plan.first, placed[0], f"{self.name} places")

@@ -64,7 +64,7 @@ def plan_bound(problem: TiledProblem, atoms: AtomicPlan | None = None) -> Fracti
 def named_space(problem: TiledProblem, answer: AtomicPlan, name: str) -> RoundSpace | None:
     """The space of an exact method's claim that has this name, over the atoms of a plan, if there is one."""
     spaces = (RoundSpace(problem, answer.dag, idle) for idle in range(MOST_IDLE + 1))
-    return next((one for one in spaces if one.space == name), None)
+    return next((space for space in spaces if space.space == name), None)
 
 
 def prove_plan(claim: PlanClaim, limits: Limits) -> Proof:

@@ -31,7 +31,7 @@ def size_bounds(problem: TiledProblem) -> Bounds:
     """Bounds on every legal plan over all sizes of atoms."""
     machine = problem.machine
     shapes = [whole_shapes(unit.layer.operator, problem.batch) for unit in problem.units]
-    work = sum(int(least_cycles(machine.engine, one)[0]) for one in shapes)
+    work = sum(int(least_cycles(machine.engine, shape)[0]) for shape in shapes)
     whole = whole_layers(problem)
     weights = _weights(whole)
     traffic, leaving = int(weights.sum()) + _inputs(whole), leaving_bytes(whole)
@@ -75,13 +75,13 @@ def _staged(problem: TiledProblem, weights: Longs, least: int) -> int:
 
     def after(before: Iterable[Iterable[int]]) -> int:
         begins = [-(-sum(work[unit] for unit in units) // machine.engines) for units in before]
-        found = 0
+        latest = 0
         for begin in set(begins):
             later = sum(int(size) for size, at in zip(weights, begins, strict=True) if at >= begin)
             if later > machine.on_chip_bytes:
                 late = math.ceil((later - machine.on_chip_bytes) / fetch_rate(machine))
-                found = max(found, begin + late)
-        return found
+                latest = max(latest, begin + late)
+        return latest
 
     # with all layers before each, which are quick to tell, no less comes out
     if after(range(unit) for unit in range(len(work))) <= least:
@@ -91,11 +91,11 @@ def _staged(problem: TiledProblem, weights: Longs, least: int) -> int:
 
 def _weights(whole: AtomicDag) -> Longs:
     """Bytes of stored weights per unit of a DAG of whole layers."""
-    found = np.zeros(len(whole.units), dtype=np.int64)
+    sizes = np.zeros(len(whole.units), dtype=np.int64)
     for index in range(len(whole.units)):
         blocks = whole.reads_of(index)
-        found[index] = whole.block_bytes[blocks[whole.block_kind[blocks] == WEIGHTS]].sum()
-    return found
+        sizes[index] = whole.block_bytes[blocks[whole.block_kind[blocks] == WEIGHTS]].sum()
+    return sizes
 
 
 def _inputs(whole: AtomicDag) -> int:
@@ -104,15 +104,15 @@ def _inputs(whole: AtomicDag) -> int:
     Layers that read different parts of one input may share what both read: all but the first of them count
     for nothing.
     """
-    found = 0
+    size = 0
     counted: set[str] = set()
     for index, unit in enumerate(whole.units):
         names = {_input_name(read) for read in unit.reads if read.producer is None}
         if names and counted.isdisjoint(names):
             blocks = whole.reads_of(index)
-            found += int(whole.block_bytes[blocks[whole.block_kind[blocks] == INPUT]].sum())
+            size += int(whole.block_bytes[blocks[whole.block_kind[blocks] == INPUT]].sum())
         counted |= names
-    return found
+    return size
 
 
 def _input_name(read: Read) -> str:

@@ -87,8 +87,8 @@ def _of_menu(problem: TiledProblem, menu: SizeMenu, depth: int, most: int) -> li
     order = np.lexsort((menu.atoms, time))
     scale = np.floor(np.log2(np.maximum(1, menu.cycles[order]))).astype(np.int64)
     rank = np.zeros(len(order), dtype=np.int64)
-    for one in np.unique(scale):
-        rank[scale == one] = np.arange(int((scale == one).sum()))
+    for key in np.unique(scale):
+        rank[scale == key] = np.arange(int((scale == key).sum()))
     chosen = order[np.lexsort((np.arange(len(order)), rank))[:most]]
     best = order[: max(1, most // 2)]
     return [
@@ -124,42 +124,42 @@ def chosen_sizes(
     for row in picks:
         model.add_exactly_one(row)
     time = sum(
-        one.time * pick
+        option.time * pick
         for menu, row in zip(menus, picks, strict=True)
-        for one, pick in zip(menu, row, strict=True)
+        for option, pick in zip(menu, row, strict=True)
     )
     pairs = {(r.producer, i) for i, u in enumerate(problem.units) for r in u.reads if r.producer is not None}
     if goal == "time":
         late = []
         for p, i in sorted(pairs):
-            wait = model.new_int_var(0, max(one.fetch for one in menus[i]), "")
+            wait = model.new_int_var(0, max(option.fetch for option in menus[i]), "")
             late.append(wait)
-            together = [pick for one, pick in zip(menus[p], picks[p], strict=True) if one.waves == 1]
-            for one, pick in zip(menus[i], picks[i], strict=True):
-                if one.parts == 1:
-                    model.add(wait >= one.fetch).only_enforce_if(pick)
+            together = [pick for option, pick in zip(menus[p], picks[p], strict=True) if option.waves == 1]
+            for option, pick in zip(menus[i], picks[i], strict=True):
+                if option.parts == 1:
+                    model.add(wait >= option.fetch).only_enforce_if(pick)
                 else:
-                    model.add(wait >= one.fetch * (pick + sum(together) - 1))
+                    model.add(wait >= option.fetch * (pick + sum(together) - 1))
         model.minimize(time + sum(late))
     else:
-        longest = model.new_int_var(0, max(one.cycles for menu in menus for one in menu), "")
-        shortest = model.new_int_var(0, max(one.cycles for menu in menus for one in menu), "")
+        longest = model.new_int_var(0, max(option.cycles for menu in menus for option in menu), "")
+        shortest = model.new_int_var(0, max(option.cycles for menu in menus for option in menu), "")
         for menu, row in zip(menus, picks, strict=True):
-            cycles = sum(one.cycles * pick for one, pick in zip(menu, row, strict=True))
+            cycles = sum(option.cycles * pick for option, pick in zip(menu, row, strict=True))
             model.add(longest >= cycles)
             model.add(shortest <= cycles)
-        least = sum(min(one.time for one in menu) for menu in menus)
+        least = sum(min(option.time for option in menu) for menu in menus)
         model.add(time <= int((1 + slack) * least))
         model.minimize(longest - shortest)
     run = CpSatRun(model, limits, lambda: limits.expired)
     status = run.solve()
     if not run.has_solution:
         return None
-    found = tuple(
-        next(one.size for one, pick in zip(menu, row, strict=True) if run.solver.value(pick))
+    sizes = tuple(
+        next(option.size for option, pick in zip(menu, row, strict=True) if run.solver.value(pick))
         for menu, row in zip(menus, picks, strict=True)
     )
-    return Choice(found, round(run.solver.objective_value), status == cp_model.OPTIMAL)
+    return Choice(sizes, round(run.solver.objective_value), status == cp_model.OPTIMAL)
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class ChosenSizes:
     def solve(self, search: TiledSearch) -> Outcome:
         """Choose, plan, level."""
         problem, limits = search.problem.problem, search.limits
-        found = chosen_sizes(
+        choice = chosen_sizes(
             problem,
             candidates(problem, self.most, self.room),
             self.goal,
@@ -193,12 +193,12 @@ class ChosenSizes:
         told = "no time to choose sizes: shares of the layers instead"
         source = f"{self.name}, shares"
         with quiet_end(search):
-            if found is None:
+            if choice is None:
                 sizes = shared_sizes(problem, room=self.room, limits=limits)
             else:
-                proven = "proven" if found.proven else "not proven"
-                told = f"least {self.goal} of the estimate: {found.value} cycles, {proven}"
-                sizes, source = found.sizes, f"{self.name} {self.goal}, {proven}"
+                proven = "proven" if choice.proven else "not proven"
+                told = f"least {self.goal} of the estimate: {choice.value} cycles, {proven}"
+                sizes, source = choice.sizes, f"{self.name} {self.goal}, {proven}"
             stages = Stages(search, self.name)
             dag = workable(problem, sizes, room=self.room, limits=limits)[1]
             stages.settled(stages.planned(dag, stages.steps(dag, self.order), self.mapping, source))

@@ -82,15 +82,15 @@ def check(
     """
     if isinstance(document, MappingResult):
         document = document.document
-    found = load(document) if isinstance(document, str | os.PathLike) else document
-    where = found.where if isinstance(found, MappingDocument | ExplorationDocument | Contest) else "document"
+    loaded = load(document) if isinstance(document, str | os.PathLike) else document
+    where = loaded.where if isinstance(loaded, MappingDocument | ExplorationDocument | Contest) else "document"
     kept = None if store is None else Path(store)
     if not prove:
-        return checked(found.record, where, store=kept)
+        return checked(loaded.record, where, store=kept)
     budget = read_budget(stop, threads, seed)
     with interruptible() as event:
         limits = replace(budget.limits(event), gap=0.0)  # a proof leaves none
-        return checked(found.record, where, limits, store=kept)
+        return checked(loaded.record, where, limits, store=kept)
 
 
 def parsed(data: Any, where: str) -> Record:

@@ -91,6 +91,6 @@ def _dask() -> Any:
 def _outcome(work: Work[AnyTask, Answer], future: Any) -> Answer:
     error = future.exception()
     if error is None:
-        found: Answer = future.result()
-        return found
+        answer: Answer = future.result()
+        return answer
     return work.failed(f"{type(error).__name__}: {one_line(error)}")

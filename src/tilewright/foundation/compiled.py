@@ -175,17 +175,17 @@ def digest_of(module: str) -> bytes:
 
 def _texts(module: str) -> dict[str, str]:
     """By name, the text of a module and of those that it imports; compiled ones are followed."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     open_modules = [module]
     while open_modules:
         name = open_modules.pop()
         path = getattr(sys.modules.get(name), "__file__", None)
-        if name in found or path is None:
+        if name in texts or path is None:
             continue
-        found[name] = text = Path(path).read_text(encoding="utf-8")
+        texts[name] = text = Path(path).read_text(encoding="utf-8")
         if name == module or _MARK in text:
             open_modules.extend(_imported(text))
-    return found
+    return texts
 
 
 def _imported(text: str) -> Iterator[str]:

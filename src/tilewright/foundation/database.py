@@ -193,9 +193,9 @@ class Database:
 
     def examine(self) -> None:
         """Raise ``DamagedError`` where pages or indices of the file contradict each other."""
-        found = self.rows("PRAGMA integrity_check(1)")
-        if found != [("ok",)]:
-            raise self.damaged(" ".join(str(found[0][0]).split()) if found else "no answer")
+        faults = self.rows("PRAGMA integrity_check(1)")
+        if faults != [("ok",)]:
+            raise self.damaged(" ".join(str(faults[0][0]).split()) if faults else "no answer")
 
     def damaged(self, what: str) -> DamagedError:
         """The error that says what is damaged."""

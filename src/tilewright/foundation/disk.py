@@ -60,13 +60,13 @@ def read_bytes(path: Path, most: int, what: str) -> bytes:
     where = str(path)
     begin_reading()
     try:
-        found = path.stat()
+        status = path.stat()
         for is_kind, name in _KINDS:
-            if is_kind(found.st_mode):
+            if is_kind(status.st_mode):
                 raise InputError(where, None, f"cannot be read: {name}, expected {what}")
-        if stat.S_ISREG(found.st_mode) and found.st_size > most:
+        if stat.S_ISREG(status.st_mode) and status.st_size > most:
             raise InputError(where, None, f"larger than {size_text(most)}, expected {what}")
-        is_pipe = stat.S_ISFIFO(found.st_mode)
+        is_pipe = stat.S_ISFIFO(status.st_mode)
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (os.O_NONBLOCK if is_pipe else 0))
         parts, size = [], 0
         try:

@@ -36,18 +36,18 @@ def option(
     show : the inverse of ``read``
     """
     rules = {"about": about, "low": low, "high": high, "choices": choices, "read": read, "show": show}
-    found: Kind = field(default=default, metadata={"option": rules})
-    return found
+    declared: Kind = field(default=default, metadata={"option": rules})
+    return declared
 
 
 def options_of(method: type[Any]) -> list[Field[Any]]:
     """The options of a method, in the sequence in which they are declared."""
-    return [one for one in fields(method) if "option" in one.metadata] if is_dataclass(method) else []
+    return [candidate for candidate in fields(method) if "option" in candidate.metadata] if is_dataclass(method) else []
 
 
 def options_text(method: type[Any]) -> str:
     """Names, defaults and meanings in one line."""
-    parts = [f"{one.name}={_shown(one)} ({one.metadata['option']['about']})" for one in options_of(method)]
+    parts = [f"{entry.name}={_shown(entry)} ({entry.metadata['option']['about']})" for entry in options_of(method)]
     return ", ".join(parts)
 
 
@@ -58,7 +58,7 @@ def with_options(method: type[Kind], text: MethodText, flag: str) -> Kind:
     ------
     InputError : for an unknown option, or a value that it cannot have
     """
-    known = {one.name: one for one in options_of(method)}
+    known = {entry.name: entry for entry in options_of(method)}
     if text.options and not known:
         raise InputError(flag, str(text), f"{text.name} takes no options")
     values: dict[str, Any] = {}

@@ -135,8 +135,8 @@ class Registry(Generic[Kind]):
         read = parse_method(text, flag) if isinstance(text, str) else text
         if read.name not in self:
             raise InputError(flag, None, unknown_name(read.name, self.names()))
-        found: Kind = with_options(self._loaded(read.name), read, flag)
-        return found
+        made: Kind = with_options(self._loaded(read.name), read, flag)
+        return made
 
     def options(self, name: str) -> str:
         """Names, defaults and meanings of the options in one line; empty for none."""

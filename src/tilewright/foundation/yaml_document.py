@@ -96,7 +96,7 @@ class YamlDocument:
 
     def repeated(self) -> list[tuple[str, int]]:
         """Keys that a mapping has more than once, with the line of the last."""
-        found: list[tuple[str, int]] = []
+        repeated: list[tuple[str, int]] = []
         seen: set[int] = set()
         left = [] if self.root is None else [self.root]
         while left:
@@ -112,8 +112,8 @@ class YamlDocument:
                     left.append(value)
                     if isinstance(key, yaml.ScalarNode) and key.value != "<<":
                         lines.setdefault(key.value, []).append(int(key.start_mark.line) + 1)
-                found += [(key, at[-1]) for key, at in lines.items() if len(at) > 1]
-        return sorted(found, key=lambda one: one[1])
+                repeated += [(key, at[-1]) for key, at in lines.items() if len(at) > 1]
+        return sorted(repeated, key=lambda entry: entry[1])
 
     def line(self, location: Sequence[str | int]) -> int | None:
         """Line of a field, counted from 1; of the innermost container that exists where it is missing."""

@@ -87,7 +87,7 @@ def _line_of(path: Path, field: str) -> int | None:
         node = yaml.compose(read_text(path, YAML_BYTES, "a YAML file"), Loader=_Loader)
     except (InputError, yaml.YAMLError, RecursionError):
         return None
-    found = None
+    line = None
     for match in _PLACE.finditer(field):
         name, index = match[1], match[2] or match[1]
         if isinstance(node, yaml.MappingNode):
@@ -98,5 +98,5 @@ def _line_of(path: Path, field: str) -> int | None:
             break
         if node is None:
             break
-        found = node.start_mark.line + 1
-    return found
+        line = node.start_mark.line + 1
+    return line

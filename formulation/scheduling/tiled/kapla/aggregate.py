@@ -51,12 +51,12 @@ class AggregateEstimator:
             if share is None:
                 return f"{layer.name}: no partition keeps its inputs in the buffers"
             weights = 0 if layer.is_summed else min(layer.weight_bytes, _weights(layer))
-            reads = [_bytes(layer, one) * batch for one in layer.producers]
+            reads = [_bytes(layer, producer) * batch for producer in layer.producers]
             outside = _external(layer) * batch
             inputs = sum(reads) + outside
             moved = weights // runs + outside
             moved += sum(
-                size for size, one in zip(reads, layer.producers, strict=True) if not inside >> one.layer & 1
+                size for size, producer in zip(reads, layer.producers, strict=True) if not inside >> producer.layer & 1
             )
             results = layer.stored_bytes(batch) // (runs if layer.is_summed else 1)
             if network.masks[number][1] & ~inside or layer.is_output:

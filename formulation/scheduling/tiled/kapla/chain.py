@@ -41,7 +41,7 @@ class Chain:
     def tree(self) -> Node:
         """The chain as a resource allocation tree."""
         batch = self.segments[0].batch * self.splits
-        return rooted([one.tree for one in self.segments], batch, self.splits)
+        return rooted([segment.tree for segment in self.segments], batch, self.splits)
 
 
 def loads_of(form: ClosedForm, splits: int) -> int:
@@ -53,9 +53,9 @@ def priced_chain(form: ClosedForm, segments: Sequence[SegmentScheme], splits: in
     """What a row of segments costs; the first of them that the machine cannot run, if there is one."""
     loads = loads_of(form, splits)
     energy, cycles = 0.0, 0
-    for one in segments:
-        cost = form.segment(one.tree, loads)
+    for segment in segments:
+        cost = form.segment(segment.tree, loads)
         if isinstance(cost, str):
-            return one
+            return segment
         energy, cycles = energy + cost.energy, cycles + cost.cycles
     return Chain(tuple(segments), splits, energy * splits, cycles * splits)

@@ -96,13 +96,13 @@ def directives_of(form: ClosedForm, chain: Chain) -> ChainDirectives:
     ------
     InputError : for a segment that the machine cannot run
     """
-    found = []
+    written = []
     for scheme in chain.segments:
         cost = form.segment(scheme.tree, loads_of(form, chain.splits))
         if isinstance(cost, str):
             raise InputError(form.network.name, "segment", cost)
-        found.append(segment_directives(form.network, form.dataflow, scheme, _partitions(cost)))
-    return ChainDirectives(form.network.name, chain.splits, tuple(found))
+        written.append(segment_directives(form.network, form.dataflow, scheme, _partitions(cost)))
+    return ChainDirectives(form.network.name, chain.splits, tuple(written))
 
 
 def segment_directives(
@@ -126,7 +126,7 @@ def segment_directives(
         for read in dataflow.numbers(layer)
         if direct >> read.number & 1
     }
-    found = []
+    written = []
     for layer in scheme.layers:
         one, partition = network.layers[layer], partitions[layer]
         rows = max((high - low for low, high in pairwise(borders.get(layer, ()))), default=0)
@@ -156,8 +156,8 @@ def segment_directives(
         if layer in passed:
             to = "to tiles and DRAM" if stored >> layer & 1 else "to tiles"
         tensors.append(TensorPart(one.name, _results(one, box), to))
-        found.append(LayerDirectives(one.name, tuple(tensors), stacks, share, rows))
-    return SegmentDirectives(scheme.kind, scheme.batch, tuple(found), scheme.bands)
+        written.append(LayerDirectives(one.name, tuple(tensors), stacks, share, rows))
+    return SegmentDirectives(scheme.kind, scheme.batch, tuple(written), scheme.bands)
 
 
 def _inputs(one: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:
@@ -191,5 +191,5 @@ def _results(one: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:
 
 
 def _partitions(cost: NodeCost) -> dict[int, Partition]:
-    leaves = [one for one in cost.walk() if isinstance(one.node, Leaf)]
-    return {one.node.layer: one.leaf.partition for one in leaves if one.leaf}  # type: ignore[union-attr]
+    leaves = [cost_node for cost_node in cost.walk() if isinstance(cost_node.node, Leaf)]
+    return {cost_node.node.layer: cost_node.leaf.partition for cost_node in leaves if cost_node.leaf}  # type: ignore[union-attr]

@@ -31,7 +31,7 @@ class ReadChain:
     def tree(self) -> Node:
         """The chain as a resource allocation tree."""
         batch = self.segments[0].batch * self.splits
-        return rooted([one.tree for one in self.segments], batch, self.splits)
+        return rooted([segment.tree for segment in self.segments], batch, self.splits)
 
 
 def read_chain(network: SetNetwork, directives: ChainDirectives, where: str = "directives") -> ReadChain:
@@ -52,23 +52,23 @@ def read_chain(network: SetNetwork, directives: ChainDirectives, where: str = "d
         field = f"segment {number}"
         layers = []
         end = done
-        for one in segment.layers:
-            at = network.index.get(one.name)
+        for entry in segment.layers:
+            at = network.index.get(entry.name)
             if at is None or end >> at & 1:
-                raise InputError(where, f"{field}, {one.name}", "expected a layer of the network, each once")
+                raise InputError(where, f"{field}, {entry.name}", "expected a layer of the network, each once")
             if network.masks[at][0] & ~end:
-                raise InputError(where, f"{field}, {one.name}", "stands before a layer that it reads")
+                raise InputError(where, f"{field}, {entry.name}", "stands before a layer that it reads")
             layers.append(at)
             end |= 1 << at
-            partitions[at] = _partition(one, f"{where}: {field}, {one.name}")
+            partitions[at] = _partition(entry, f"{where}: {field}, {entry.name}")
         step = segment.layers[0].step
-        for one in segment.layers:
-            if one.step != step:
-                told = f"update(N+={one.step}) does not match update(N+={step}) of {segment.layers[0].name}"
-                raise InputError(where, f"{field}, {one.name}", told)
+        for entry in segment.layers:
+            if entry.step != step:
+                told = f"update(N+={entry.step}) does not match update(N+={step}) of {segment.layers[0].name}"
+                raise InputError(where, f"{field}, {entry.name}", told)
         if step < 1 or segment.batch % step:
             raise InputError(where, field, f"update(N+={step}) does not divide {segment.batch} samples")
-        if len({one.batch for one in directives.segments}) > 1:
+        if len({entry.batch for entry in directives.segments}) > 1:
             raise InputError(where, field, "all segments run on as many samples")
         kind: Kind = "T" if len(layers) == 1 else segment.kind
         if segment.bands < 1 or (segment.bands > 1 and step > 1):
@@ -79,7 +79,7 @@ def read_chain(network: SetNetwork, directives: ChainDirectives, where: str = "d
         _check(segment, wanted, where, field)
         schemes.append(scheme)
         done = end
-    left = [one.name for at, one in enumerate(network.layers) if not done >> at & 1]
+    left = [entry.name for at, entry in enumerate(network.layers) if not done >> at & 1]
     if left:
         raise InputError(
             where, "chain", f"lacks {left[0]}" + (f" and {len(left) - 1} more" if left[1:] else "")
@@ -102,19 +102,19 @@ def _partition(one: LayerDirectives, where: str) -> Partition:
 
 def _check(segment: SegmentDirectives, wanted: SegmentDirectives, where: str, field: str) -> None:
     """Every declared tensor and shift is what network, stacks and updates make."""
-    for one, other in zip(segment.layers, wanted.layers, strict=True):
-        place = f"{field}, {one.name}"
-        if one.rows != other.rows:
-            told = f"update(Yo+={one.rows}), expected {other.rows} rows, the largest of {segment.bands} bands"
+    for given, other in zip(segment.layers, wanted.layers, strict=True):
+        place = f"{field}, {given.name}"
+        if given.rows != other.rows:
+            told = f"update(Yo+={given.rows}), expected {other.rows} rows, the largest of {segment.bands} bands"
             raise InputError(where, place, told)
-        for stack, right in zip(one.stacks, other.stacks, strict=True):
+        for stack, right in zip(given.stacks, other.stacks, strict=True):
             if stack != right:
                 told = f"stack({stack.dim}+={stack.shift}, {stack.copies}), expected a shift of {right.shift}"
                 raise InputError(where, place, told)
-        if len(one.tensors) != len(other.tensors):
+        if len(given.tensors) != len(other.tensors):
             names = ", ".join(part.name for part in other.tensors)
-            raise InputError(where, place, f"{len(one.tensors)} tensors, expected {names}")
-        for part, right_part in zip(one.tensors, other.tensors, strict=True):
+            raise InputError(where, place, f"{len(given.tensors)} tensors, expected {names}")
+        for part, right_part in zip(given.tensors, other.tensors, strict=True):
             if part != right_part:
                 sizes = ", ".join(f"{dim}={size}" for dim, size in right_part.sizes)
                 told = f"tensor {part.name}: expected {right_part.name}({sizes}) {right_part.place}"

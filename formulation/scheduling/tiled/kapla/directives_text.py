@@ -62,7 +62,7 @@ def write_chain(chain: ChainDirectives) -> str:
             for part in layer.tensors:
                 sizes = ", ".join(f"{dim}={size}" for dim, size in part.sizes)
                 lines.append(f"    tensor {part.name}({sizes}) {part.place}")
-            lines += [f"    stack({one.dim}+={one.shift}, {one.copies})" for one in layer.stacks]
+            lines += [f"    stack({stack.dim}+={stack.shift}, {stack.copies})" for stack in layer.stacks]
             rows = f", Yo+={layer.rows}" if layer.rows else ""
             lines.append(f"    update(N+={layer.step}{rows})")
     return "\n".join(lines) + "\n"
@@ -113,26 +113,26 @@ def parse_chain(text: str, where: str = "directives") -> ChainDirectives:
             head = _CHAIN.match(line)
             if head is None:
                 raise InputError(where, last, f"expected chain NETWORK splits=NUMBER, got {line!r}")
-        elif found := _SEGMENT.match(line):
+        elif match := _SEGMENT.match(line):
             if now is not None:
                 segments.append(now.closed(where, last))
-            kind: Kind = "S" if found["kind"] == "spatial" else "T"
-            now = _Open(kind, int(found["batch"]), int(found["bands"] or 1))
+            kind: Kind = "S" if match["kind"] == "spatial" else "T"
+            now = _Open(kind, int(match["batch"]), int(match["bands"] or 1))
         elif now is None:
             raise InputError(where, last, f"expected segment spatial|temporal batch=NUMBER, got {line!r}")
-        elif found := _LAYER.match(line):
+        elif match := _LAYER.match(line):
             if now.name is not None:
                 raise InputError(where, last, f"layer {now.name} has no update(N+=SAMPLES)")
-            now.begin(found["name"])
+            now.begin(match["name"])
         elif now.name is None:
             raise InputError(where, last, f"expected layer NAME or segment, got {line!r}")
-        elif found := _TENSOR.match(line):
-            place = cast(Place, found["place"])
-            now.tensors.append(TensorPart(found["name"], _sizes(found["sizes"], where, last), place))
-        elif found := _STACK.match(line):
-            now.stacks.append(TileStack(found["dim"], int(found["shift"]), int(found["copies"])))
-        elif found := _UPDATE.match(line):
-            now.end(int(found["step"]), int(found["rows"] or 0))
+        elif match := _TENSOR.match(line):
+            place = cast(Place, match["place"])
+            now.tensors.append(TensorPart(match["name"], _sizes(match["sizes"], where, last), place))
+        elif match := _STACK.match(line):
+            now.stacks.append(TileStack(match["dim"], int(match["shift"]), int(match["copies"])))
+        elif match := _UPDATE.match(line):
+            now.end(int(match["step"]), int(match["rows"] or 0))
         else:
             raise InputError(where, last, f"cannot read {line!r}, expected {_EXPECTED}")
     if head is None or now is None:
@@ -142,10 +142,10 @@ def parse_chain(text: str, where: str = "directives") -> ChainDirectives:
 
 
 def _sizes(text: str, where: str, line: str) -> tuple[tuple[str, int], ...]:
-    found = []
+    sizes = []
     for part in text.split(","):
         size = _SIZE.match(part.strip())
         if size is None or int(size["size"]) < 1:
             raise InputError(where, line, f"cannot read {part.strip()!r}, expected such as K=4")
-        found.append((size["dim"], int(size["size"])))
-    return tuple(found)
+        sizes.append((size["dim"], int(size["size"])))
+    return tuple(sizes)

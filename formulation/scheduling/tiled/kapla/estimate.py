@@ -90,13 +90,13 @@ class Estimator:
         return self._dataflow
 
     def _temporal(self, scheme: SegmentScheme) -> SegmentFloor | str:
-        found = self._leaves(scheme, [(0, self.tiles)] * len(scheme.layers), False)
-        if isinstance(found, str):
-            return found
-        fault = self._full_in_turn(scheme, found)
+        floors = self._leaves(scheme, [(0, self.tiles)] * len(scheme.layers), False)
+        if isinstance(floors, str):
+            return floors
+        fault = self._full_in_turn(scheme, floors)
         if fault:
             return fault
-        return self._segment(scheme, found, sum(one.cycles for one in found) * scheme.groups)
+        return self._segment(scheme, floors, sum(floor.cycles for floor in floors) * scheme.groups)
 
     def _places(self, tree: Cut) -> list[tuple[int, int]] | str:
         """The first tile and the number of tiles of every layer side by side."""
@@ -117,23 +117,23 @@ class Estimator:
             return places
         dataflow = self._flows(scheme.start)
         direct, stored = dataflow.flow_bits(tree)
-        found = []
+        floors = []
         for layer, (first, count) in zip(scheme.layers, places, strict=True):
             near = tuple(bool(direct >> read.number & 1) for read in dataflow.numbers(layer))
             to_dram, runs = bool(stored >> layer & 1), max(1, self.loads)
             run = LeafRun(layer, 1, first, count, to_dram, runs, near, spatial, borders[layer], copies(tree))
-            one = self.floors.floor(run)
-            if one is None:
+            floor = self.floors.floor(run)
+            if floor is None:
                 return f"{self._name(layer)}: no partition over {count} tiles fits their buffers"
-            found.append(one)
+            floors.append(floor)
         if spatial:
             stages = dataflow.stages(tree).of
-            slots = slot_cycles([one.turns for one in found], stages, scheme.groups)
-            return self._segment(scheme, found, int(sum(slots)))
-        fault = self._full_in_turn(scheme, found)
+            slots = slot_cycles([floor.turns for floor in floors], stages, scheme.groups)
+            return self._segment(scheme, floors, int(sum(slots)))
+        fault = self._full_in_turn(scheme, floors)
         if fault:
             return fault
-        return self._segment(scheme, found, sum(one.cycles for one in found) * scheme.groups)
+        return self._segment(scheme, floors, sum(floor.cycles for floor in floors) * scheme.groups)
 
     def _spatial(self, scheme: SegmentScheme) -> SegmentFloor | str:
         tree = scheme.tree
@@ -141,14 +141,14 @@ class Estimator:
         places = self._places(tree)
         if isinstance(places, str):
             return places
-        found = self._leaves(scheme, places, True)
-        if isinstance(found, str):
-            return found
-        for layer, one in zip(scheme.layers, found, strict=True):
-            if (one.twice if scheme.groups > 1 else one.once) > self.room:
+        floors = self._leaves(scheme, places, True)
+        if isinstance(floors, str):
+            return floors
+        for layer, floor in zip(scheme.layers, floors, strict=True):
+            if (floor.twice if scheme.groups > 1 else floor.once) > self.room:
                 return f"{self._name(layer)}: inputs of two subbatches do not fit its tiles"
         stages = self._flows(scheme.start).stages(tree).last
-        return self._segment(scheme, found, max(one.cycles for one in found) * (scheme.groups + stages))
+        return self._segment(scheme, floors, max(floor.cycles for floor in floors) * (scheme.groups + stages))
 
     def _leaves(
         self, scheme: SegmentScheme, places: list[tuple[int, int]], apart: bool
@@ -157,15 +157,15 @@ class Estimator:
         direct, stored = dataflow.flow_bits(scheme.tree)
         batch = scheme.batch // scheme.groups
         runs = max(1, self.loads // batch)
-        found = []
+        floors = []
         for layer, (first, count) in zip(scheme.layers, places, strict=True):
             near = tuple(bool(direct >> read.number & 1) for read in dataflow.numbers(layer))
             to_dram = bool(stored >> layer & 1)
-            one = self.floors.floor(LeafRun(layer, batch, first, count, to_dram, runs, near, apart))
-            if one is None:
+            floor = self.floors.floor(LeafRun(layer, batch, first, count, to_dram, runs, near, apart))
+            if floor is None:
                 return f"{self._name(layer)}: no partition over {count} tiles fits their buffers"
-            found.append(one)
-        return found
+            floors.append(floor)
+        return floors
 
     def _full_in_turn(self, scheme: SegmentScheme, found: list[LeafFloor]) -> str:
         """Where all buffers together are too small for a temporal scheme; empty where they may do."""
@@ -173,22 +173,22 @@ class Estimator:
         if len(found) == 1 and runs == 1:
             return ""
         shift = runs == 1 and self.form.rules.weight_shift
-        pinned = 0 if shift else sum(one.weights for one in found)
+        pinned = 0 if shift else sum(floor.weights for floor in found)
         room = self.room * self.tiles
         after = (*pairwise(found), (found[-1], found[0])) if runs > 1 else tuple(pairwise(found))
-        for one, following in after:
-            held = one.inputs + following.inputs + pinned
+        for floor, following in after:
+            held = floor.inputs + following.inputs + pinned
             if shift:
-                held += one.weights + following.weights
+                held += floor.weights + following.weights
             if held > room:
                 return f"{self._names(scheme)}: data take {held} bytes, all buffers have {room}"
-        if pinned + max(one.inputs for one in found) > room:
+        if pinned + max(floor.inputs for floor in found) > room:
             return f"{self._names(scheme)}: weights take {pinned} bytes, all buffers have {room}"
         return ""
 
     def _segment(self, scheme: SegmentScheme, found: list[LeafFloor], cycles: int) -> SegmentFloor:
-        dram = sum(one.dram for one in found) * scheme.groups
-        energy = sum(one.energy for one in found) * scheme.groups
+        dram = sum(floor.dram for floor in found) * scheme.groups
+        energy = sum(floor.energy for floor in found) * scheme.groups
         return SegmentFloor(energy, max(cycles, ceil(dram / self.form.machine.dram_rate)), dram)
 
     def _name(self, layer: int) -> str:

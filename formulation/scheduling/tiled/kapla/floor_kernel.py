@@ -61,7 +61,7 @@ def floor_rows(
     tiles = len(mesh.x)
     counts, both = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     inputs, weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
-    found = np.empty((len(menu), 7), dtype=np.float64)
+    rows = np.empty((len(menu), 7), dtype=np.float64)
     count = 0
     for row in range(len(menu)):
         parts, steps = menu[row, :4], menu[row, 4:]
@@ -74,20 +74,20 @@ def floor_rows(
         targets = min(parts[0], leaf.channels) if shared and leaf.window == CONVOLUTION else 1
         links = (both[DRAM] - counts[DRAM]) * (targets - 1 + (1 if apart else 0))
         base = tile_energy[row] * tiles + buffer_energy(leaf, inputs, weights, fetched.runs, prices)
-        found[count, ENERGY] = base + (counts[HOPS] + links) * prices.hop + counts[DRAM] * prices.dram
-        found[count, CYCLES] = max(tile_cycles[row], np.ceil(counts[DRAM] / prices.rate))
-        found[count, BYTES] = counts[DRAM]
+        rows[count, ENERGY] = base + (counts[HOPS] + links) * prices.hop + counts[DRAM] * prices.dram
+        rows[count, CYCLES] = max(tile_cycles[row], np.ceil(counts[DRAM] / prices.rate))
+        rows[count, BYTES] = counts[DRAM]
         all_inputs, all_weights, once, twice = 0, 0, 0, 0
         for i in range(tiles):
-            one, pinned = inputs[i], weights[i]
+            arriving, pinned = inputs[i], weights[i]
             if streamed > 0:
                 pinned = min(pinned, streamed)
             if leaf.made:
-                one, pinned = one + pinned, 0
-            all_inputs, all_weights = all_inputs + one, all_weights + pinned
-            held = one + pinned + (result_room if one > 0 else 0)
-            once, twice = max(once, held), max(twice, held + one)
-        found[count, INPUTS], found[count, WEIGHTS] = all_inputs, all_weights
-        found[count, ONCE], found[count, TWICE] = once, twice
+                arriving, pinned = arriving + pinned, 0
+            all_inputs, all_weights = all_inputs + arriving, all_weights + pinned
+            held = arriving + pinned + (result_room if arriving > 0 else 0)
+            once, twice = max(once, held), max(twice, held + arriving)
+        rows[count, INPUTS], rows[count, WEIGHTS] = all_inputs, all_weights
+        rows[count, ONCE], rows[count, TWICE] = once, twice
         count += 1
-    return found[:count]
+    return rows[:count]

@@ -151,18 +151,18 @@ class LeafFloors:
     def _flows(self, run: LeafRun) -> Iterator[tuple[int, Flow, Flow]]:
         """Bytes of a buffer that weights are streamed through, first none; what comes from DRAM then, and the
         same with what comes from layers directly."""
-        rules, one = self.form.rules, self.form.network.layers[run.layer]
+        rules, layer = self.form.rules, self.form.network.layers[run.layer]
         counted = () if rules.free_concatenation else run.direct
         for streamed in (0, rules.streamed_bytes) if self.form.engine.may_stream(run.layer) else (0,):
             loads = 1 if streamed else run.runs
-            fetched = _fetches(one, run.direct, (), run.stored, loads)
-            yield streamed, fetched, _fetches(one, run.direct, counted, run.stored, loads)
+            fetched = _fetches(layer, run.direct, (), run.stored, loads)
+            yield streamed, fetched, _fetches(layer, run.direct, counted, run.stored, loads)
 
     def _reads_alike(self, run: LeafRun) -> bool:
         """Whether the shares of channels all read the same of what comes directly."""
         producers = self.form.network.layers[run.layer].producers
-        near = [one for one, passed in zip(producers, run.direct, strict=True) if passed]
-        return all(one.role == 0 and not one.scattered for one in near)
+        near = [producer for producer, passed in zip(producers, run.direct, strict=True) if passed]
+        return all(producer.role == 0 and not producer.scattered for producer in near)
 
 
 def _fetches(
@@ -170,9 +170,9 @@ def _fetches(
 ) -> Flow:
     """A layer's flow from DRAM, and those direct producers that are counted, as far as they pass on boxes."""
     rows = [
-        (0, one.offset, one.channels, one.role, one.scattered, 0)
-        for i, one in enumerate(layer.producers)
-        if not direct[i] or (counted and counted[i] and not one.scattered)
+        (0, producer.offset, producer.channels, producer.role, producer.scattered, 0)
+        for i, producer in enumerate(layer.producers)
+        if not direct[i] or (counted and counted[i] and not producer.scattered)
     ]
-    found = np.array(rows, dtype=np.int64).reshape(-1, 6)
-    return Flow(found, np.zeros(0, dtype=np.int64), stored, runs)
+    table = np.array(rows, dtype=np.int64).reshape(-1, 6)
+    return Flow(table, np.zeros(0, dtype=np.int64), stored, runs)

@@ -20,12 +20,12 @@ class Reach:
         self.read_by = [0] * count
         self.before, self.behind = [0] * count, [0] * count
         for layer, reads in enumerate(self.reads):
-            for one in members(reads):
-                self.read_by[one] |= 1 << layer
-                self.before[layer] |= self.before[one] | 1 << one
+            for other in members(reads):
+                self.read_by[other] |= 1 << layer
+                self.before[layer] |= self.before[other] | 1 << other
         for layer in reversed(range(count)):
-            for one in members(self.read_by[layer]):
-                self.behind[layer] |= self.behind[one] | 1 << one
+            for other in members(self.read_by[layer]):
+                self.behind[layer] |= self.behind[other] | 1 << other
 
     def before_all(self, layers: int) -> int:
         """What has to be done before a set of layers."""
@@ -54,23 +54,23 @@ def grown_sets(network: SetNetwork, longest: int, most: int) -> tuple[list[int],
     """
     reach = Reach(network)
     level = {1 << layer for layer in range(len(network))}
-    found = sorted(level)
+    sets = sorted(level)
     for size in range(2, longest + 1):
         larger: set[int] = set()
-        for one in level:
-            for layer in members(reach.neighbours(one)):
-                grown = one | 1 << layer
+        for small in level:
+            for layer in members(reach.neighbours(small)):
+                grown = small | 1 << layer
                 if grown not in larger and reach.is_convex(grown):
                     larger.add(grown)
-            if len(found) + len(larger) > most:
-                return found, size - 1
+            if len(sets) + len(larger) > most:
+                return sets, size - 1
         level = larger
-        found.extend(sorted(level))
-    return found, longest
+        sets.extend(sorted(level))
+    return sets, longest
 
 
 def _union(sets: list[int], layers: int) -> int:
-    found = 0
+    union = 0
     for layer in members(layers):
-        found |= sets[layer]
-    return found
+        union |= sets[layer]
+    return union

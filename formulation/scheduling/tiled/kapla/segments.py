@@ -57,7 +57,7 @@ class SegmentScheme:
         if len(self.layers) == 1 and self.groups == self.bands == 1:
             return Leaf(self.layers[0], self.batch)
         share = self.batch // self.groups
-        inner = tuple(Leaf(one, share) for one in self.layers)
+        inner = tuple(Leaf(layer, share) for layer in self.layers)
         return Cut(self.kind, self.batch, self.groups, inner, self.bands)
 
 
@@ -92,20 +92,20 @@ class SegmentSpace:
     starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        found: Sequence[int] | None = None
+        starts: Sequence[int] | None = None
         if self.orders != "own":
-            found = down_sets(self.network, self.most_down_sets)
-            if found is None and self.orders != "auto":
+            starts = down_sets(self.network, self.most_down_sets)
+            if starts is None and self.orders != "auto":
                 raise InputError(
                     self.network.name,
                     "orders",
                     f"more than {self.most_down_sets} sets of layers can be done first, expected 'own'",
                 )
             object.__setattr__(self, "orders", "sets" if self.orders == "auto" else self.orders)
-        if found is None:
+        if starts is None:
             object.__setattr__(self, "orders", "own")
-            found = [(1 << count) - 1 for count in range(len(self.network) + 1)]
-        object.__setattr__(self, "starts", tuple(found))
+            starts = [(1 << count) - 1 for count in range(len(self.network) + 1)]
+        object.__setattr__(self, "starts", tuple(starts))
 
     @property
     def longest(self) -> int:
@@ -176,22 +176,22 @@ def ready(network: SetNetwork, done: int) -> Iterator[int]:
 
 def members(layers: int) -> tuple[int, ...]:
     """The layers of a set of bits, in the network's order."""
-    found = []
+    numbers = []
     while layers:
         low = layers & -layers
-        found.append(low.bit_length() - 1)
+        numbers.append(low.bit_length() - 1)
         layers ^= low
-    return tuple(found)
+    return tuple(numbers)
 
 
 def down_sets(network: SetNetwork, most: int = MOST_DOWN_SETS) -> list[int] | None:
     """All sets of layers with all that these read, smallest first; ``None`` where there are more than
     ``most``.
     """
-    level, found = {0}, [0]
+    level, sets = {0}, [0]
     for _ in range(len(network)):
         level = {done | 1 << layer for done in level for layer in ready(network, done)}
-        if len(found) + len(level) > most:
+        if len(sets) + len(level) > most:
             return None
-        found.extend(sorted(level))
-    return found
+        sets.extend(sorted(level))
+    return sets

@@ -22,23 +22,23 @@ def allocate(times: Sequence[float], tiles: int) -> tuple[int, ...] | None:
         raise ValueError(f"expected times above 0, got {list(times)}")
     if len(times) > tiles:
         return None
-    found = [0] * len(times)
+    allocated = [0] * len(times)
     open_children = list(range(len(times)))
     left, work = tiles, float(sum(times))
     while open_children:
-        ideal = [times[one] / work * left for one in open_children]
-        for one, share in zip(open_children, ideal, strict=True):
-            found[one] = int(share)
-        spare = left - sum(found[one] for one in open_children)
+        ideal = [times[child] / work * left for child in open_children]
+        for child, share in zip(open_children, ideal, strict=True):
+            allocated[child] = int(share)
+        spare = left - sum(allocated[child] for child in open_children)
         if spare == 0:
             break
-        rounded = sorted((found[one] / share, one) for one, share in zip(open_children, ideal, strict=True))
-        for _, one in rounded[:spare]:
-            found[one] += 1
-            left -= found[one]
-            work -= times[one]
-            open_children.remove(one)
-    return tuple(found)
+        rounded = sorted((allocated[child] / share, child) for child, share in zip(open_children, ideal, strict=True))
+        for _, child in rounded[:spare]:
+            allocated[child] += 1
+            left -= allocated[child]
+            work -= times[child]
+            open_children.remove(child)
+    return tuple(allocated)
 
 
 def slowest(times: Sequence[float], tiles: Sequence[int]) -> float:

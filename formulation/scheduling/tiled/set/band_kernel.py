@@ -122,7 +122,7 @@ def band_costs(
     counts, both = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     inputs, weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
     most, pinned = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
-    found = np.empty((len(menu), 5), dtype=np.float64)
+    costs = np.empty((len(menu), 5), dtype=np.float64)
     cycles = np.empty((len(menu), bands), dtype=np.float64)
     rest = Flow(flow.producers, flow.layouts, flow.stored, NEVER)
     rest_whole = Flow(whole.producers, whole.layouts, whole.stored, NEVER)
@@ -161,7 +161,7 @@ def band_costs(
             energy += hops * prices.hop + counts[DRAM] * prices.dram
             moved += counts[DRAM]
             cycles[count, j] = max(tile_cycles[row, j], np.ceil(counts[DRAM] / prices.rate))
-        found[count, ENERGY], found[count, BYTES], found[count, ROW] = energy, moved, row
-        found[count, INPUTS], found[count, WEIGHTS] = most.sum(), pinned.sum()
+        costs[count, ENERGY], costs[count, BYTES], costs[count, ROW] = energy, moved, row
+        costs[count, INPUTS], costs[count, WEIGHTS] = most.sum(), pinned.sum()
         count += 1
-    return found[:count], cycles[:count]
+    return costs[:count], cycles[:count]

@@ -96,7 +96,7 @@ def banded_cost(form: ClosedForm, cut: Cut, loads: int) -> NodeCost | str:
             for read in form.dataflow.numbers(layer)
         )
         to_dram = bool(stored >> layer & 1)
-        found = form.banded.leaf(
+        leaf_cost = form.banded.leaf(
             layer,
             borders[layer],
             first,
@@ -107,10 +107,10 @@ def banded_cost(form: ClosedForm, cut: Cut, loads: int) -> NodeCost | str:
             copies(cut),
             form.partitions.get(layer),
         )
-        if found is None:
+        if leaf_cost is None:
             return f"{network.layers[layer].name}: no partition over {count} tiles fits their buffers"
-        layouts[layer] = found.layout
-        children.append(NodeCost.of_leaf(leaf, first, count, found, found.cycles, to_dram))
+        layouts[layer] = leaf_cost.layout
+        children.append(NodeCost.of_leaf(leaf, first, count, leaf_cost, leaf_cost.cycles, to_dram))
         first += count if cut.kind == "S" else 0
     return _joined(form, cut, name, children)
 
@@ -122,35 +122,35 @@ def copies(cut: Cut) -> int:
 
 def _joined(form: ClosedForm, cut: Cut, name: str, children: list[NodeCost]) -> NodeCost | str:
     samples = cut.groups
-    found = [one.leaf for one in children if one.leaf is not None]
+    leaf_costs = [child.leaf for child in children if child.leaf is not None]
     nothing = np.zeros(form.engine.grid.tiles, dtype=np.int64)
     buffer, weights = nothing.copy(), nothing.copy()
     if cut.kind == "S":
         stages = form.dataflow.stages(cut).of
-        cycles = int(sum(slot_cycles([one.turns for one in found], stages, samples)))
-        for one in children:
-            buffer += one.buffer + one.inputs
+        cycles = int(sum(slot_cycles([child.turns for child in leaf_costs], stages, samples)))
+        for child in children:
+            buffer += child.buffer + child.inputs
     else:
-        cycles = samples * sum(one.cycles for one in found)
-        for one, following in itertools.pairwise([*children, children[0]]):
-            buffer = np.maximum(buffer, one.buffer + following.inputs)
+        cycles = samples * sum(child.cycles for child in leaf_costs)
+        for child, following in itertools.pairwise([*children, children[0]]):
+            buffer = np.maximum(buffer, child.buffer + following.inputs)
         if len(children) > 1:
-            for leaf, node in zip(found, children, strict=True):
+            for leaf, node in zip(leaf_costs, children, strict=True):
                 layer = form.network.layers[next(leaves(node.node)).layer]
                 buffer += (node.inputs > 0) * kept_bytes(layer, leaf.borders, leaf)
-    for one in children:
-        weights += one.weights
+    for child in children:
+        weights += child.weights
     most = int((buffer + weights).max())
     if most > form.room:
         return f"{name}: data take {most} bytes, a buffer has {form.room}"
     counts, parts = nothing.copy(), np.zeros(4)
-    counts = sum((one.counts for one in children[1:]), children[0].counts.copy()) * samples
-    parts = sum((one.parts for one in children[1:]), children[0].parts.copy()) * samples
+    counts = sum((child.counts for child in children[1:]), children[0].counts.copy()) * samples
+    parts = sum((child.parts for child in children[1:]), children[0].parts.copy()) * samples
     return NodeCost(
         cut,
         0,
         form.engine.grid.tiles,
-        sum(one.energy for one in children) * samples,
+        sum(child.energy for child in children) * samples,
         parts,
         form.bounded(cycles, counts),
         counts,

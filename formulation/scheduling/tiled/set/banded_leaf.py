@@ -107,7 +107,7 @@ class BandEngine:
         key = (shape, borders, first, tiles, stored, runs, direct, copies, fixed)
         if key in self.leaves:
             return self.leaves[key]
-        found: LeafCost | None = None
+        cost: LeafCost | None = None
         stated = self.statement(shape, borders, first, tiles, fixed)
         prices = self.engine.prices
         for streamed in (0, self.engine.rules.streamed_bytes) if self.engine.may_stream(shape) else (0,):
@@ -116,10 +116,10 @@ class BandEngine:
             if len(rows):
                 value = rows[:, ENERGY] ** prices.energy_power * cycles.sum(axis=1) ** prices.delay_power
                 best = stated.partitions[int(rows[int(value.argmin()), ROW])]
-                found = self._cost(shape, borders, first, stated, flow, best, streamed)
+                cost = self._cost(shape, borders, first, stated, flow, best, streamed)
                 break
-        self.leaves[key] = found
-        return found
+        self.leaves[key] = cost
+        return cost
 
     def costs(
         self,
@@ -182,24 +182,24 @@ class BandEngine:
 
     def numbers(self, layer: int) -> leaf_kernel.Leaf:
         """A leaf of one sample as the kernels read it, before it is cut into bands."""
-        one = self.engine.network.layers[layer]
-        return self.engine.numbers(layer, 1)._replace(hop_rows=one.hop_rows if one.is_summed else 0)
+        numbered = self.engine.network.layers[layer]
+        return self.engine.numbers(layer, 1)._replace(hop_rows=numbered.hop_rows if numbered.is_summed else 0)
 
     def _menu(
         self, layer: int, borders: Borders, tiles: int, fixed: Partition | None
     ) -> tuple[Longs, Floats, Floats, tuple[Partition, ...]]:
         engine = self.engine
-        one = engine.network.layers[layer]
-        summed = one.is_summed
+        striped = engine.network.layers[layer]
+        summed = striped.is_summed
         rows = [high - low for low, high in itertools.pairwise(borders)]
         if fixed is None:
             least = 0
-            if one.is_mac and one.groups == 1 and not summed:
-                most = max(reach(one, high) - reach(one, low) for low, high in itertools.pairwise(borders))
-                held = one.inputs * most * one.input_columns
+            if striped.is_mac and striped.groups == 1 and not summed:
+                most = max(reach(striped, high) - reach(striped, low) for low, high in itertools.pairwise(borders))
+                held = striped.inputs * most * striped.input_columns
                 least = int(held / (engine.room * tiles * INPUTS_IN_BUFFERS) + 1)
             # the largest band is what tiles are to be busy with; every tile has rows in each of them
-            sizes = (one.channels, 1, one.rows if summed else max(rows), one.columns)
+            sizes = (striped.channels, 1, striped.rows if summed else max(rows), striped.columns)
             partitions = [
                 Partition(parts, order)
                 for parts in divisions(sizes, tiles, least)
@@ -217,17 +217,17 @@ class BandEngine:
                     time, each = self.share_cost(layer, count, partition)
                     known[key] = time, float(each.sum())
                 cycles[i, j], energy[i, j] = known[key]
-        table = np.array([(*one.parts, *one.steps) for one in partitions], dtype=np.int64).reshape(-1, 8)
+        table = np.array([(*striped.parts, *striped.steps) for striped in partitions], dtype=np.int64).reshape(-1, 8)
         return table, energy, cycles, tuple(partitions)
 
     def share_cost(self, layer: int, rows: int, partition: Partition) -> tuple[float, Floats]:
         """Cycles of the largest share of so many rows on its tile, and its pJ by component."""
-        one = self.engine.network.layers[layer]
-        if one.is_summed:
-            one, rows = replace(one, taps_rows=rows), one.rows
+        striped = self.engine.network.layers[layer]
+        if striped.is_summed:
+            striped, rows = replace(striped, taps_rows=rows), striped.rows
         k, _, h, w = partition.parts
         cycles, *energy = self.engine.costs.share(
-            one, 1, -(-one.channels // k), -(-rows // h), -(-one.columns // w)
+            striped, 1, -(-striped.channels // k), -(-rows // h), -(-striped.columns // w)
         )
         return cycles, np.array(energy, dtype=np.float64)
 
@@ -242,7 +242,7 @@ class BandEngine:
         streamed: int,
     ) -> LeafCost:
         """Everything of one partition, with the loads of links band by band."""
-        engine, one = self.engine, self.engine.network.layers[layer]
+        engine, striped = self.engine, self.engine.network.layers[layer]
         grid, prices, idle = engine.grid, engine.prices, engine.rules.idle_tiles_receive
         parts = np.array(partition.parts, dtype=np.int64)
         steps = np.array(partition.steps, dtype=np.int64)
@@ -250,7 +250,7 @@ class BandEngine:
         counts = np.zeros(LINKS + 4 * grid.tiles, dtype=np.int64)
         now = np.zeros_like(counts)
         shares_in, shares_weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
-        apart = partition.parts[2] == 1 or one.is_summed
+        apart = partition.parts[2] == 1 or striped.is_summed
         energy, turns = np.zeros(4), []
         for j, (low, high) in enumerate(itertools.pairwise(borders)):
             band = band_of(stated.leaf, low, high, int(stated.known[j]) if apart else 0)
@@ -282,6 +282,6 @@ class BandEngine:
             inputs,
             weights,
             streamed > 0,
-            () if one.is_summed else borders,
-            () if one.is_summed else tuple(turns),
+            () if striped.is_summed else borders,
+            () if striped.is_summed else tuple(turns),
         )

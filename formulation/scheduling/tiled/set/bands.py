@@ -54,8 +54,8 @@ def band_borders(network: SetNetwork, layers: Sequence[int], bands: int) -> dict
     if first.is_summed and len(layers) == 1:
         return {layers[0]: shares(first.taps_rows, bands)} if bands <= first.taps_rows else None
     inside = set(layers)
-    reads: dict[int, list[tuple[SetLayer, Borders, bool]]] = {one: [] for one in layers}
-    found: dict[int, Borders] = {}
+    reads: dict[int, list[tuple[SetLayer, Borders, bool]]] = {read: [] for read in layers}
+    borders_of: dict[int, Borders] = {}
     for number in reversed(layers):
         layer = network.layers[number]
         if layer.window not in (CONVOLUTION, GROUPED, SAMPLING) or layer.makes_weights:
@@ -70,13 +70,13 @@ def band_borders(network: SetNetwork, layers: Sequence[int], bands: int) -> dict
             borders = (0, *ends, layer.rows)
         if any(low >= high for low, high in itertools.pairwise(borders)):
             return None
-        found[number] = borders
-        for one in layer.producers:
-            if one.layer in inside:
-                if one.scattered:
+        borders_of[number] = borders
+        for read in layer.producers:
+            if read.layer in inside:
+                if read.scattered:
                     return None
-                reads[one.layer].append((layer, borders, one.late))
-    return found
+                reads[read.layer].append((layer, borders, read.late))
+    return borders_of
 
 
 def known_rows(layer: SetLayer, borders: Borders) -> tuple[int, ...]:
@@ -86,7 +86,7 @@ def known_rows(layer: SetLayer, borders: Borders) -> tuple[int, ...]:
 
 def band_shares(borders: Borders, parts: int) -> Borders:
     """Borders of the shares of all bands, each band shared out among ``parts`` tiles."""
-    found = [0]
+    ends = [0]
     for low, high in itertools.pairwise(borders):
-        found += [low + border for border in shares(high - low, parts)[1:]]
-    return tuple(found)
+        ends += [low + border for border in shares(high - low, parts)[1:]]
+    return tuple(ends)

@@ -79,7 +79,7 @@ class ClosedForm:
         self.energy_power, self.delay_power = float(energy_power), float(delay_power)
         self.engine = IntraLayerEngine(network, machine, costs, rules, energy_power, delay_power)
         self.banded = BandEngine(self.engine)
-        self.dataflow = DataFlow(network, tuple(costs.processing_time(one) for one in network.layers))
+        self.dataflow = DataFlow(network, tuple(costs.processing_time(layer) for layer in network.layers))
         self.partitions = partitions or {}
         self.room = machine.engine.buffer_bytes
         self.kept: dict[tuple[Node, int], NodeCost | str] = {}
@@ -107,10 +107,10 @@ class ClosedForm:
         ------
         UnfitTreeError : naming the node that the machine cannot run, and why
         """
-        found = self.attempt(tree)
-        if isinstance(found, str):
-            raise UnfitTreeError(found)
-        return found
+        cost = self.attempt(tree)
+        if isinstance(cost, str):
+            raise UnfitTreeError(cost)
+        return cost
 
     def attempt(self, tree: Node) -> NodeCost | str:
         """The cost of a tree, or why the machine cannot run it."""
@@ -133,31 +133,31 @@ class ClosedForm:
         loads : samples for which weights are loaded once
         """
         key = (tree, loads)
-        found = self.kept.get(key)
-        if found is None:
+        cost = self.kept.get(key)
+        if cost is None:
             self.evaluations += 1
             if isinstance(tree, Cut) and tree.bands > 1:
-                found = banded_cost(self, tree, loads)
+                cost = banded_cost(self, tree, loads)
             else:
-                found = _Segment(self, tree, loads).cost()
-            self.kept[key] = found
-        return found
+                cost = _Segment(self, tree, loads).cost()
+            self.kept[key] = cost
+        return cost
 
     def allocation(self, cut: Cut, tiles: int) -> tuple[int, ...] | str:
         """Tiles for the children of an S cut, or why it does not get them."""
         times = tuple(self.dataflow.processing_time(child) for child in cut.children)
         key = (times, tiles)
-        found = self._allocations.get(key)
-        if found is None:
+        allocated = self._allocations.get(key)
+        if allocated is None:
             given = allocate(times, tiles)
             if given is None:
-                found = f"{len(times)} children of an S cut on {tiles} tiles"
+                allocated = f"{len(times)} children of an S cut on {tiles} tiles"
             elif utilization(times, given) < self.rules.least_utilization:
-                found = f"{tiles} tiles divided as {given} are used to {utilization(times, given):.0%}"
+                allocated = f"{tiles} tiles divided as {given} are used to {utilization(times, given):.0%}"
             else:
-                found = given
-            self._allocations[key] = found
-        return found
+                allocated = given
+            self._allocations[key] = allocated
+        return allocated
 
     def bounded(self, cycles: int, counts: Longs) -> int:
         """Cycles, but no less than DRAM and the busiest link need."""
@@ -180,9 +180,9 @@ class ClosedForm:
             tree,
             first,
             tiles,
-            sum(one.energy for one in children) * groups,
+            sum(segment.energy for segment in children) * groups,
             parts * groups,
-            sum(one.cycles for one in children) * groups,
+            sum(segment.cycles for segment in children) * groups,
             counts * groups,
             buffer,
             nothing,
@@ -212,15 +212,15 @@ class _Segment:
             for read in self.form.dataflow.reads(node).crossing
         )
         key = (node, first, tiles, self.loads, self.stored & node.mask, outside)
-        found = self.form.subtrees.get(key)
-        if found is None:
+        priced = self.form.subtrees.get(key)
+        if priced is None:
             cost = self._of_kind(node, first, tiles, top)
             made = tuple((leaf.layer, self.layouts.get(leaf.layer, -1)) for leaf in leaves(node))
-            found = cost, made
-            self.form.subtrees[key] = found
+            priced = cost, made
+            self.form.subtrees[key] = priced
         else:
-            self.layouts.update(found[1])
-        return found[0]
+            self.layouts.update(priced[1])
+        return priced[0]
 
     def _of_kind(self, node: Cut, first: int, tiles: int, top: bool) -> NodeCost | str:
         if node.kind == "T":
@@ -236,18 +236,18 @@ class _Segment:
         stored, runs = bool(self.stored >> layer & 1), max(1, self.loads // node.batch)
         fixed = form.partitions.get(layer)
         if fixed is None:
-            found = form.engine.leaf(layer, node.batch, first, tiles, stored, runs, direct)
+            leaf_cost = form.engine.leaf(layer, node.batch, first, tiles, stored, runs, direct)
         elif fixed.tiles != tiles:
             return f"{form.network.layers[layer].name}: partition {fixed} on {tiles} tiles"
         else:
-            found = form.engine.partitioned(layer, node.batch, first, stored, runs, direct, fixed)
-        if found is None:
+            leaf_cost = form.engine.partitioned(layer, node.batch, first, stored, runs, direct, fixed)
+        if leaf_cost is None:
             return f"{form.network.layers[layer].name}: no partition over {tiles} tiles fits their buffers"
-        self.layouts[layer] = found.layout
-        cycles = found.cycles
+        self.layouts[layer] = leaf_cost.layout
+        cycles = leaf_cost.cycles
         if top or not form.rules.segment_bounds_only:
-            cycles = form.bounded(cycles, found.counts)
-        return NodeCost.of_leaf(node, first, tiles, found, cycles, stored)
+            cycles = form.bounded(cycles, leaf_cost.counts)
+        return NodeCost.of_leaf(node, first, tiles, leaf_cost, cycles, stored)
 
     def _in_turn(self, node: Cut, first: int, tiles: int, top: bool) -> NodeCost | str:
         shift = top and node.groups == 1 and self.form.rules.weight_shift
@@ -271,9 +271,9 @@ class _Segment:
         buffer = np.maximum(buffer, rest)
         weights = np.zeros_like(buffer)
         if not shift:
-            for one in children:
-                weights = weights + one.weights
-        cycles = sum(one.cycles for one in children) * node.groups
+            for child_cost in children:
+                weights = weights + child_cost.weights
+        cycles = sum(child_cost.cycles for child_cost in children) * node.groups
         return self._cut(node, first, tiles, top, children, cycles, buffer, weights)
 
     def _at_once(self, node: Cut, first: int, tiles: int, top: bool) -> NodeCost | str:
@@ -295,7 +295,7 @@ class _Segment:
             weights += cost.weights
             children.append(cost)
         stages = self.form.dataflow.stages(node).last
-        cycles = max(one.cycles for one in children) * (node.groups + stages)
+        cycles = max(child_cost.cycles for child_cost in children) * (node.groups + stages)
         return self._cut(node, first, tiles, top, children, cycles, buffer, weights)
 
     def _cut(
@@ -312,14 +312,14 @@ class _Segment:
         form, groups = self.form, node.groups
         counts, parts = children[0].counts.copy(), children[0].parts.copy()
         energy = children[0].energy
-        for one in children[1:]:
-            counts += one.counts
-            parts += one.parts
-            energy += one.energy
+        for child in children[1:]:
+            counts += child.counts
+            parts += child.parts
+            energy += child.energy
         inputs = np.zeros_like(buffer)
         if not top:
-            for one in children:
-                inputs = inputs + one.inputs
+            for child in children:
+                inputs = inputs + child.inputs
             inputs *= groups
         for what, held in (("data", buffer + weights), ("inputs", inputs)):
             if int(held.max()) > form.room:
@@ -342,7 +342,7 @@ class _Segment:
         )
 
     def _name(self, node: Node) -> str:
-        names = [self.form.network.layers[one.layer].name for one in leaves(node)]
+        names = [self.form.network.layers[leaf.layer].name for leaf in leaves(node)]
         kind = node.written if isinstance(node, Cut) else "leaf"
         return f"{kind} of {names[0]} to {names[-1]}"
 

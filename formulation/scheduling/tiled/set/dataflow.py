@@ -59,9 +59,9 @@ class DataFlow:
 
     def __post_init__(self) -> None:
         number = 0
-        for layer, one in enumerate(self.network.layers):
+        for layer, reader in enumerate(self.network.layers):
             reads = []
-            for place, producer in enumerate(one.producers):
+            for place, producer in enumerate(reader.producers):
                 reads.append(Read(number, layer, place, producer.layer))
                 number += 1
             self._leaf_reads.append(Reads(tuple(reads), 0, 0))
@@ -72,8 +72,8 @@ class DataFlow:
 
     def stages(self, cut: Cut) -> Stages:
         """When the children of an S cut begin; all at once under a T cut."""
-        found = self._stages.get(cut)
-        if found is None:
+        stages = self._stages.get(cut)
+        if stages is None:
             of: list[int] = []
             reads = [_needed(child, self.network) for child in cut.children]
             for position in range(len(cut.children)):
@@ -82,33 +82,33 @@ class DataFlow:
                     if before >= stage and sibling.mask & reads[position]:
                         stage = before + 1
                 of.append(stage)
-            found = Stages(tuple(of), max(of))
-            self._stages[cut] = found
-        return found
+            stages = Stages(tuple(of), max(of))
+            self._stages[cut] = stages
+        return stages
 
     def processing_time(self, node: Node) -> float:
         """NPT: of a T cut the sum, of an S cut the sum over ``g / (g + stages)``."""
         if isinstance(node, Leaf):
             return self.times[node.layer]
-        found = self._times.get(node)
-        if found is None:
-            found = 0.0
+        time = self._times.get(node)
+        if time is None:
+            time = 0.0
             for child in node.children:
-                found += self.processing_time(child)
+                time += self.processing_time(child)
             if node.kind == "S":
-                found = found * (node.groups + self.stages(node).last) / node.groups
-            self._times[node] = found
-        return found
+                time = time * (node.groups + self.stages(node).last) / node.groups
+            self._times[node] = time
+        return time
 
     def reads(self, node: Node) -> Reads:
         """The reads of a node's leaves: those that cross its border, and what becomes of the others."""
         if isinstance(node, Leaf):
             return self._leaf_reads[node.layer]
-        found = self._reads.get(node)
-        if found is None:
-            found = self._cut_reads(node)
-            self._reads[node] = found
-        return found
+        reads = self._reads.get(node)
+        if reads is None:
+            reads = self._cut_reads(node)
+            self._reads[node] = reads
+        return reads
 
     def _cut_reads(self, cut: Cut) -> Reads:
         places = self.stages(cut).of if cut.kind == "S" else tuple(range(len(cut.children)))
@@ -136,8 +136,8 @@ class DataFlow:
         """Of a child of a root T cut, or of a root that is none: reads that are direct, and layers whose
         results go to DRAM, as sets of bits.
         """
-        found = self.reads(tree)
-        stored = found.stored
+        reads = self.reads(tree)
+        stored = reads.stored
         masks, layers, rest = self.network.masks, self.network.layers, tree.mask
         while rest:
             low = rest & -rest
@@ -145,15 +145,15 @@ class DataFlow:
             if masks[layer][1] & ~tree.mask or layers[layer].is_output:
                 stored |= low
             rest ^= low
-        return found.direct, stored
+        return reads.direct, stored
 
 
 def _needed(node: Node, network: SetNetwork) -> int:
     """Layers that some leaf of a node reads, as a set of bits."""
     masks = network.masks
-    found, rest = 0, node.mask
+    needed, rest = 0, node.mask
     while rest:
         low = rest & -rest
-        found |= masks[low.bit_length() - 1][0]
+        needed |= masks[low.bit_length() - 1][0]
         rest ^= low
-    return found
+    return needed

@@ -55,13 +55,13 @@ class Run:
 
 def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
     """All runs of all leaves of an evaluated tree, by beginning."""
-    found: list[Run] = []
+    runs: list[Run] = []
 
     def visit(cost: NodeCost, begin: int, sample: int) -> int:
         """Add the runs of one run of a node; when it ends."""
         node = cost.node
         if isinstance(node, Leaf):
-            found.append(Run(cost, begin, begin + max(1, cost.cycles), sample))
+            runs.append(Run(cost, begin, begin + max(1, cost.cycles), sample))
             return begin + max(1, cost.cycles)
         each = node.batch // node.groups
         end = begin
@@ -85,12 +85,12 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
             assert child.leaf is not None
             for run, (start, turn) in enumerate(zip(slot, itertools.cycle(child.leaf.turns), strict=False)):
                 where = sample + run // bands
-                found.append(Run(child, begin + start, begin + start + max(1, turn), where, run % bands))
-        return max(begin + max(1, cost.cycles), found[-1].end)
+                runs.append(Run(child, begin + start, begin + start + max(1, turn), where, run % bands))
+        return max(begin + max(1, cost.cycles), runs[-1].end)
 
     visit(tree, 0, 0)
-    found.sort(key=lambda run: run.begin)
-    return found
+    runs.sort(key=lambda run: run.begin)
+    return runs
 
 
 def _in_bands(cost: NodeCost) -> bool:
@@ -107,7 +107,7 @@ def band_slots(cost: NodeCost, dataflow: DataFlow) -> tuple[int, list[list[int]]
     if node.kind == "S":
         stages = dataflow.stages(node).of
         starts = list(
-            itertools.accumulate((int(one) for one in slot_cycles(turns, stages, node.groups)), initial=0)
+            itertools.accumulate((int(slot) for slot in slot_cycles(turns, stages, node.groups)), initial=0)
         )
         return bands, [starts[stage : stage + runs] for stage in stages]
     order = [turns[layer][run % bands] for run in range(runs) for layer in range(len(turns))]
@@ -155,7 +155,7 @@ def _tiling(unit: Unit, cost: NodeCost, batch: int, finer: tuple[int, int, int])
         run = inner_run(operator, axis)
         edges: list[int] = []
         for low, high in itertools.pairwise(spans):
-            inner = {low + one for one in shares(high - low, more)}
+            inner = {low + share_end for share_end in shares(high - low, more)}
             for left, right in itertools.pairwise(sorted(inner)):
                 edges.append(left)
                 if left // run != (right - 1) // run and (left % run or right % run):
@@ -181,13 +181,13 @@ def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid
     IllegalPlanError : from the completion
     """
     units, batch = problem.units, problem.batch
-    leafs = {one.node.layer: one for one in tree.walk() if isinstance(one.node, Leaf)}
+    leafs = {leaf.node.layer: leaf for leaf in tree.walk() if isinstance(leaf.node, Leaf)}
     finer = [(1, 1, 1)] * len(units)
     while True:
         cut = [_tiling(unit, leafs[i], batch, finer[i]) for i, unit in enumerate(units)]
         dag = build_dag(
             units,
-            [one.tiling for one in cut],
+            [leaf.tiling for leaf in cut],
             problem.machine.engine,
             batch=batch,
             partial_sums=problem.partial_sums,
@@ -195,7 +195,7 @@ def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid
         over = np.flatnonzero(dag.needs > problem.machine.engine.buffer_bytes)
         if not len(over):
             break
-        for unit in {int(one) for one in dag.unit[over]}:
+        for unit in {int(leaf) for leaf in dag.unit[over]}:
             finer[unit] = _finer(problem, units[unit], finer[unit])
     engine, step, last = _assign(dag, cut, runs_of(tree, dataflow), leafs, grid)
     plan = complete(dag, problem.machine, engine, step)
@@ -235,12 +235,12 @@ def _assign(
     within = np.zeros(dag.tasks, dtype=np.int64)
     sample = np.zeros(dag.tasks, dtype=np.int64)
     band = np.zeros(dag.tasks, dtype=np.int64)
-    for unit, one in enumerate(cut):
+    for unit, unit_cut in enumerate(cut):
         cost = leafs[unit]
         assert cost.leaf is not None
         partition, size = cost.leaf.partition, cost.node.batch
         first, last = int(dag.base[unit]), int(dag.base[unit + 1])
-        tiling = one.tiling
+        tiling = unit_cut.tiling
         axes = (tiling.samples, tiling.channels, tiling.rows, tiling.columns)
         counts = [len(borders) - 1 for borders in axes]
         at = np.indices(counts).reshape(4, -1)

@@ -134,11 +134,11 @@ class IntraLayerEngine:
         numbers.
         """
         first: dict[SetLayer, int] = {}
-        found = []
+        shapes = []
         for number, layer in enumerate(self.network.layers):
-            bare = tuple(replace(one, layer=0) for one in layer.producers)
-            found.append(first.setdefault(replace(layer, name="", producers=bare, is_output=False), number))
-        return tuple(found)
+            bare = tuple(replace(producer, layer=0) for producer in layer.producers)
+            shapes.append(first.setdefault(replace(layer, name="", producers=bare, is_output=False), number))
+        return tuple(shapes)
 
     def leaf(
         self, layer: int, batch: int, first: int, tiles: int, stored: bool, runs: int, direct: tuple[int, ...]
@@ -155,9 +155,9 @@ class IntraLayerEngine:
         try:
             return self.leaves[key]
         except KeyError:
-            found = self._search(self.shapes[layer], batch, first, tiles, stored, runs, direct)
-            self.leaves[key] = found
-            return found
+            cost = self._search(self.shapes[layer], batch, first, tiles, stored, runs, direct)
+            self.leaves[key] = cost
+            return cost
 
     def partitioned(
         self,
@@ -175,11 +175,11 @@ class IntraLayerEngine:
         if not cycles:
             return None
         flow = self.flow(shape, stored, runs, direct)
-        found = self._cost(shape, batch, first, flow, partition, cycles, energy)
-        if found is None and self.may_stream(shape):
+        cost = self._cost(shape, batch, first, flow, partition, cycles, energy)
+        if cost is None and self.may_stream(shape):
             flow = self.flow(shape, stored, 1, direct)
-            found = self._cost(shape, batch, first, flow, partition, cycles, energy, streamed=True)
-        return found
+            cost = self._cost(shape, batch, first, flow, partition, cycles, energy, streamed=True)
+        return cost
 
     def menu(self, layer: int, batch: int, tiles: int) -> list[Partition]:
         """Partitions that are tried."""
@@ -195,29 +195,29 @@ class IntraLayerEngine:
 
     def may_stream(self, layer: int) -> bool:
         """Whether a layer's weights may pass through the buffers at every run."""
-        one = self.network.layers[layer]
-        stored = one.weight_bytes > 0 and not one.makes_weights
-        return self.rules.streamed_bytes > 0 and (stored or one.is_summed)
+        layer_shape = self.network.layers[layer]
+        stored = layer_shape.weight_bytes > 0 and not layer_shape.makes_weights
+        return self.rules.streamed_bytes > 0 and (stored or layer_shape.is_summed)
 
     def layout(
         self, layer: int, batch: int, first: int, partition: Partition, borders: tuple[int, ...] = ()
     ) -> int:
         """The number of the layout of a leaf's results, whose tiles share out every band where it has any."""
-        one, grid = self.network.layers[layer], self.grid
+        divided, grid = self.network.layers[layer], self.grid
         k, b, h, w = (
             np.array(shares(size, count), dtype=np.int64)
-            for size, count in zip((one.channels, batch, one.rows, one.columns), partition.parts, strict=True)
+            for size, count in zip((divided.channels, batch, divided.rows, divided.columns), partition.parts, strict=True)
         )
         at = first + share_tiles(partition)
         head = np.array([batch, *partition.parts], dtype=np.int64)
-        if borders and not one.is_summed:
+        if borders and not divided.is_summed:
             h = np.array(band_shares(borders, partition.parts[2]), dtype=np.int64)
             at = np.tile(at.reshape(partition.parts), (1, 1, len(borders) - 1, 1)).ravel()
             head[3] = len(h) - 1
-        found = np.concatenate([head, k, b, h, w, grid.x[at], grid.y[at]])
-        number = self._layout_numbers.setdefault(found.tobytes(), len(self.layouts))
+        numbers = np.concatenate([head, k, b, h, w, grid.x[at], grid.y[at]])
+        number = self._layout_numbers.setdefault(numbers.tobytes(), len(self.layouts))
         if number == len(self.layouts):
-            self.layouts.append(found)
+            self.layouts.append(numbers)
         return number
 
     def _search(
@@ -252,12 +252,12 @@ class IntraLayerEngine:
 
     def share_cost(self, layer: int, batch: int, parts: tuple[int, int, int, int]) -> tuple[float, Floats]:
         """Cycles of the largest share on its tile (0 where it cannot be mapped), and its pJ by component."""
-        one = self.network.layers[layer]
+        divided = self.network.layers[layer]
         k, b, h, w = (
             -(-size // count)
-            for size, count in zip((one.channels, batch, one.rows, one.columns), parts, strict=True)
+            for size, count in zip((divided.channels, batch, divided.rows, divided.columns), parts, strict=True)
         )
-        cycles, *energy = self.costs.share(one, b, k, h, w)
+        cycles, *energy = self.costs.share(divided, b, k, h, w)
         return cycles, np.array(energy, dtype=np.float64)
 
     def _cost(
@@ -310,20 +310,20 @@ class IntraLayerEngine:
 
     def _menu(self, layer: int, batch: int, tiles: int) -> Menu:
         key = (layer, batch, tiles)
-        found = self._menus.get(key)
-        if found is None:
-            one = self.network.layers[layer]
+        menu = self._menus.get(key)
+        if menu is None:
+            divided = self.network.layers[layer]
             least = 0
-            if one.is_mac and one.groups == 1 and not one.is_summed:
-                least = int(one.input_bytes * batch / (self.room * tiles * INPUTS_IN_BUFFERS) + 1)
-            sizes = (one.channels, 1 if one.is_summed else batch, one.rows, one.columns)
+            if divided.is_mac and divided.groups == 1 and not divided.is_summed:
+                least = int(divided.input_bytes * batch / (self.room * tiles * INPUTS_IN_BUFFERS) + 1)
+            sizes = (divided.channels, 1 if divided.is_summed else batch, divided.rows, divided.columns)
             first = row_numbers(tiles)[0]
             partitions: list[Partition] = []
             rows = [np.zeros((0, 8), dtype=np.int64)]
             numbers: list[int] = []
             counts, energy, cycles = [], [], []
             for parts in divisions(sizes, tiles, least):
-                if one.is_summed and parts[1] > 1:
+                if divided.is_summed and parts[1] > 1:
                     continue  # sums of several tiles would have to be added up
                 time, each = self.share_cost(layer, batch, parts)
                 every, table = ordered(parts)
@@ -333,36 +333,36 @@ class IntraLayerEngine:
                 numbers.extend(range(first[parts], first[parts] + len(every)))
                 energy.append(float(each.sum()))
                 cycles.append(time)
-            found = Menu(
+            menu = Menu(
                 partitions,
                 np.concatenate(rows),
                 np.array(numbers, dtype=np.int64),
                 np.repeat(np.array(energy, dtype=np.float64), counts),
                 np.repeat(np.array(cycles, dtype=np.float64), counts),
             )
-            self._menus[key] = found
-        return found
+            self._menus[key] = menu
+        return menu
 
     def _links_on(self, first: int, tiles: int) -> npt.NDArray[np.int32]:
         """Links of multicasts on some tiles, see `leaf_search_kernel.search`; -1 at first."""
-        found = self._links.get((first, tiles))
-        if found is None:
+        links = self._links.get((first, tiles))
+        if links is None:
             shape = row_numbers(tiles)[1], leaf_search_kernel.KINDS
-            found = self._links[first, tiles] = np.full(shape, -1, dtype=np.int32)
-        return found
+            links = self._links[first, tiles] = np.full(shape, -1, dtype=np.int32)
+        return links
 
     def numbers(self, layer: int, batch: int) -> leaf_kernel.Leaf:
         """A leaf as the kernels read it."""
         key = (layer, batch)
         if key not in self._numbers:
-            one = self.network.layers[layer]
+            numbered = self.network.layers[layer]
             told = {"late", "weighs", "made", "batch", "first_row", "known_row", "hop_rows"}
-            names = {field.name for field in fields(one)} & set(leaf_kernel.Leaf._fields) - told
-            values = {name: getattr(one, name) for name in names}
-            made = one.makes_weights and not one.is_summed
-            weighs = one.weight_bytes > 0 or made
+            names = {field.name for field in fields(numbered)} & set(leaf_kernel.Leaf._fields) - told
+            values = {name: getattr(numbered, name) for name in names}
+            made = numbered.makes_weights and not numbered.is_summed
+            weighs = numbered.weight_bytes > 0 or made
             self._numbers[key] = leaf_kernel.Leaf(
-                **values, late=one.late_operands, weighs=weighs, made=made, batch=batch
+                **values, late=numbered.late_operands, weighs=weighs, made=made, batch=batch
             )
         return self._numbers[key]
 
@@ -389,8 +389,8 @@ class IntraLayerEngine:
         rows = np.zeros((len(producers), 6), dtype=np.int64)
         used: list[Longs] = []
         start = 0
-        for i, (one, number) in enumerate(zip(producers, direct, strict=True)):
-            rows[i] = (number >= 0, one.offset, one.channels, one.role, one.scattered, start)
+        for i, (producer, number) in enumerate(zip(producers, direct, strict=True)):
+            rows[i] = (number >= 0, producer.offset, producer.channels, producer.role, producer.scattered, start)
             if number >= 0:
                 used.append(self.layouts[number])
                 start += len(used[-1])

@@ -111,7 +111,7 @@ class SetLayer:
     @property
     def makes_weights(self) -> bool:
         """Whether its weights are other layers' results."""
-        return any(one.weights for one in self.producers)
+        return any(producer.weights for producer in self.producers)
 
     @property
     def is_summed(self) -> bool:
@@ -144,7 +144,7 @@ class SetLayer:
     @property
     def late_operands(self) -> int:
         """Tensors of the shape of the result that fused layers read."""
-        return sum(one.late and one.offset == 0 for one in self.producers)
+        return sum(producer.late and producer.offset == 0 for producer in self.producers)
 
     @property
     def input_bytes(self) -> int:
@@ -175,7 +175,7 @@ class SetNetwork:
         if len(self.index) != len(self.layers):
             raise InputError(self.name, None, "two layers have one name")
         for number, layer in enumerate(self.layers):
-            late = [one.layer for one in layer.producers if not 0 <= one.layer < number]
+            late = [producer.layer for producer in layer.producers if not 0 <= producer.layer < number]
             if late:
                 raise InputError(
                     self.name, layer.name, f"reads layer {late[0]}, expected one before {number}"
@@ -187,43 +187,43 @@ class SetNetwork:
     @cached_property
     def before(self) -> tuple[frozenset[int], ...]:
         """Per layer, the layers whose results it reads."""
-        return tuple(frozenset(one.layer for one in layer.producers) for layer in self.layers)
+        return tuple(frozenset(producer.layer for producer in layer.producers) for layer in self.layers)
 
     @cached_property
     def after(self) -> tuple[frozenset[int], ...]:
         """Per layer, the layers that read its results."""
-        found: list[set[int]] = [set() for _ in self.layers]
+        readers: list[set[int]] = [set() for _ in self.layers]
         for number, layers in enumerate(self.before):
             for layer in layers:
-                found[layer].add(number)
-        return tuple(frozenset(one) for one in found)
+                readers[layer].add(number)
+        return tuple(frozenset(numbers) for numbers in readers)
 
     @cached_property
     def masks(self) -> tuple[tuple[int, int], ...]:
         """Per layer, the layers before and after it as sets of bits."""
         return tuple(
-            (sum(1 << one for one in b), sum(1 << one for one in a))
+            (sum(1 << other for other in b), sum(1 << other for other in a))
             for b, a in zip(self.before, self.after, strict=True)
         )
 
     def part(self, layers: Sequence[int], name: str) -> SetNetwork:
         """Some of the layers as a network of its own; what they read of others comes from outside."""
         number = {layer: i for i, layer in enumerate(sorted(layers))}
-        found = []
+        kept_layers = []
         for layer in sorted(layers):
-            one = self.layers[layer]
-            inside = tuple(p for p in one.producers if p.layer in number)
-            if len(inside) < len(one.producers) and (inside or one.makes_weights):
-                raise InputError(self.name, one.name, "reads layers inside and outside of the part")
+            whole = self.layers[layer]
+            inside = tuple(p for p in whole.producers if p.layer in number)
+            if len(inside) < len(whole.producers) and (inside or whole.makes_weights):
+                raise InputError(self.name, whole.name, "reads layers inside and outside of the part")
             kept = tuple(
                 Producer(number[p.layer], p.offset, p.channels, p.weights, p.scattered, p.late)
                 for p in inside
             )
-            leaves = one.is_output or any(other not in number for other in self.after[layer])
-            fields = {name: getattr(one, name) for name in SetLayer.__slots__}
-            external = one.external if inside or not one.producers else one.inputs
-            found.append(SetLayer(**fields | {"producers": kept, "external": external, "is_output": leaves}))
-        return SetNetwork(name, tuple(found))
+            leaves = whole.is_output or any(other not in number for other in self.after[layer])
+            fields = {name: getattr(whole, name) for name in SetLayer.__slots__}
+            external = whole.external if inside or not whole.producers else whole.inputs
+            kept_layers.append(SetLayer(**fields | {"producers": kept, "external": external, "is_output": leaves}))
+        return SetNetwork(name, tuple(kept_layers))
 
 
 def shares(size: int, parts: int) -> tuple[int, ...]:

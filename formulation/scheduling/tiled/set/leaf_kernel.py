@@ -125,10 +125,10 @@ class Shares(NamedTuple):
 
 @compiled
 def _borders(size: int, parts: int) -> Longs:
-    found = np.empty(parts + 1, dtype=np.int64)
+    borders = np.empty(parts + 1, dtype=np.int64)
     for index in range(parts + 1):
-        found[index] = -(-size * index // parts)
-    return found
+        borders[index] = -(-size * index // parts)
+    return borders
 
 
 @compiled
@@ -194,8 +194,8 @@ def _input_channels(leaf: Leaf, need: Longs, k0: int, k1: int) -> None:
 
 @compiled
 def volume(need: Longs) -> int:
-    found: int = (need[1] - need[0]) * (need[3] - need[2]) * (need[5] - need[4]) * (need[7] - need[6])
-    return found
+    elements: int = (need[1] - need[0]) * (need[3] - need[2]) * (need[5] - need[4]) * (need[7] - need[6])
+    return elements
 
 
 @compiled

@@ -84,8 +84,8 @@ def _links(mesh: Mesh, parts: Longs, steps: Longs, kind: int) -> int:
                         (0, parts[3]) if over_hw else (w, w + 1),
                     )
                     fetch(counts, mesh.ports, targets, len(mesh.ports.at), False)
-    found: int = counts[HOPS]
-    return found
+    links: int = counts[HOPS]
+    return links
 
 
 @compiled
@@ -112,16 +112,16 @@ def _has_empty(shares: Shares) -> bool:
 def _passed_bytes(operand: Operand, flow: Flow, need: Longs) -> int:
     """Bytes of a box that a producer's tiles have."""
     layout = flow.layouts[operand.start :]
-    found: int = need[3] - need[2]
+    passed: int = need[3] - need[2]
     at = 5
     for axis in (0, 2, 4, 6):
         at += layout[1 + axis // 2]
         if axis != 2:
             low = need[axis] - (operand.offset if axis == 0 else 0)
             high = need[axis + 1] - (operand.offset if axis == 0 else 0)
-            found *= max(0, min(high, layout[at]) - max(low, 0))
+            passed *= max(0, min(high, layout[at]) - max(low, 0))
         at += 1
-    return found
+    return passed
 
 
 @compiled(inline=True)
@@ -198,15 +198,15 @@ def _least_links(
     """Bytes times links that an operand takes at least; ``links`` are those of the row's multicasts by kind,
     -1 where they have not been counted.
     """
-    kind, nearest, found = known[KIND], tile_links[0], int(known[SUM])
+    kind, nearest, links_sum = known[KIND], tile_links[0], int(known[SUM])
     if kind == KNOWN:
-        return found
+        return links_sum
     every = tile_links[1]
     if kind < KINDS:
         if links[kind] < 0:
             links[kind] = _links(mesh, parts, steps, kind)
         every = links[kind]
-    beyond = found - known[LEAST] * known[COUNT]
+    beyond = links_sum - known[LEAST] * known[COUNT]
     return int((known[LEAST] * every + beyond * nearest) // known[RATIO])
 
 
@@ -215,8 +215,8 @@ def _cost(base: float, tile_cycles: float, hops: int, dram: int, prices: Prices)
     """The objective of a leaf."""
     energy = base + (hops * prices.hop + dram * prices.dram)
     cycles = max(tile_cycles, np.ceil(dram / prices.rate))
-    found: float = energy**prices.energy_power * cycles**prices.delay_power
-    return found
+    cost: float = energy**prices.energy_power * cycles**prices.delay_power
+    return cost
 
 
 @compiled
@@ -226,8 +226,8 @@ def _most_links(base: float, tile_cycles: float, dram: int, least: float, prices
         return np.inf
     cycles = max(tile_cycles, np.ceil(dram / prices.rate))
     energy = (least / cycles**prices.delay_power) ** (1 / prices.energy_power) * (1 + 1e-9)
-    found: float = (energy - base - dram * prices.dram) / prices.hop + 1
-    return found
+    most: float = (energy - base - dram * prices.dram) / prices.hop + 1
+    return most
 
 
 @compiled

@@ -49,21 +49,21 @@ def _layer(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
         raise InputError(name, unit.name, f"{operator.kind} has no window of boxes, expected one of {KINDS}")
     shape = shape_of(operator)
     channels, rows, columns = shape.sizes
-    main = next(one for one in operator.inputs if one.role is Role.INPUT)
+    main = next(tensor for tensor in operator.inputs if tensor.role is Role.INPUT)
     sizes, axes = _operand(operator, main)
-    groups = math.prod(one.bound for one in operator.dimensions if one.like == "G") if operator.is_mac else 1
+    groups = math.prod(tensor.bound for tensor in operator.dimensions if tensor.like == "G") if operator.is_mac else 1
     spread = shape.scattered[ROW] is not None or shape.scattered[COLUMN] is not None
     windows = [axis for axis in axes if axis is not None and len(axis.terms) == 2]
     if any(axis.terms[1].stride > 1 for axis in windows):
         raise InputError(name, unit.name, "its window is dilated, which trees have no boxes for")
     taps_rows, stride_rows = _window(operator, shape.scattered[ROW] or axes[ROW])
     taps_columns, stride_columns = _window(operator, shape.scattered[COLUMN] or axes[COLUMN])
-    operands = sum(one.role is Role.INPUT for one in operator.inputs)
+    operands = sum(tensor.role is Role.INPUT for tensor in operator.inputs)
     producers: list[Producer] = []
     external = 0
     real = [sizes[1], sizes[2]] if spread else [rows, columns]
     for read in unit.reads:
-        role = next(one.role for one in read.layer.operator.inputs if one.name == read.operand)
+        role = next(tensor.role for tensor in read.layer.operator.inputs if tensor.name == read.operand)
         if read.producer is None:
             if role is Role.INPUT and not read.late:
                 external = sizes[CHANNEL]
@@ -81,7 +81,7 @@ def _layer(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
     need_columns = (columns - 1) * stride_columns + taps_columns
     if spread:
         need_rows, need_columns = (rows - 1) // stride_rows + 1, (columns - 1) // stride_columns + 1
-    stored = sum(_elements(one) for one in operator.inputs if one.role is Role.WEIGHT)
+    stored = sum(_elements(tensor) for tensor in operator.inputs if tensor.role is Role.WEIGHT)
     grouped = CONVOLUTION if groups == 1 else GROUPED
     window = grouped if operator.is_mac else SAMPLING
     return SetLayer(
@@ -117,21 +117,21 @@ def _update(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
     operator = unit.layer.operator
     shape = shape_of(operator)
     channels, rows, columns = shape.sizes
-    main = next((one for one in operator.inputs if one.role is Role.INPUT), None)
-    arriving = next((one for one in operator.inputs if one.role is Role.WEIGHT), None)
+    main = next((tensor for tensor in operator.inputs if tensor.role is Role.INPUT), None)
+    arriving = next((tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT), None)
     product = operator.kind in ("gemm", "matmul")
-    positions = [one for one in operator.reduction_dims if product or one != "N"]
+    positions = [tensor for tensor in operator.reduction_dims if product or tensor != "N"]
     plain = main is not None and arriving is not None and len(operator.inputs) == 2
     if not plain or any(shape.scattered) or not 1 <= len(positions) <= 2:
         raise InputError(name, unit.name, f"{operator.kind} updates no weights of a convolution or product")
     assert main is not None
-    taps = [*(operator.bounds[one] for one in sorted(positions)), 1][:2]
-    groups = math.prod(one.bound for one in operator.dimensions if one.like == "G")
+    taps = [*(operator.bounds[tensor] for tensor in sorted(positions)), 1][:2]
+    groups = math.prod(tensor.bound for tensor in operator.dimensions if tensor.like == "G")
     filters = operator.bounds["R"] if "R" in shape.loops[ROW] else 1
     inputs = groups * (rows // filters)
     (_, high, wide), axes = _operand(operator, main)
     axis = axes[ROW]
-    hop = next((one.stride for one in axis.terms if one.dim in positions), 1) if axis is not None else 1
+    hop = next((tensor.stride for tensor in axis.terms if tensor.dim in positions), 1) if axis is not None else 1
     sizes = (inputs, taps[0], taps[1]) if product else (inputs, high // (rows // filters), wide)
     producers: list[Producer] = []
     external = outside = 0
@@ -177,7 +177,7 @@ def _update(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
 
 def _operand(operator: Operator, tensor: Tensor) -> tuple[tuple[int, int, int], tuple[Axis | None, ...]]:
     """Channels, rows and columns of an operand, and the innermost axis along each."""
-    like = {one.name: one.like for one in operator.dimensions}
+    like = {dimension.name: dimension.like for dimension in operator.dimensions}
     sizes, axes = [1, 1, 1], [None, None, None]  # type: tuple[list[int], list[Axis | None]]
     for axis in tensor.axes:
         coordinate = coordinate_of(like[axis.terms[0].dim]) if axis.terms else CHANNEL

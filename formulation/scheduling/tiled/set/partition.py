@@ -36,15 +36,15 @@ class Partition:
     @property
     def steps(self) -> tuple[int, int, int, int]:
         """Per dimension, how far apart the tiles of neighbouring shares are."""
-        found = [1, 1, 1, 1]
+        steps = [1, 1, 1, 1]
         step = 1
         for dimension in reversed(self.order):
-            found[dimension] = step
+            steps[dimension] = step
             step *= self.parts[dimension]
-        return found[0], found[1], found[2], found[3]
+        return steps[0], steps[1], steps[2], steps[3]
 
     def __str__(self) -> str:
-        return ",".join(f"{DIMENSIONS[one]}:{self.parts[one]}" for one in self.order)
+        return ",".join(f"{DIMENSIONS[dimension]}:{self.parts[dimension]}" for dimension in self.order)
 
 
 def parse_partition(text: str) -> Partition:
@@ -68,14 +68,14 @@ def parse_partition(text: str) -> Partition:
 @cache
 def factor_pairs(number: int) -> tuple[tuple[int, int], ...]:
     """Ordered pairs with that product, the most even ones first."""
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for low in range(math.isqrt(number), 0, -1):
         high, rest = divmod(number, low)
         if not rest:
-            found.append((low, high))
+            pairs.append((low, high))
             if low != high:
-                found.append((high, low))
-    return tuple(found)
+                pairs.append((high, low))
+    return tuple(pairs)
 
 
 @cache
@@ -90,10 +90,10 @@ def _divisions(tiles: int) -> tuple[tuple[int, int, int, int], ...]:
 
 def utilization(sizes: tuple[int, int, int, int], parts: tuple[int, int, int, int]) -> float:
     """What the largest shares leave of the tiles' work, dimension by dimension."""
-    found = 1.0
+    used = 1.0
     for size, count in zip(sizes, parts, strict=True):
-        found *= size / (-(-size // count) * count)
-    return found
+        used *= size / (-(-size // count) * count)
+    return used
 
 
 @cache
@@ -101,12 +101,12 @@ def row_numbers(tiles: int) -> tuple[dict[tuple[int, int, int, int], int], int]:
     """Per division of tiles, the number of its first order among all orders of all divisions; and how many
     there are.
     """
-    found: dict[tuple[int, int, int, int], int] = {}
+    numbers: dict[tuple[int, int, int, int], int] = {}
     count = 0
     for parts in _divisions(tiles):
-        found[parts] = count
-        count += math.factorial(sum(one > 1 for one in parts))
-    return found, count
+        numbers[parts] = count
+        count += math.factorial(sum(part > 1 for part in parts))
+    return numbers, count
 
 
 @lru_cache(maxsize=65536)
@@ -124,37 +124,37 @@ def divisions(
     -------
     All with at least ``LEAST_UTILIZATION``; the best one where none has it; none where nothing cuts enough
     """
-    legal = [one for one in _divisions(tiles) if one[1] * one[2] * one[3] >= least_cuts]
-    rated = [(utilization(sizes, one), one) for one in legal]
-    good = tuple(one for rate, one in rated if rate >= LEAST_UTILIZATION)
+    legal = [counts for counts in _divisions(tiles) if counts[1] * counts[2] * counts[3] >= least_cuts]
+    rated = [(utilization(sizes, counts), counts) for counts in legal]
+    good = tuple(counts for rate, counts in rated if rate >= LEAST_UTILIZATION)
     if good or not rated:
         return good
     best = max(rate for rate, _ in rated)
-    return (next(one for rate, one in rated if rate == best),)
+    return (next(counts for rate, counts in rated if rate == best),)
 
 
 @lru_cache(maxsize=65536)
 def orders(parts: tuple[int, int, int, int]) -> tuple[tuple[int, int, int, int], ...]:
     """Every order of the dimensions that are divided; the others follow, the last one first."""
-    divided = [one for one in range(4) if parts[one] > 1]
-    rest = [one for one in reversed(range(4)) if parts[one] == 1]
-    found = []
+    divided = [dimension for dimension in range(4) if parts[dimension] > 1]
+    rest = [dimension for dimension in reversed(range(4)) if parts[dimension] == 1]
+    orders_made = []
     for front in permutations(divided):
         a, b, c, d = (*front, *rest)
-        found.append((a, b, c, d))
-    return tuple(found)
+        orders_made.append((a, b, c, d))
+    return tuple(orders_made)
 
 
 @lru_cache(maxsize=65536)
 def ordered(parts: tuple[int, int, int, int]) -> tuple[tuple[Partition, ...], npt.NDArray[np.int64]]:
     """A division in every order, and the rows of shares and steps that kernels read."""
-    found = tuple(Partition(parts, order) for order in orders(parts))
-    return found, np.array([(*one.parts, *one.steps) for one in found], dtype=np.int64)
+    partitions = tuple(Partition(parts, order) for order in orders(parts))
+    return partitions, np.array([(*partition.parts, *partition.steps) for partition in partitions], dtype=np.int64)
 
 
 def share_tiles(partition: Partition) -> Longs:
     """Per share, K outermost, its tile counted from the leaf's first."""
-    found = np.zeros(1, dtype=np.int64)
+    tiles = np.zeros(1, dtype=np.int64)
     for count, step in zip(partition.parts, partition.steps, strict=True):
-        found = np.add.outer(found, step * np.arange(count, dtype=np.int64)).ravel()
-    return found
+        tiles = np.add.outer(tiles, step * np.arange(count, dtype=np.int64)).ravel()
+    return tiles

@@ -61,7 +61,7 @@ def grid_of(machine: TiledMachine, stripe: int = STRIPE) -> Grid:
         )
         if x < machine.width
     ]
-    x = np.array([one[0] for one in where], dtype=np.int64)
-    y = np.array([one[1] for one in where], dtype=np.int64)
+    x = np.array([place[0] for place in where], dtype=np.int64)
+    y = np.array([place[1] for place in where], dtype=np.int64)
     ports = np.array(sorted(machine.dram_ports), dtype=np.int64).reshape(-1, 2)
     return Grid(machine.width, machine.height, x, y, ports, y * machine.width + x)

@@ -120,15 +120,15 @@ class NetworkBuilder:
         outside: int = 0,
     ) -> int:
         numbers = () if source else tuple(sorted(reads if reads is not None else (len(self.layers) - 1,)))
-        made = [self.layers[one] for one in numbers]
+        made = [self.layers[producer] for producer in numbers]
         producers: list[Producer] = []
         offset = outside % layer.inputs
-        for number, one in zip(numbers, made, strict=True):
-            producers.append(Producer(number, offset, one.channels))
-            offset += one.channels
+        for number, producer in zip(numbers, made, strict=True):
+            producers.append(Producer(number, offset, producer.channels))
+            offset += producer.channels
             if layer.operands > 1 and offset == layer.inputs:
                 offset = 0
-        keys = [self.layers[one].channels for one in weights]
+        keys = [self.layers[producer].channels for producer in weights]
         for number, channels, begin in zip(weights, keys, concatenated(keys), strict=True):
             producers.append(Producer(number, begin, channels, weights=True))
         rows, columns = source or (made[0].rows, made[0].columns)
@@ -151,7 +151,7 @@ class NetworkBuilder:
 
     def build(self) -> SetNetwork:
         """The network; layers that nobody reads are its outputs."""
-        read = {one.layer for layer in self.layers for one in layer.producers}
+        read = {producer.layer for layer in self.layers for producer in layer.producers}
         return SetNetwork(
             self.name, tuple(replace(layer, is_output=i not in read) for i, layer in enumerate(self.layers))
         )

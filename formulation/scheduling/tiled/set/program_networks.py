@@ -95,13 +95,13 @@ def googlenet() -> SetNetwork:
     net.conv("conv2_3x3_reduce", 64, 64, 56)
     net.conv("conv2_3x3", 64, 192, 56, taps=3)
     last: tuple[int, ...] = (net.pool("pool2", 192, 28, taps=3, stride=2),)
-    for name, rows, inputs, one, less3, three, less5, five, pooled in INCEPTION:
+    for name, rows, inputs, single, less3, three, less5, five, pooled in INCEPTION:
         prefix = f"inception_{name}_"
         if name == "4a":
             last = (net.pool("pool3", inputs, rows, last, taps=3, stride=2),)
         elif name == "5a":
             last = (net.pool("pool4", inputs, rows, last, taps=3, stride=2),)
-        a = net.conv(prefix + "1x1", inputs, one, rows, last)
+        a = net.conv(prefix + "1x1", inputs, single, rows, last)
         net.conv(prefix + "3x3_reduce", inputs, less3, rows, last)
         b = net.conv(prefix + "3x3", less3, three, rows, taps=3)
         net.conv(prefix + "5x5_reduce", inputs, less5, rows, last)
@@ -125,11 +125,11 @@ def inception_resnet() -> SetNetwork:
     last: tuple[int, ...] = (net.conv("Conv_4b_3x3", 192, 256, 35, taps=3, stride=2),)
     for block in range(1, 6):
         last = (_three_branches(net, f"A{block}_", last),)
-    one = net.conv("RA_Conv_1a_3x3", 256, 384, 17, last, taps=3, stride=2)
+    first = net.conv("RA_Conv_1a_3x3", 256, 384, 17, last, taps=3, stride=2)
     net.conv("RA_Conv_2a_1x1", 256, 192, 35, last)
     net.conv("RA_Conv_2b_3x3", 192, 192, 35, taps=3)
     two = net.conv("RA_Conv_2c_3x3", 192, 256, 17, taps=3, stride=2)
-    last = (one, two, net.pool("RA_MaxPool_3a_3x3", 256, 17, last, taps=3, stride=2))
+    last = (first, two, net.pool("RA_MaxPool_3a_3x3", 256, 17, last, taps=3, stride=2))
     for block in range(1, 11):
         last = (_factored(net, f"B{block}_", ("1x7", "7x1"), 7, 896, 128, 17, last),)
     pooled = net.pool("RB_MaxPool_1a_3x3", 896, 8, last, taps=3, stride=2)
@@ -150,13 +150,13 @@ def inception_resnet() -> SetNetwork:
 
 def _three_branches(net: NetworkBuilder, name: str, last: tuple[int, ...]) -> int:
     """A block of Inception-ResNet's first kind, and its sum with what it reads."""
-    one = net.conv(name + "Conv_1a_1x1", 256, 32, 35, last)
+    first = net.conv(name + "Conv_1a_1x1", 256, 32, 35, last)
     net.conv(name + "Conv_2a_1x1", 256, 32, 35, last)
     two = net.conv(name + "Conv_2b_3x3", 32, 32, 35, taps=3)
     net.conv(name + "Conv_3a_1x1", 256, 32, 35, last)
     net.conv(name + "Conv_3b_3x3", 32, 32, 35, taps=3)
     three = net.conv(name + "Conv_3c_3x3", 32, 32, 35, taps=3)
-    joined = net.conv(name + "Conv_4_1x1", 96, 256, 35, (one, two, three))
+    joined = net.conv(name + "Conv_4_1x1", 96, 256, 35, (first, two, three))
     return net.add(name + "Eltwise", 256, 35, (*last, joined))
 
 
@@ -179,11 +179,11 @@ def _factored(
     last: tuple[int, ...],
 ) -> int:
     """A block with a convolution along rows behind one along columns, and its sum with what it reads."""
-    one = net.conv(name + "Conv_1a_1x1", wide, narrow, rows, last)
+    first = net.conv(name + "Conv_1a_1x1", wide, narrow, rows, last)
     net.conv(name + "Conv_2a_1x1", wide, narrow, rows, last)
     net.conv(f"{name}Conv_2b_{labels[0]}", narrow, narrow, rows, taps=1, taps_columns=taps)
     two = net.conv(f"{name}Conv_2c_{labels[1]}", narrow, narrow, rows, taps=taps, taps_columns=1)
-    joined = net.conv(name + "Conv_3_1x1", 2 * narrow, wide, rows, (one, two))
+    joined = net.conv(name + "Conv_3_1x1", 2 * narrow, wide, rows, (first, two))
     return net.add(name + "Eltwise", wide, rows, (*last, joined))
 
 

@@ -84,15 +84,15 @@ class _Cells(NetworkBuilder):
         if after == "reduction":
             before = self.halved(name + "_preproc0", wide_before, channels, rows_before, rows_in, before)
         elif after != "stem":
-            one = _Operation(name, before, wide_before, channels, 1, rows_before, rows_in)
-            before = self.projection(name + "_preproc0", one)
-        one = _Operation(name, last, wide, channels, 1, rows_in, rows_in)
-        states = [before, self.projection(name + "_preproc1", one)]
+            operation = _Operation(name, before, wide_before, channels, 1, rows_before, rows_in)
+            before = self.projection(name + "_preproc0", operation)
+        operation = _Operation(name, last, wide, channels, 1, rows_in, rows_in)
+        states = [before, self.projection(name + "_preproc1", operation)]
         for step, branches in enumerate(BRANCHES):
             parts: list[int] = []
             for letter, (kind, state) in zip("ab", branches, strict=True):
                 early = state < 2
-                one = _Operation(
+                operation = _Operation(
                     f"{name}_{step + 1}{letter}",
                     states[state],
                     wide_before if after == "stem" and state == 0 else channels,
@@ -101,7 +101,7 @@ class _Cells(NetworkBuilder):
                     rows_in if early else rows,
                     rows,
                 )
-                parts += self.operation(kind, one)
+                parts += self.operation(kind, operation)
             states.append((self.add(f"{name}_elt_{step}", channels, rows, parts),))
         joined = tuple(number for state in states[2:] for number in state)
         self.before = self.last

@@ -55,7 +55,7 @@ def rules_with(*names: str) -> Rules:
     unknown = set(names) - set(DEFECTS)
     if unknown:
         raise ValueError(f"{min(unknown)!r}: expected some of {', '.join(DEFECTS)}")
-    changed: dict[str, Any] = {one.name: True for one in fields(Rules) if one.name in names}
+    changed: dict[str, Any] = {rule.name: True for rule in fields(Rules) if rule.name in names}
     return Rules(**changed)
 
 

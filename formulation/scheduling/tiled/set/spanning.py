@@ -69,9 +69,9 @@ def spanned(dag: AtomicDag, plan: Plan, engines: int, wanted: Longs) -> Plan:
     begin[carried] = np.maximum(begin[carried], last[source[carried]] + 1)
     arrival = np.maximum(moving.last.astype(np.int64), begin)
     np.maximum.at(end, node[len(reader) + source[back]], arrival[back])
-    block, sender, target = (one.astype(np.int64) for one in (moving.block, moving.source, moving.target))
+    block, sender, target = (column.astype(np.int64) for column in (moving.block, moving.source, moving.target))
     transfers = make_transfers(engines, block, sender, target, moving.bytes, begin, arrival)
-    kept, on, since = (one.astype(np.int64) for one in (held.block, held.engine, held.start))
+    kept, on, since = (column.astype(np.int64) for column in (held.block, held.engine, held.start))
     residency = make_residency(kept, on, since, end)
     return replace(plan, last=last.astype(np.int32), transfers=transfers, residency=residency)
 
@@ -88,13 +88,13 @@ def _latest(dag: AtomicDag, plan: Plan, engines: int, reader: Longs) -> Longs:
     uses = np.sort(np.concatenate([reads, sent * wide + moving.first[inside] - 1]))
     spot = moving.block.astype(np.int64) * engines + np.minimum(moving.target, engines - 1)
     at = np.searchsorted(uses, spot * wide + moving.last, side="left")
-    found = uses[np.minimum(at, len(uses) - 1)]
-    known = (at < len(uses)) & (found // wide == spot) & (moving.target < engines)
-    latest: Longs = np.where(known, found % wide, moving.last.astype(np.int64))
+    next_use = uses[np.minimum(at, len(uses) - 1)]
+    known = (at < len(uses)) & (next_use // wide == spot) & (moving.target < engines)
+    latest: Longs = np.where(known, next_use % wide, moving.last.astype(np.int64))
     return latest
 
 
 def _parents(dag: AtomicDag, block: npt.NDArray[np.int32]) -> Longs:
     """Per block, the task whose result it is (part of), or -1."""
-    found: Longs = dag.block_parent[block].astype(np.int64)
-    return found
+    parents: Longs = dag.block_parent[block].astype(np.int64)
+    return parents

@@ -86,11 +86,11 @@ class ProgramTile:
             layer.stride_columns,
             groups,
         )
-        found = self.known.get(key)
-        if found is None:
-            found = program_tile.map_share(np.array(key, dtype=np.int64), *self.powers)
-            self.known[key] = found
-        return found
+        cost = self.known.get(key)
+        if cost is None:
+            cost = program_tile.map_share(np.array(key, dtype=np.int64), *self.powers)
+            self.known[key] = cost
+        return cost
 
     def processing_time(self, layer: SetLayer) -> float:
         if not layer.is_mac:
@@ -116,11 +116,11 @@ class EngineTile:
 
     def share(self, layer: SetLayer, samples: int, channels: int, rows: int, columns: int) -> ShareCost:
         key = (layer, samples, channels, rows, columns)
-        found = self.known.get(key)
-        if found is None:
-            found = self._share(layer, samples, channels, rows, columns)
-            self.known[key] = found
-        return found
+        cost = self.known.get(key)
+        if cost is None:
+            cost = self._share(layer, samples, channels, rows, columns)
+            self.known[key] = cost
+        return cost
 
     def _share(self, layer: SetLayer, samples: int, channels: int, rows: int, columns: int) -> ShareCost:
         groups, outputs = _groups(layer, channels)

@@ -79,14 +79,14 @@ def ports_of(at: Longs, width: int, height: int) -> Ports:
 @compiled
 def no_targets(width: int, height: int) -> Targets:
     """Room for the targets of one multicast after the other."""
-    found = Targets(
+    targets = Targets(
         np.empty(2, dtype=np.int64),
         np.empty(width, dtype=np.int64),
         np.empty(width, dtype=np.int64),
         np.empty(height, dtype=np.int64),
     )
-    forget(found)
-    return found
+    forget(targets)
+    return targets
 
 
 @compiled
@@ -142,8 +142,8 @@ def send(counts: Longs, x: int, y: int, targets: Targets, size: int, loads: bool
 @compiled
 def _port_part(ports: Ports, size: int, port: int) -> int:
     n = len(ports.at)
-    found: int = size * (port + 1) // n - size * port // n
-    return found
+    part: int = size * (port + 1) // n - size * port // n
+    return part
 
 
 @compiled(inline=True)

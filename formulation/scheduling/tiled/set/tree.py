@@ -72,10 +72,10 @@ class Cut:
     _hash: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        found = 0
+        mask = 0
         for child in self.children:
-            found |= child.mask
-        object.__setattr__(self, "mask", found)
+            mask |= child.mask
+        object.__setattr__(self, "mask", mask)
         object.__setattr__(
             self, "_hash", hash((self.kind, self.batch, self.groups, self.children, self.bands))
         )
@@ -144,7 +144,7 @@ def rebatched(node: Node, batch: int) -> Node:
 
 
 def _divisor(batch: int, groups: int) -> int:
-    return max(one for one in range(1, min(batch, groups) + 1) if batch % one == 0)
+    return max(divisor for divisor in range(1, min(batch, groups) + 1) if batch % divisor == 0)
 
 
 def chain(order: tuple[int, ...], batch: int, groups: int = 1) -> Cut:
@@ -177,7 +177,7 @@ def check_tree(tree: Node, network: SetNetwork, batch: int) -> None:
         if isinstance(node, Cut) and node.bands != 1:
             under = level == 1 and isinstance(tree, Cut) and tree.kind == "T"
             above = under or (level == 0 and node.kind == "S")
-            single = node.batch == node.groups and all(isinstance(one, Leaf) for one in node.children)
+            single = node.batch == node.groups and all(isinstance(part, Leaf) for part in node.children)
             if node.bands < 1 or not above or not single:
                 raise InvalidTreeError(
                     f"{named(node)}: only a cut of leaves of one sample, an S cut as the root or any "

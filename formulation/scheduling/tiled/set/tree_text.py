@@ -66,11 +66,11 @@ def parse_tree(text: str, network: SetNetwork, batch: int | None = None) -> Node
 
     def read(depth: int) -> Node:
         nonlocal at
-        number, found, body = rows[at]
+        number, indent, body = rows[at]
         if depth > DEEPEST:
             raise InvalidTreeError(f"line {number}: more than {DEEPEST} cuts deep")
-        if found != depth:
-            raise InvalidTreeError(f"line {number}: indented {found} times, expected {depth}")
+        if indent != depth:
+            raise InvalidTreeError(f"line {number}: indented {indent} times, expected {depth}")
         at += 1
         cut = _CUT.fullmatch(body)
         if cut is None:

@@ -37,21 +37,21 @@ def top_chains(
     """
     rows: dict[int, list[_Row]] = {starts[0]: [_Row(0.0, 0)]}
     for start in starts[:-1]:
-        kept = nsmallest(keep, rows.pop(start, []), key=lambda one: value(one.energy, one.cycles))
+        kept = nsmallest(keep, rows.pop(start, []), key=lambda candidate: value(candidate.energy, candidate.cycles))
         for row in kept:
-            for one in candidates.get(start, []):
-                grown = _Row(row.energy + one.energy, row.cycles + one.cycles, one, row)
-                rows.setdefault(one.scheme.end, []).append(grown)
-    ends = nsmallest(keep, rows.get(starts[-1], []), key=lambda one: value(one.energy, one.cycles))
+            for candidate in candidates.get(start, []):
+                grown = _Row(row.energy + candidate.energy, row.cycles + candidate.cycles, candidate, row)
+                rows.setdefault(candidate.scheme.end, []).append(grown)
+    ends = nsmallest(keep, rows.get(starts[-1], []), key=lambda candidate: value(candidate.energy, candidate.cycles))
     return [_segments(row) for row in ends]
 
 
 def _segments(row: _Row) -> tuple[SegmentScheme, ...]:
-    found = []
+    schemes = []
     while row.last is not None and row.before is not None:
-        found.append(row.last.scheme)
+        schemes.append(row.last.scheme)
         row = row.before
-    return tuple(reversed(found))
+    return tuple(reversed(schemes))
 
 
 def undominated(candidates: Iterable[tuple[Priced, int]]) -> list[Priced]:
@@ -59,14 +59,14 @@ def undominated(candidates: Iterable[tuple[Priced, int]]) -> list[Priced]:
     and DRAM bytes together.
     """
     by_end: dict[tuple[int, int], list[tuple[float, int, int, Priced]]] = {}
-    for one, dram in candidates:
-        place = by_end.setdefault((one.scheme.start, one.scheme.end), [])
-        place.append((one.energy, one.cycles, dram, one))
-    found = []
+    for candidate, dram in candidates:
+        place = by_end.setdefault((candidate.scheme.start, candidate.scheme.end), [])
+        place.append((candidate.energy, candidate.cycles, dram, candidate))
+    kept = []
     for place in by_end.values():
         front: list[tuple[float, int, int, Priced]] = []
-        for energy, cycles, dram, one in sorted(place, key=lambda entry: entry[:3]):
+        for energy, cycles, dram, candidate in sorted(place, key=lambda entry: entry[:3]):
             if not any(other[1] <= cycles and other[2] <= dram for other in front):
-                front.append((energy, cycles, dram, one))
-        found += [entry[3] for entry in front]
-    return found
+                front.append((energy, cycles, dram, candidate))
+        kept += [entry[3] for entry in front]
+    return kept

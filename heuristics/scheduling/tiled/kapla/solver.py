@@ -108,7 +108,7 @@ class KaplaSolver:
                         self.found(chain)
                 if fitted or not unfit:
                     break
-                for start in {one.start for one in unfit}:
+                for start in {segment.start for segment in unfit}:
                     valid[start] = [row for row in valid[start] if row[0].scheme not in unfit]
                     candidates[start] = undominated(valid[start])
         return best
@@ -116,18 +116,18 @@ class KaplaSolver:
     def valid(self, splits: int, space: SegmentSpace) -> dict[int, list[tuple[Priced, int]]]:
         """Schemes that may fit by where they start, with what they cost at least and their DRAM bytes."""
         estimator = self.estimator(self.form, loads_of(self.form, splits))
-        found: dict[int, list[tuple[Priced, int]]] = {}
+        by_start: dict[int, list[tuple[Priced, int]]] = {}
         for start in space.starts[:-1]:
-            valid = found[start] = []
+            valid = by_start[start] = []
             for scheme in space.schemes(start):
                 if self.stop():
-                    return found
+                    return by_start
                 self.pruning.schemes += 1
                 floor = estimator.floor(scheme)
                 if not isinstance(floor, str):
                     valid.append((Priced(scheme, floor.energy, floor.cycles), floor.dram))
             self.pruning.valid += len(valid)
-        return found
+        return by_start
 
     def _value(self, chain: Chain) -> float:
         return self.form.value(chain.energy, chain.cycles)

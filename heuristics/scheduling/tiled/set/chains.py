@@ -60,7 +60,7 @@ class Segments:
 def down_sets(network: SetNetwork, most: int = MOST_DOWN_SETS) -> tuple[list[int], bool]:
     """All down-sets, smallest first, and whether these are all of them."""
     before = [mask for mask, _ in network.masks]
-    level, found = {0}, [0]
+    level, sets = {0}, [0]
     for _ in range(len(network)):
         level = {
             done | 1 << layer
@@ -68,10 +68,10 @@ def down_sets(network: SetNetwork, most: int = MOST_DOWN_SETS) -> tuple[list[int
             for layer in range(len(network))
             if not done >> layer & 1 and not before[layer] & ~done
         }
-        found.extend(sorted(level))
-        if len(found) > most:
+        sets.extend(sorted(level))
+        if len(sets) > most:
             return [(1 << count) - 1 for count in range(len(network) + 1)], False
-    return found, True
+    return sets, True
 
 
 def shortest(segments: Segments, sets: list[int], weigh: Callable[[Segment], float]) -> dict[int, float]:
@@ -79,10 +79,10 @@ def shortest(segments: Segments, sets: list[int], weigh: Callable[[Segment], flo
     rest = dict.fromkeys(sets, inf)
     rest[sets[-1]] = 0.0
     for start in reversed(sets[:-1]):
-        for one in segments.from_start(start):
-            behind = rest.get(one.end, inf)
+        for segment in segments.from_start(start):
+            behind = rest.get(segment.end, inf)
             if behind < inf:
-                rest[start] = min(rest[start], weigh(one) + behind)
+                rest[start] = min(rest[start], weigh(segment) + behind)
     return rest
 
 
@@ -100,8 +100,8 @@ def best_chain(
     -------
     the chain, and whether it is the best of all
     """
-    least_energy = shortest(segments, sets, lambda one: one.energy)
-    least_cycles = shortest(segments, sets, lambda one: float(one.cycles))
+    least_energy = shortest(segments, sets, lambda segment: segment.energy)
+    least_cycles = shortest(segments, sets, lambda segment: float(segment.cycles))
     if least_energy[0] == inf:
         return [], True
     best, best_value = _weighted(segments, sets, value, least_energy[0], least_cycles[0])
@@ -113,19 +113,19 @@ def best_chain(
         if most_labels and len(front) > most_labels:
             exact = False
             keep = sorted(
-                front, key=lambda one: value(one[0] + least_energy[start], one[1] + least_cycles[start])
+                front, key=lambda segment: value(segment[0] + least_energy[start], segment[1] + least_cycles[start])
             )
             front = sorted(keep[:most_labels])
         labels[start] = front
         if start == final:
             break
         for number, (energy, cycles, _, _) in enumerate(front):
-            for one in segments.from_start(start):
-                if least_energy.get(one.end, inf) == inf:
+            for segment in segments.from_start(start):
+                if least_energy.get(segment.end, inf) == inf:
                     continue
-                e, t = energy + one.energy, cycles + one.cycles
-                if value(e + least_energy[one.end], t + least_cycles[one.end]) < best_value:
-                    labels.setdefault(one.end, []).append((e, t, number, one))
+                e, t = energy + segment.energy, cycles + segment.cycles
+                if value(e + least_energy[segment.end], t + least_cycles[segment.end]) < best_value:
+                    labels.setdefault(segment.end, []).append((e, t, number, segment))
     ends = labels.get(final, [])
     if not ends:
         return best, exact
@@ -146,13 +146,13 @@ def _front(
     labels: list[tuple[float, float, int, Segment | None]],
 ) -> list[tuple[float, float, int, Segment | None]]:
     """Labels that no other beats, by rising energy."""
-    found: list[tuple[float, float, int, Segment | None]] = []
+    front: list[tuple[float, float, int, Segment | None]] = []
     fastest = inf
-    for one in sorted(labels, key=lambda label: label[:2]):
-        if one[1] < fastest:
-            found.append(one)
-            fastest = one[1]
-    return found
+    for point in sorted(labels, key=lambda label: label[:2]):
+        if point[1] < fastest:
+            front.append(point)
+            fastest = point[1]
+    return front
 
 
 def _weighted(
@@ -164,22 +164,22 @@ def _weighted(
     ratios = [cycles / energy * factor for factor in (0.25, 0.5, 1.0, 2.0, 4.0)] if energy else [1.0]
     for ratio in ratios:
         chain = weighted_chain(segments, sets, ratio)
-        found = value(sum(one.energy for one in chain), sum(one.cycles for one in chain))
-        if found < best_value:
-            best, best_value = chain, found
+        rated = value(sum(segment.energy for segment in chain), sum(segment.cycles for segment in chain))
+        if rated < best_value:
+            best, best_value = chain, rated
     return best, best_value
 
 
 def weighted_chain(segments: Segments, sets: list[int], ratio: float) -> list[Segment]:
     """The chain with the least ``ratio * energy + cycles``."""
-    rest = shortest(segments, sets, lambda one: ratio * one.energy + one.cycles)
+    rest = shortest(segments, sets, lambda segment: ratio * segment.energy + segment.cycles)
     chain: list[Segment] = []
     at, final = 0, sets[-1]
     while at != final:
-        one = min(
+        segment = min(
             segments.from_start(at),
             key=lambda edge: ratio * edge.energy + edge.cycles + rest.get(edge.end, inf),
         )
-        chain.append(one)
-        at = one.end
+        chain.append(segment)
+        at = segment.end
     return chain

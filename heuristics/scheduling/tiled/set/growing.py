@@ -117,7 +117,7 @@ def grow_from(
     for layer in ready_layers(before, start, growth.in_order):
         end = start | 1 << layer
         rates = [rate(tree, end) for tree in singles(layer, batch)]
-        fitting = [one for one in rates if one is not None]
+        fitting = [known_cost for known_cost in rates if known_cost is not None]
         if fitting:
             alone[layer] = min(fitting)
             beam.append((alone[layer], Leaf(layer, batch), end))
@@ -135,7 +135,7 @@ def grow_from(
             for layer in ready_layers(before, done, growth.in_order):
                 if layer not in alone:
                     costs = [form.segment(tree, loads) for tree in singles(layer, batch)]
-                    fitting = [ratio * one.energy + one.cycles for one in costs if not isinstance(one, str)]
+                    fitting = [ratio * known_cost.energy + known_cost.cycles for known_cost in costs if not isinstance(known_cost, str)]
                     if not fitting:
                         continue
                     alone[layer] = min(fitting)
@@ -144,16 +144,16 @@ def grow_from(
                     if made in seen:
                         continue
                     seen.add(made)
-                    found = rate(made, end)
-                    if found is not None:
+                    rated = rate(made, end)
+                    if rated is not None:
                         apart = known[done] + alone[layer]
-                        better = better or found < apart
-                        grown.append((found - apart, found, made, end))
-        grown.sort(key=lambda one: one[0])
+                        better = better or rated < apart
+                        grown.append((rated - apart, rated, made, end))
+        grown.sort(key=lambda known_cost: known_cost[0])
         waiting = 0 if better else waiting + 1
         beam = []
         per_set: dict[int, int] = {}
-        for _, found, made, end in grown:
+        for _, rated, made, end in grown:
             if per_set.setdefault(end, 0) < growth.beam and len(beam) < 2 * growth.beam:
                 per_set[end] += 1
-                beam.append((found, made, end))
+                beam.append((rated, made, end))

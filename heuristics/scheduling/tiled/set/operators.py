@@ -93,19 +93,19 @@ def _common(a: int, b: int) -> int:
 
 def divisors(number: int) -> list[int]:
     """Numbers of subbatches that a batch may have."""
-    return [one for one in range(1, number + 1) if number % one == 0]
+    return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
 
 
 def exchange(tree: Node, path: Path, other: Path, network: SetNetwork) -> Node | None:
     """OP1 on two leaves that follow each other; ``None`` where the second reads the first."""
-    one, two = at(tree, path), at(tree, other)
-    assert isinstance(one, Leaf)
-    assert isinstance(two, Leaf)
-    if one.layer in network.before[two.layer]:
+    first_leaf, second_leaf = at(tree, path), at(tree, other)
+    assert isinstance(first_leaf, Leaf)
+    assert isinstance(second_leaf, Leaf)
+    if first_leaf.layer in network.before[second_leaf.layer]:
         return None
-    first = replaced(tree, path, (Leaf(two.layer, one.batch),))
+    first = replaced(tree, path, (Leaf(second_leaf.layer, first_leaf.batch),))
     assert first is not None
-    return replaced(first, other, (Leaf(one.layer, two.batch),))
+    return replaced(first, other, (Leaf(first_leaf.layer, second_leaf.batch),))
 
 
 def move(tree: Node, path: Path, step: int) -> Node | None:
@@ -121,13 +121,13 @@ def move(tree: Node, path: Path, step: int) -> Node | None:
             return None
         moved = Leaf(leaf.layer, cut.batch // cut.groups)
         inner = (*cut.children, moved) if step < 0 else (moved, *cut.children)
-        children = [one for i, one in enumerate(parent.children) if i not in (position, beside)]
+        children = [child for i, child in enumerate(parent.children) if i not in (position, beside)]
         children.insert(min(position, beside), Cut(cut.kind, cut.batch, cut.groups, inner))
         made = cut_like(parent, children)
         return None if made is None else replaced(tree, path[:-1], (made,))
     if len(path) == 1 or len(parent.children) == 1:
         return None
-    rest = cut_like(parent, [one for i, one in enumerate(parent.children) if i != position])
+    rest = cut_like(parent, [child for i, child in enumerate(parent.children) if i != position])
     assert rest is not None
     moved = Leaf(leaf.layer, parent.batch)
     return replaced(tree, path[:-1], (moved, rest) if step < 0 else (rest, moved))
@@ -138,7 +138,7 @@ def group(tree: Node, path: Path, begin: int, end: int, kind: Literal["S", "T"],
     node = at(tree, path)
     assert isinstance(node, Cut)
     batch = node.batch // node.groups
-    new = Cut(kind, batch, groups, tuple(fitted(one, batch // groups) for one in node.children[begin:end]))
+    new = Cut(kind, batch, groups, tuple(fitted(child, batch // groups) for child in node.children[begin:end]))
     children = (*node.children[:begin], new, *node.children[end:])
     return replaced(tree, path, (Cut(node.kind, node.batch, node.groups, children),))
 

@@ -63,9 +63,9 @@ class Polisher:
 
     def value(self, row: Sequence[Node]) -> float:
         """The objective of a row that fits."""
-        found = self.cost(row)
-        assert found is not None
-        return self.form.value(*found)
+        cost = self.cost(row)
+        assert cost is not None
+        return self.form.value(*cost)
 
     def polish(self, row: Row) -> Row:
         """Merge and descend by turns until neither helps."""
@@ -88,7 +88,7 @@ class Polisher:
             energy, cycles = self._total(row)
             least = self.form.value(energy, cycles)
             merged: dict[int, Node] = {}
-            for _, at, tree, (e, t) in sorted(gains, key=lambda one: one[:2]):
+            for _, at, tree, (e, t) in sorted(gains, key=lambda gain: gain[:2]):
                 value = self.form.value(energy + e, cycles + t)
                 if value < least * (1 - 1e-12) and not merged.keys() & {at - 1, at, at + 1}:
                     energy, cycles, least = energy + e, cycles + t, value
@@ -197,9 +197,9 @@ class Polisher:
         return changed
 
     def _total(self, row: Row) -> tuple[float, int]:
-        found = self.cost(row)
-        assert found is not None
-        return found
+        cost = self.cost(row)
+        assert cost is not None
+        return cost
 
 
 def _row(nodes: Sequence[Node]) -> Node:

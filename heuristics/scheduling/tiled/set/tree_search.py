@@ -165,7 +165,7 @@ class TreeSearch:
 
         def step(tree: Node, network: SetNetwork, random: Random) -> Node | None:
             made = change(tree, network, random)
-            return made if made is not None and all(allowed(one) for one in _row_of(made)[0]) else None
+            return made if made is not None and all(allowed(child) for child in _row_of(made)[0]) else None
 
         def keep(tree: Node, value: float) -> None:
             if value < self.value:
@@ -189,8 +189,8 @@ class TreeSearch:
     def _total(self, row: Row, group: int) -> tuple[float, float]:
         """Energy and cycles of one run of those segments that fit."""
         costs = [self.form.segment(tree, loads_of(self.form, group)) for tree in row]
-        known = [one for one in costs if not isinstance(one, str)]
-        return sum(one.energy for one in known), float(sum(one.cycles for one in known))
+        known = [cost for cost in costs if not isinstance(cost, str)]
+        return sum(cost.energy for cost in known), float(sum(cost.cycles for cost in known))
 
     def _value(self, row: Row, group: int) -> float:
         """The objective of rows that fit."""
@@ -234,7 +234,7 @@ class TreeSearch:
             if self.clock.stop() and self.rows:
                 return []
         chained, _ = best_chain(segments, sets, form.value, most_labels=LABELS)
-        row = [one.tree for one in chained]
+        row = [segment.tree for segment in chained]
         if row:
             self._offer(row, group)
         return row

@@ -66,9 +66,9 @@ def merge(tree: Node, path: Path, first: int, like: Cut) -> Node | None:
     assert isinstance(node, Cut)
     inner = like.batch // like.groups
     children: list[Node] = []
-    for one in node.children[first : first + 2]:
-        same = isinstance(one, Cut) and one.kind == like.kind
-        children.extend(fitted(part, inner) for part in (one.children if same else (one,)))
+    for child in node.children[first : first + 2]:
+        same = isinstance(child, Cut) and child.kind == like.kind
+        children.extend(fitted(part, inner) for part in (child.children if same else (child,)))
     new = Cut(like.kind, like.batch, like.groups, tuple(children))
     row = (*node.children[:first], new, *node.children[first + 2 :])
     if not path:  # a root may have one child
@@ -83,18 +83,18 @@ def shift(tree: Node, path: Path, first: int, count: int, *, back: bool) -> Node
     """
     node = at(tree, path)
     assert isinstance(node, Cut)
-    one, two = node.children[first : first + 2]
-    if isinstance(one, Leaf) or isinstance(two, Leaf):
+    before, after = node.children[first : first + 2]
+    if isinstance(before, Leaf) or isinstance(after, Leaf):
         return None
-    border = count if back else len(one.children) - count
-    whole = two.children if back else one.children
+    border = count if back else len(before.children) - count
+    whole = after.children if back else before.children
     if not 0 < border < len(whole):
         return None
     if back:
-        left, right = (*one.children, *two.children[:border]), two.children[border:]
+        left, right = (*before.children, *after.children[:border]), after.children[border:]
     else:
-        left, right = one.children[:border], (*one.children[border:], *two.children)
-    pair = [_holding(one, left), _holding(two, right)]
+        left, right = before.children[:border], (*before.children[border:], *after.children)
+    pair = [_holding(before, left), _holding(after, right)]
     row = (*node.children[:first], *pair, *node.children[first + 2 :])
     return replaced(tree, path, (Cut(node.kind, node.batch, node.groups, row),))
 
@@ -102,7 +102,7 @@ def shift(tree: Node, path: Path, first: int, count: int, *, back: bool) -> Node
 def _holding(like: Cut, children: tuple[Node, ...]) -> Node:
     """A cut with other children, of whatever batches."""
     inner = like.batch // like.groups
-    made = cut_like(like, [fitted(one, inner) for one in children])
+    made = cut_like(like, [fitted(child, inner) for child in children])
     assert made is not None
     return made
 
@@ -147,9 +147,9 @@ def wide_step(tree: Node, network: SetNetwork, random: Random) -> Node | None:
     if which == "shift":
         return shift(tree, path, first, _longer(1, 4, FURTHER, random), back=random.random() < 0.5)
     pair = node.children[first : first + 2]
-    if sum(one.mask.bit_count() for one in pair) > LARGEST:
+    if sum(node_of_pair.mask.bit_count() for node_of_pair in pair) > LARGEST:
         return None
-    like = [one for one in pair if isinstance(one, Cut)]
+    like = [node_of_pair for node_of_pair in pair if isinstance(node_of_pair, Cut)]
     return merge(tree, path, first, random.choice(like)) if like else None
 
 
@@ -166,7 +166,7 @@ def _short_group(tree: Node, path: Path, node: Cut, random: Random) -> Node | No
 
 def _longer(least: int, most: int, chance: float, random: Random) -> int:
     """A number that is often the least."""
-    found = least
-    while found < most and random.random() < chance:
-        found += 1
-    return found
+    length = least
+    while length < most and random.random() < chance:
+        length += 1
+    return length

@@ -88,9 +88,9 @@ def _point_faults(point: PartitionPointRecord, objective: ScheduleObjective) -> 
     yield from _shown_faults("value", point.value, value)
     yield from _shown_faults("bound", point.bound, bound)
     yield from _shown_faults("energy_pj", point.energy_pj, energy)
-    found = objective.of(point.cycles, energy)
-    if value != found:
-        yield f"value: {point.value}, cycles and energy give {number(found)}"
+    counted = objective.of(point.cycles, energy)
+    if value != counted:
+        yield f"value: {point.value}, cycles and energy give {number(counted)}"
     for field, text, key in (
         ("value", point.value_exact, value),
         ("bound", point.bound_exact, bound),

@@ -87,9 +87,9 @@ def _option_faults(
 def _figure_faults(record: OptionRecord, fresh: Option, where: str) -> Iterator[str]:
     spilled = sum(Fraction(getattr(record, told)) for told in _SPILLS)
     for field, told in _FIGURES.items():
-        found = getattr(fresh, field)
+        counted = getattr(fresh, field)
         if field == "energy":
-            found -= spilled  # what comes to it where a result does not stay stands apart
+            counted -= spilled  # what comes to it where a result does not stay stands apart
         stored = getattr(record, told)
-        if str(stored) != str(found):
-            yield f"{where}.{told}: {stored}, the evaluator finds {found}"
+        if str(stored) != str(counted):
+            yield f"{where}.{told}: {stored}, the evaluator finds {counted}"

@@ -71,8 +71,8 @@ def check_schedule(document: ScheduleDocument, where: str) -> ScheduleCheck:
     )
     if document.input_hash != fresh:
         faults.append("input_hash: workload, system, tasks, costs, objective or metric are not those solved")
-    found = [*_problem_faults(document, problem, system)]
-    faults += found or cost_faults(document.problem, system)
+    problem_faults = [*_problem_faults(document, problem, system)]
+    faults += problem_faults or cost_faults(document.problem, system)
     evaluation = None
     if document.schedule is not None:
         try:
@@ -126,7 +126,7 @@ def _problem_faults(document: ScheduleDocument, problem: SchedulingProblem, syst
 def schedule_of(problem: SchedulingProblem, rows: list[PlacementRecord]) -> Schedule:
     """The schedule that the rows write down; raises ``InputError`` for what the problem does not have."""
     names = {task.name: index for index, task in enumerate(problem.tasks)}
-    found: list[Placement] = []
+    placements: list[Placement] = []
     for index, row in enumerate(rows):
         where = f"schedule[{index}]"
         unknown = next((name for name in (row.task, *row.sources) if name not in names), None)
@@ -134,8 +134,8 @@ def schedule_of(problem: SchedulingProblem, rows: list[PlacementRecord]) -> Sche
             raise InputError(where, "task", f"no task {unknown!r}")
         option = option_of(problem, names[row.task], row.engine, row.layout, where)
         sources = {names[name]: place for name, place in row.sources.items()}
-        found.append(Placement(names[row.task], option, row.start, sources))
-    return Schedule(tuple(found))
+        placements.append(Placement(names[row.task], option, row.start, sources))
+    return Schedule(tuple(placements))
 
 
 def schedule_settings_faults(document: ScheduleDocument | CodesignDocument) -> Iterator[str]:

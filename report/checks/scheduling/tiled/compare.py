@@ -96,13 +96,13 @@ def _head_faults(document: CompareDocument) -> Iterator[str]:
         yield "input_hash: network, machine, batch, rules or objective are not those compared"
     if document.bound != number(document.bound_key):
         yield f"bound: {document.bound}, its exact form is {document.bound_exact}"
-    names = [one.method for one in document.contestants]
+    names = [contestant.method for contestant in document.contestants]
     if names != document.settings.methods:
         yield f"contestants: {names}, asked were {document.settings.methods}"
     if len(set(names)) < len(names):
         yield "contestants: a method stands there twice"
-    if document.complete != all(one.missing == 0 for one in document.contestants):
-        missing = sum(one.missing for one in document.contestants)
+    if document.complete != all(contestant.missing == 0 for contestant in document.contestants):
+        missing = sum(contestant.missing for contestant in document.contestants)
         yield f"complete: {document.complete}, {missing} runs are missing"
     if document.settings.time_limit_s <= 0:
         yield f"settings.time_limit_s: {document.settings.time_limit_s}, expected more than 0"
@@ -114,9 +114,9 @@ def _problem_faults(document: CompareDocument, least: Least) -> Iterator[str]:
     problem = least.problem
     told = (document.workload, document.system, document.batch)
     asked = (problem.network.name, problem.machine.name, problem.batch)
-    for field, one, other in zip(("workload", "system", "batch"), told, asked, strict=True):
-        if one != other:
-            yield f"{field}: {one}, the problem has {other}"
+    for field, stated, other in zip(("workload", "system", "batch"), told, asked, strict=True):
+        if stated != other:
+            yield f"{field}: {stated}, the problem has {other}"
     if document.bound_exact != str(least.key):
         only = "only " if document.bound_key > least.key else ""
         yield f"bound_exact: {document.bound_exact}, over all sizes of atoms {only}{least.key} is known"

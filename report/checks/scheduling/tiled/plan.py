@@ -152,6 +152,6 @@ def _space_faults(document: PlanDocument, problem: TiledProblem, answer: AtomicP
 def _problem_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:
     told = (document.workload, document.system, document.layers)
     asked = (problem.network.name, problem.machine.name, len(problem.units))
-    for field, one, other in zip(("workload", "system", "layers"), told, asked, strict=True):
-        if one != other:
-            yield f"{field}: {one}, the problem has {other}"
+    for field, stated, other in zip(("workload", "system", "layers"), told, asked, strict=True):
+        if stated != other:
+            yield f"{field}: {stated}, the problem has {other}"

@@ -185,9 +185,9 @@ def _points(document: CodesignDocument) -> Table:
         return Column(f"{flow} {title}", True), cell
 
     def ratio(point: PartitionPointRecord) -> TableCell:
-        found = point.bound / best if best else None
+        ratio = point.bound / best if best else None
         out = point.bound >= best
-        return number_cell("-" if found is None else f"{found:.4f}", found, "good" if out else "fair")
+        return number_cell("-" if ratio is None else f"{ratio:.4f}", ratio, "good" if out else "fair")
 
     def is_in_front(point: PartitionPointRecord) -> bool:
         return (float(point.cycles), point.energy_pj) in front

@@ -60,13 +60,13 @@ def write_contest_report(path: Path, document: CompareDocument, command: str = "
 def values_figure(document: CompareDocument) -> Figure:
     """A bar up to each method's median, a dot per run, and a line at the bound."""
     scale, label = unit(str(tiled_objective(document.objective)))
-    rows = [one for one in reversed(ranked(document.contestants)) if one.best is not None]
-    bars = [(one.method, run) for one in rows if (run := typical(one)) is not None]
-    dots = [(one.method, run) for one in rows for run in one.runs if run.value is not None]
+    rows = [contestant for contestant in reversed(ranked(document.contestants)) if contestant.best is not None]
+    bars = [(contestant.method, run) for contestant in rows if (run := typical(contestant)) is not None]
+    dots = [(contestant.method, run) for contestant in rows for run in contestant.runs if run.value is not None]
     bound = float(document.bound) * scale
     layout = {**base_layout(label, ""), "height": 140 + 34 * len(rows), "showlegend": False}
     layout["xaxis"]["rangemode"] = "tozero"
-    layout["yaxis"].update(categoryorder="array", categoryarray=[one.method for one in rows])
+    layout["yaxis"].update(categoryorder="array", categoryarray=[contestant.method for contestant in rows])
     layout["shapes"] = [
         {
             "type": "line",
@@ -102,10 +102,10 @@ def values_figure(document: CompareDocument) -> Figure:
 def _methods(document: CompareDocument) -> Table:
     columns = [Column(title, side == "right") for title, side in (*VALUES, *FIGURES[1:])]
     rows = []
-    for one in ranked(document.contestants):
-        run = typical(one)
+    for contestant in ranked(document.contestants):
+        run = typical(contestant)
         figures = [""] * (len(FIGURES) - 1) if run is None else figure_texts(run)
-        rows.append([text_cell(text) for text in (*value_texts(document, one), *figures)])
+        rows.append([text_cell(text) for text in (*value_texts(document, contestant), *figures)])
     return Table("Methods", columns, rows, "Figures beside the value are those of the median run.")
 
 
@@ -133,7 +133,7 @@ def _runs(document: CompareDocument) -> Table:
             (Column("time", True), lambda row: number_cell(seconds_text(row[1].wall_s), row[1].wall_s)),
             (Column("message"), lambda row: text_cell(row[1].message)),
         ],
-        [(one.method, run) for one in document.contestants for run in one.runs],
+        [(contestant.method, run) for contestant in document.contestants for run in contestant.runs],
         SORTS,
         searchable=True,
     )

@@ -142,10 +142,10 @@ def links_figure(plan: JudgedPlan, times: Timeline) -> Figure:
     lines = drawn_links(machine, plan.evaluation)
     if not lines:
         return _bars(plan)
-    most = max(one.load.busy for one in lines)
+    most = max(line.load.busy for line in lines)
     data: list[dict[str, Any]] = []
     for index, colour in enumerate(LOADS):
-        mine = [one for one in lines if load_colour(one.load.busy / most) == colour]
+        mine = [line for line in lines if load_colour(line.load.busy / most) == colour]
         if not mine:
             continue
         low, high = most * index / len(LOADS), most * (index + 1) / len(LOADS)
@@ -155,8 +155,8 @@ def links_figure(plan: JudgedPlan, times: Timeline) -> Figure:
                 "mode": "lines",
                 "name": f"{low:.0%} to {high:.0%}",
                 "line": {"color": colour, "width": 5},
-                "x": [x for one in mine for x in (one.start[0], one.end[0], None)],
-                "y": [y for one in mine for y in (one.start[1], one.end[1], None)],
+                "x": [x for line in mine for x in (line.start[0], line.end[0], None)],
+                "y": [y for line in mine for y in (line.start[1], line.end[1], None)],
                 "hoverinfo": "skip",
             }
         )
@@ -166,11 +166,11 @@ def links_figure(plan: JudgedPlan, times: Timeline) -> Figure:
             "mode": "markers",
             "showlegend": False,
             "marker": {"size": 12, "opacity": 0},
-            "x": [one.middle[0] for one in lines],
-            "y": [one.middle[1] for one in lines],
+            "x": [line.middle[0] for line in lines],
+            "y": [line.middle[1] for line in lines],
             "text": [
-                f"{one.load.name}<br>{one.load.bytes:,.0f} B<br>{one.load.busy:.1%} of the time"
-                for one in lines
+                f"{line.load.name}<br>{line.load.bytes:,.0f} B<br>{line.load.busy:.1%} of the time"
+                for line in lines
             ],
             "hovertemplate": "%{text}<extra></extra>",
         }
@@ -219,9 +219,9 @@ def _bars(plan: JudgedPlan) -> Figure:
     bars = {
         "type": "bar",
         "orientation": "h",
-        "y": [one.name for one in loads],
-        "x": [one.busy for one in loads],
-        "text": [f"{one.bytes:,.0f} B" for one in loads],
+        "y": [load.name for load in loads],
+        "x": [load.busy for load in loads],
+        "text": [f"{load.bytes:,.0f} B" for load in loads],
         "textposition": "none",
         "marker": {"color": PALETTE[0]},
         "hovertemplate": "%{y}: %{x:.1%}, %{text}<extra></extra>",

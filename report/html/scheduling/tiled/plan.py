@@ -130,11 +130,11 @@ def _links(loads: list[LinkLoad]) -> Table:
     return filled(
         "All links",
         [
-            (Column("link"), lambda one: text_cell(one.name)),
-            (Column("bytes", True), lambda one: number_cell(si_text(one.bytes, "B"), one.bytes)),
+            (Column("link"), lambda load: text_cell(load.name)),
+            (Column("bytes", True), lambda load: number_cell(si_text(load.bytes, "B"), load.bytes)),
             (
                 Column("in use", True, "part of the time"),
-                lambda one: number_cell(percent_text(one.busy, 1), one.busy),
+                lambda load: number_cell(percent_text(load.busy, 1), load.busy),
             ),
         ],
         loads,

@@ -16,16 +16,16 @@ def draw_contest(document: CompareDocument, path: Path) -> None:
     from matplotlib.figure import Figure
 
     scale, label = unit(str(tiled_objective(document.objective)))
-    rows = [(one, typical(one)) for one in ranked(document.contestants) if one.best is not None]
+    rows = [(contestant, typical(contestant)) for contestant in ranked(document.contestants) if contestant.best is not None]
     figure = Figure(figsize=(7.0, 1.2 + 0.32 * len(rows)), layout="constrained")
     axes = figure.add_subplot()
-    for place, (one, run) in enumerate(rows):
+    for place, (contestant, run) in enumerate(rows):
         if run is not None:
             axes.barh(place, float(run.value or 0) * scale, color=PALETTE[4], height=0.6)
-        values = [float(other.value) * scale for other in one.runs if other.value is not None]
+        values = [float(other.value) * scale for other in contestant.runs if other.value is not None]
         axes.plot(values, [place] * len(values), ".", color=PALETTE[0], markersize=5)
     axes.axvline(float(document.bound) * scale, color=PALETTE[1], linestyle="--", label="bound")
-    axes.set_yticks(range(len(rows)), [one.method for one, _ in rows])
+    axes.set_yticks(range(len(rows)), [contestant.method for contestant, _ in rows])
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_xlabel(label)

@@ -26,21 +26,21 @@ def draw_links(plan: JudgedPlan, path: Path) -> None:
         loads = link_loads(machine, plan.evaluation)[:_MOST]
         figure = Figure(figsize=(8, 1 + 0.22 * len(loads)), layout="constrained")
         axes = figure.add_subplot()
-        axes.barh([one.name for one in loads], [100 * one.busy for one in loads], color=PALETTE[0])
+        axes.barh([load.name for load in loads], [100 * load.busy for load in loads], color=PALETTE[0])
         axes.invert_yaxis()
         axes.set_xlabel("percent of the time in use")
         axes.set_title(title, fontsize=10)
         write_figure(figure, path, 150)
         return
-    most = max(one.load.busy for one in lines)
+    most = max(load.load.busy for load in lines)
     side = 0.75
     size = max(4.6, 1.8 + side * machine.width), max(2.6, 1.2 + side * machine.height)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
     axes.add_collection(
         LineCollection(
-            [[one.start, one.end] for one in lines],
-            colors=[load_colour(one.load.busy / most) for one in lines],
+            [[load.start, load.end] for load in lines],
+            colors=[load_colour(load.load.busy / most) for load in lines],
             linewidths=4,
         )
     )

@@ -45,7 +45,7 @@ def codesign_document(
         pe_step=resources.pe_step,
         bandwidth_step=resources.bandwidth_step,
         settings=settings,
-        points=[point_record(one) for one in result.candidates],
+        points=[point_record(candidate) for candidate in result.candidates],
         best=None
         if best is None
         else schedule_document(workload, best.system, best.problem, objective, best.result, settings),
@@ -58,7 +58,7 @@ def codesign_document(
 
 def codesign_data(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
     """The proof, the best partition and every point with Herald's and the best figures, as plain data."""
-    points = [point_record(one).model_dump() for one in result.candidates]
+    points = [point_record(candidate).model_dump() for candidate in result.candidates]
     return {**_told(objective, result), "points": points}
 
 

@@ -99,12 +99,12 @@ class ProblemRecord(Record):
 
     def operators(self, where: str) -> list[Operator]:
         """The operator of every task, in their order; raises ``InputError`` where one is missing or none."""
-        found: list[Operator] = []
+        operators: list[Operator] = []
         for index, costs in enumerate(self.costs):
             if costs.operator is None:
                 raise InputError(f"{where}.costs[{index}]", "operator", "missing")
-            found.append(costs.operator.build(where))
-        return [found[costs] for run in self.runs for _ in run.instances for costs in run.layers.values()]
+            operators.append(costs.operator.build(where))
+        return [operators[costs] for run in self.runs for _ in run.instances for costs in run.layers.values()]
 
 
 def problem_record(problem: SchedulingProblem, operators: Operators) -> ProblemRecord:

@@ -242,7 +242,7 @@ def ranked(contestants: Sequence[ContestantRecord]) -> list[ContestantRecord]:
 
 def winner_of(contestants: Sequence[ContestantRecord]) -> WinnerRecord | None:
     """The method with the least median, and whether it is far enough ahead; ``None`` without any median."""
-    medians = [(key, one.method) for one in ranked(contestants) if (key := one.median_key) is not None]
+    medians = [(key, contestant.method) for contestant in ranked(contestants) if (key := contestant.median_key) is not None]
     if not medians:
         return None
     (least, method), *others = medians

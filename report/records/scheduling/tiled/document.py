@@ -110,9 +110,9 @@ def plan_document(
     shown = tiled_objective(objective)
     answer, evaluation = result.answer, result.evaluation
     effort = EFFORT if complete else 0
-    found = None
+    metrics = None
     if answer is not None and evaluation is not None:
-        found = plan_metrics(problem, answer, evaluation, effort=effort)
+        metrics = plan_metrics(problem, answer, evaluation, effort=effort)
     return PlanDocument.model_validate(
         {
             "schema": PLAN,
@@ -125,7 +125,7 @@ def plan_document(
             "settings": settings,
             "space": space,
             **claim(shown, result, number),
-            "metrics": found,
+            "metrics": metrics,
             "message": result.message,
             "wall_s": result.wall_seconds,
             "input_hash": inputs_hash(record, objective),
@@ -178,7 +178,7 @@ def plan_metrics(
         reuse=found.reuse,
         busiest_link=net.names[busiest],
         busiest_link_bytes=float(found.link_bytes[busiest]),
-        peak_buffer_bytes=[int(one) for one in found.peak_bytes],
+        peak_buffer_bytes=[int(peak) for peak in found.peak_bytes],
         atoms=answer.dag.tasks,
         steps=answer.plan.steps,
         transfers=len(answer.plan.transfers),

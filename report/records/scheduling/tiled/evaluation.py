@@ -41,10 +41,10 @@ class JudgedPlan:
     @property
     def key(self) -> Fraction | None:
         """The objective's key."""
-        found = self.evaluation
-        if found is None:
+        evaluation = self.evaluation
+        if evaluation is None:
             return None
-        return self.problem.objective.key(Fraction(found.energy.total), found.cycles)
+        return self.problem.objective.key(Fraction(evaluation.energy.total), evaluation.cycles)
 
 
 def judged(edited: EditedPlan) -> JudgedPlan:
@@ -53,10 +53,10 @@ def judged(edited: EditedPlan) -> JudgedPlan:
     answer = None if edited.is_open else edited.answer
     try:
         answer = edited.completed()
-        found = problem.evaluate(answer.dag, answer.plan)
+        evaluation = problem.evaluate(answer.dag, answer.plan)
     except IllegalPlanError as fault:
         return JudgedPlan(problem, edited.objective, answer, None, str(fault))
-    return JudgedPlan(problem, edited.objective, answer, found, None)
+    return JudgedPlan(problem, edited.objective, answer, evaluation, None)
 
 
 def judged_document(document: PlanDocument, where: str = "document") -> JudgedPlan | None:
@@ -85,14 +85,14 @@ def evaluation_data(plan: JudgedPlan) -> dict[str, Any]:
         "metrics": None,
     }
     if plan.answer is not None and plan.evaluation is not None:
-        found = plan.evaluation
-        metrics = plan_metrics(problem, plan.answer, found)
-        times = timeline(plan.answer, problem.machine, found)
+        evaluation = plan.evaluation
+        metrics = plan_metrics(problem, plan.answer, evaluation)
+        times = timeline(plan.answer, problem.machine, evaluation)
         told |= {
             "metrics": metrics.model_dump(),
             "links": [
-                {"link": one.name, "bytes": one.bytes, "busy": one.busy}
-                for one in link_loads(problem.machine, found)
+                {"link": load.name, "bytes": load.bytes, "busy": load.busy}
+                for load in link_loads(problem.machine, evaluation)
             ],
             "engines": [
                 {"engine": engine, "busy": float(busy), "peak_buffer_bytes": peak}
@@ -115,15 +115,15 @@ def layer_rows(plan: JudgedPlan) -> list[dict[str, Any]]:
     low, high, engines, work = times.layer_spans(len(cut))
     return [
         {
-            "layer": one.layer,
-            "atoms": one.atoms,
+            "layer": tiling.layer,
+            "atoms": tiling.atoms,
             "cut": [
-                len(borders) - 1 for borders in (one.samples, one.channels, one.rows, one.columns, one.inputs)
+                len(borders) - 1 for borders in (tiling.samples, tiling.channels, tiling.rows, tiling.columns, tiling.inputs)
             ],
             "start": float(low[i]),
             "end": float(high[i]),
             "engines": int(engines[i]),
             "engine_cycles": float(work[i]),
         }
-        for i, one in enumerate(cut)
+        for i, tiling in enumerate(cut)
     ]

@@ -106,7 +106,7 @@ def _whole(told: MappingABC[str, Any], where: str, *, is_open: bool) -> dict[str
     made.setdefault("last", made.get("first"))
     layers = told.get("layers")
     if isinstance(layers, list):
-        made["layers"] = [_counted(one) if isinstance(one, dict) else one for one in layers]
+        made["layers"] = [_counted(layer) if isinstance(layer, dict) else layer for layer in layers]
     ends = told.get("last", told.get("first"))
     if "steps" not in told and isinstance(ends, list):
         made["steps"] = 1 + max(ends, default=0)
@@ -127,16 +127,16 @@ def _packed_columns(
     node: MappingABC[str, Any], names: tuple[str, ...], where: str
 ) -> tuple[int | None, dict[str, str]]:
     """Rows of the columns that are lists (``None`` where there are none), and those columns packed."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     rows: int | None = None
     for name in names:
         column = node.get(name)
         if not isinstance(column, list):
             continue
-        if not all(type(one) is int and -(2**31) <= one < 2**31 for one in column):
+        if not all(type(number) is int and -(2**31) <= number < 2**31 for number in column):
             raise InputError(where, name, "expected whole numbers of 32 bits")
         if rows is not None and len(column) != rows:
             raise InputError(where, name, f"expected {rows} numbers like the columns before it")
         rows = len(column)
-        found[name] = packed(np.array(column, dtype=np.int64))
-    return rows, found
+        columns[name] = packed(np.array(column, dtype=np.int64))
+    return rows, columns

@@ -153,7 +153,7 @@ class PlanRecord(Record):
     def build_dag(self, problem: TiledProblem, where: str) -> AtomicDag:
         """The atoms; raises ``InputError`` where they do not fit the problem's layers."""
         names = [unit.name for unit in problem.units]
-        if [one.layer for one in self.layers] != names:
+        if [layer.layer for layer in self.layers] != names:
             raise InputError(where, "layers", f"expected the {len(names)} layers of the network, in order")
         cuts = [
             Tiling(tuple(o.samples), tuple(o.channels), tuple(o.rows), tuple(o.columns), tuple(o.inputs))
@@ -179,11 +179,11 @@ def layer_records(dag: AtomicDag) -> list[LayerAtomsRecord]:
         LayerAtomsRecord(
             layer=unit.name,
             atoms=int(count),
-            samples=list(one.samples),
-            channels=list(one.channels),
-            rows=list(one.rows),
-            columns=list(one.columns),
-            inputs=list(one.parts),
+            samples=list(tiling.samples),
+            channels=list(tiling.channels),
+            rows=list(tiling.rows),
+            columns=list(tiling.columns),
+            inputs=list(tiling.parts),
         )
-        for unit, one, count in zip(dag.units, dag.tilings, counts, strict=True)
+        for unit, tiling, count in zip(dag.units, dag.tilings, counts, strict=True)
     ]

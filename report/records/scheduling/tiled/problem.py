@@ -72,37 +72,37 @@ class NetworkRecord(Record):
             places.setdefault(layer.operator, len(places))
         return cls(
             name=network.name,
-            operators=[OperatorRecord.of(one) for one in places],
+            operators=[OperatorRecord.of(item) for item in places],
             layers=[
                 PlacedLayerRecord(
-                    name=one.name, operator=places[one.operator], stored_weights=one.stored_weights
+                    name=item.name, operator=places[item.operator], stored_weights=item.stored_weights
                 )
-                for one in network.layers
+                for item in network.layers
             ],
             links=[
                 LinkRecord(
-                    producer=one.producer,
-                    consumer=one.consumer,
-                    operand=one.operand,
-                    tensor=one.tensor,
-                    elements=one.elements,
-                    channel=one.channel,
-                    moves=list(one.moves),
+                    producer=item.producer,
+                    consumer=item.consumer,
+                    operand=item.operand,
+                    tensor=item.tensor,
+                    elements=item.elements,
+                    channel=item.channel,
+                    moves=list(item.moves),
                 )
-                for one in network.links
+                for item in network.links
             ],
             outputs=sorted(network.outputs),
         )
 
     def build(self, where: str) -> Network:
         """The network; raises ``InputError`` where the record contradicts itself."""
-        operators = [one.build(f"{where}.operators[{i}]") for i, one in enumerate(self.operators)]
+        operators = [item.build(f"{where}.operators[{i}]") for i, item in enumerate(self.operators)]
         for layer in self.layers:
             if layer.operator >= len(operators):
                 raise InputError(where, layer.name, f"operator {layer.operator} of {len(operators)}")
         layers = [
-            Layer(one.name, operators[one.operator], "document", stored_weights=one.stored_weights)
-            for one in self.layers
+            Layer(item.name, operators[item.operator], "document", stored_weights=item.stored_weights)
+            for item in self.layers
         ]
         links = [
             Link(o.producer, o.consumer, o.operand, o.tensor, o.elements, o.channel, tuple(o.moves))

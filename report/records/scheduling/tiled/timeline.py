@@ -69,9 +69,9 @@ class Timeline:
         -------
         Array of shape (engines, columns)
         """
-        found, longest, busy = self.shares(columns)
-        found[longest < 1 - busy] = IDLE
-        return found
+        units, longest, busy = self.shares(columns)
+        units[longest < 1 - busy] = IDLE
+        return units
 
     def shares(self, columns: int) -> tuple[Longs, Floats, Floats]:
         """Per engine and equal part of the time the layer that runs longest in it, and shares of that part.
@@ -85,7 +85,7 @@ class Timeline:
         width = max(1, self.cycles) / columns
         best = np.zeros((self.engines, columns))
         busy = np.zeros((self.engines, columns))
-        found = np.full((self.engines, columns), IDLE, dtype=np.int64)
+        units = np.full((self.engines, columns), IDLE, dtype=np.int64)
         spent: dict[tuple[int, int, int], float] = {}
         for e, unit, low, high in zip(engine.tolist(), layer.tolist(), start, end, strict=True):
             first, last = int(low / width), min(columns - 1, int((high - 1e-9) / width))
@@ -95,8 +95,8 @@ class Timeline:
                 total = spent.get((e, column, unit), 0.0) + part
                 spent[e, column, unit] = total
                 if total > best[e, column]:
-                    best[e, column], found[e, column] = total, unit
-        return found, best / width, np.minimum(1.0, busy / width)
+                    best[e, column], units[e, column] = total, unit
+        return units, best / width, np.minimum(1.0, busy / width)
 
     def layer_spans(self, layers: int) -> tuple[Floats, Floats, Longs, Floats]:
         """Per layer: first cycle, last cycle, engines that take part, and cycles of all its tasks."""
@@ -165,7 +165,7 @@ def link_loads(machine: TiledMachine, found: Evaluation) -> list[LinkLoad]:
     ]
     traffic = found.dram_read_bytes + found.dram_write_bytes
     loads.append(LinkLoad("DRAM", float(traffic), traffic / machine.dram_rate / cycles))
-    return sorted(loads, key=lambda one: -one.busy)
+    return sorted(loads, key=lambda load: -load.busy)
 
 
 _ROUTER = re.compile(r"link \((\d+),(\d+)\)->\((\d+),(\d+)\)")

@@ -24,12 +24,12 @@ def warm_plan(data: object, where: str, problem: TiledProblem) -> AtomicPlan:
     theirs, mine = edited.problem, problem
     told = ("network", theirs.network.name, mine.network.name), ("batch", theirs.batch, mine.batch)
     grids = [
-        f"{one.machine.engines} engines and {len(one.machine.dram_ports)} DRAM ports"
-        for one in (theirs, mine)
+        f"{given.machine.engines} engines and {len(given.machine.dram_ports)} DRAM ports"
+        for given in (theirs, mine)
     ]
-    for what, one, other in (*told, ("machine", *grids)):
-        if one != other:
-            raise InputError(where, "problem", f"is of another {what}: {one}, expected {other}")
+    for what, given, other in (*told, ("machine", *grids)):
+        if given != other:
+            raise InputError(where, "problem", f"is of another {what}: {given}, expected {other}")
     try:
         answer = stated_again(edited, mine, f"{where}: plan").completed()
         mine.evaluate(answer.dag, answer.plan)

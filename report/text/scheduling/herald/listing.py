@@ -111,7 +111,7 @@ def _cells(rows: Sequence[PlacementRecord], last: int, marks: dict[str, str]) ->
             busy[cell][marks[_network(row)]] += taken
     for taken_by in busy:
         taken_by[_IDLE] = last - taken_by.total()
-    return "".join(max(one, key=lambda mark: one[mark]) for one in busy)
+    return "".join(max(share, key=lambda mark: share[mark]) for share in busy)
 
 
 def _network(row: PlacementRecord) -> str:

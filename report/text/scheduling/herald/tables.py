@@ -56,7 +56,7 @@ def schedule_views(document: ScheduleDocument, seconds: float) -> list[Renderabl
     views: list[RenderableType] = [title, "", figures]
     if document.metrics is not None:
         add_schedule_figures(figures, document.metrics)
-        views += ["", engines_table(document.metrics, [one.engine for one in document.schedule or ()])]
+        views += ["", engines_table(document.metrics, [row.engine for row in document.schedule or ()])]
     if document.message:
         views += ["", Text(document.message)]
     return [*views, "", space_line(document), Text(f"took {seconds_text(seconds)}")]
@@ -105,7 +105,7 @@ def codesign_views(document: CodesignDocument, seconds: float) -> list[Renderabl
             ("bound", "right"),
         ]
     )
-    for point in sorted(document.points, key=lambda one: one.value)[:_MOST]:
+    for point in sorted(document.points, key=lambda candidate: candidate.value)[:_MOST]:
         table.add_row(
             " / ".join(f"{part['pes']:g}" for part in point.partition),
             " / ".join(f"{part['bytes_per_cycle']:g}" for part in point.partition),

@@ -57,16 +57,16 @@ def compare_views(document: CompareDocument) -> list[RenderableType]:
         f"{seconds_text(settings.time_limit_s)}{clock} a run",
     )
     values, figures = plain_table(list(VALUES)), plain_table(list(FIGURES))
-    for one in ranked(document.contestants):
-        values.add_row(*value_texts(document, one))
-        if (run := typical(one)) is not None:
-            figures.add_row(one.method, *figure_texts(run))
+    for contestant in ranked(document.contestants):
+        values.add_row(*value_texts(document, contestant))
+        if (run := typical(contestant)) is not None:
+            figures.add_row(contestant.method, *figure_texts(run))
     bound = objective_text(tiled_objective(document.objective), document.bound)
     notes = [
         Text(winner_text(document)),
         Text(f"bound over all sizes of atoms and all plans: {bound}", "dim"),
     ]
-    notes += [Text(f"{one.method}: {text}") for one in document.contestants for text in _messages(one)]
+    notes += [Text(f"{contestant.method}: {text}") for contestant in document.contestants for text in _messages(contestant)]
     shown: list[RenderableType] = [title, "", values]
     if figures.row_count:
         shown += ["", figures]

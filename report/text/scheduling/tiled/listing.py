@@ -68,9 +68,9 @@ def document_views(
     if plan.violation is not None:
         return [*views, "", Text(f"illegal: {plan.violation}", style="red")]
     rows = layer_rows(plan)
-    chosen = [one for one in rows if not patterns or any(fnmatchcase(one["layer"], p) for p in patterns)]
+    chosen = [row for row in rows if not patterns or any(fnmatchcase(row["layer"], p) for p in patterns)]
     if not chosen:
-        hint = did_you_mean(patterns[0], [one["layer"] for one in rows])
+        hint = did_you_mean(patterns[0], [row["layer"] for row in rows])
         raise InputError(where, "--layers", f"no layer {patterns[0]!r}{hint}")
     shown = chosen if full else chosen[:_ROWS]
     views += ["", *busy_lines(plan), "", links_table(plan), "", layers_table(shown)]
@@ -83,8 +83,8 @@ def links_table(plan: JudgedPlan) -> RenderableType:
     """The busiest links: bytes, and the part of the time that they need."""
     assert plan.evaluation is not None
     table = plain_table([("busiest links", "left"), ("bytes", "right"), ("busy", "right")])
-    for one in link_loads(plan.problem.machine, plan.evaluation)[:_LINKS]:
-        table.add_row(one.name, si_text(one.bytes, "B"), percent_text(one.busy, 1))
+    for load in link_loads(plan.problem.machine, plan.evaluation)[:_LINKS]:
+        table.add_row(load.name, si_text(load.bytes, "B"), percent_text(load.busy, 1))
     return table
 
 
@@ -94,7 +94,7 @@ def busy_lines(plan: JudgedPlan) -> list[RenderableType]:
     assert plan.evaluation is not None
     times = timeline(plan.answer, plan.problem.machine, plan.evaluation)
     share = np.mean(times.raster(_CELLS) != IDLE, axis=0)
-    cells = "".join(_BLOCKS[round(float(one) * (len(_BLOCKS) - 1))] for one in share)
+    cells = "".join(_BLOCKS[round(float(busy) * (len(_BLOCKS) - 1))] for busy in share)
     mean = percent_text(float(times.busy.mean()), 1)
     told = f"busy engines from 0 to {count_text(times.cycles)} cycles; {mean} on average"
     return [Text(cells), Text(told, "dim")]

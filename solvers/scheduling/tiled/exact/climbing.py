@@ -90,9 +90,9 @@ def climb(
             trial = as_round_plan(dag, complete(dag, machine, *move, ahead=1), machine.engines)
         except IllegalPlanError:
             continue
-        found = judge(single_steps(dag, machine, trial, random_numbers.randrange(1 << 30)))
-        if found is not None and found <= max(here, kept[turn % LATE]):
-            engine, step, here = move[0], _even(move[1]), found
+        judged = judge(single_steps(dag, machine, trial, random_numbers.randrange(1 << 30)))
+        if judged is not None and judged <= max(here, kept[turn % LATE]):
+            engine, step, here = move[0], _even(move[1]), judged
         kept[turn % LATE] = here
 
 

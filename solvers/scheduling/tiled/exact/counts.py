@@ -25,7 +25,7 @@ LARGEST = 12
 
 def twins(instance: RoundInstance) -> Classes:
     """Tasks that can change places in every plan: same readers and sources, same bytes, own data alike."""
-    found: dict[object, list[int]] = {}
+    by_kind: dict[object, list[int]] = {}
     for task in range(instance.tasks):
         own, shared = [], []
         for block in _fetched(instance, task):
@@ -42,8 +42,8 @@ def twins(instance: RoundInstance) -> Classes:
             tuple(sorted(own)),
             tuple(shared),
         )
-        found.setdefault(key, []).append(task)
-    return _chunks(found.values())
+        by_kind.setdefault(key, []).append(task)
+    return _chunks(by_kind.values())
 
 
 def read_bytes(instance: RoundInstance, task: int, producer: int) -> int:
@@ -76,10 +76,10 @@ def alike(instance: RoundInstance) -> Classes:
         if max(refined) == max(number):
             break
         number = refined
-    found: dict[int, list[int]] = {}
-    for task, one in enumerate(number):
-        found.setdefault(one, []).append(task)
-    return _chunks(found.values())
+    by_number: dict[int, list[int]] = {}
+    for task, kind in enumerate(number):
+        by_number.setdefault(kind, []).append(task)
+    return _chunks(by_number.values())
 
 
 def _numbered(colours: list[object]) -> list[int]:
@@ -88,10 +88,10 @@ def _numbered(colours: list[object]) -> list[int]:
 
 
 def _chunks(groups: Iterable[Sequence[int]]) -> Classes:
-    found: list[tuple[int, ...]] = []
+    chunks: list[tuple[int, ...]] = []
     for group in groups:
-        found += [tuple(group[i : i + LARGEST]) for i in range(0, len(group), LARGEST)]
-    return tuple(found)
+        chunks += [tuple(group[i : i + LARGEST]) for i in range(0, len(group), LARGEST)]
+    return tuple(chunks)
 
 
 def _fetched(instance: RoundInstance, task: int) -> list[int]:
@@ -131,18 +131,18 @@ class Counts:
     @cached_property
     def classes(self) -> Classes:
         """Those with the longest tasks first."""
-        return tuple(sorted(self.given, key=lambda one: -min(self.instance.cycles[t] for t in one)))
+        return tuple(sorted(self.given, key=lambda members: -min(self.instance.cycles[t] for t in members)))
 
     @cached_property
     def exact(self) -> bool:
         """Whether all classes are of tasks that can change places."""
-        kinds = {task: i for i, one in enumerate(twins(self.instance)) for task in one}
-        return all(len({kinds[t] for t in one}) == 1 for one in self.classes)
+        kinds = {task: i for i, members in enumerate(twins(self.instance)) for task in members}
+        return all(len({kinds[t] for t in members}) == 1 for members in self.classes)
 
     @cached_property
     def cycles(self) -> Longs:
         unit = self.instance.unit
-        return np.array([unit * min(self.instance.cycles[t] for t in one) for one in self.classes])
+        return np.array([unit * min(self.instance.cycles[t] for t in members) for members in self.classes])
 
     @cached_property
     def chain(self) -> Longs:
@@ -152,7 +152,7 @@ class Counts:
         for t in reversed(range(instance.tasks)):
             own = self.leaving(t)
             after[t] = instance.unit * instance.cycles[t] + max([own, *(after[s] for s in instance.after[t])])
-        return np.array([min(after[t] for t in one) for one in self.classes])
+        return np.array([min(after[t] for t in members) for members in self.classes])
 
     def leaving(self, task: int) -> int:
         """DRAM's time for a task's result, 0 where it does not leave."""
@@ -163,13 +163,13 @@ class Counts:
     def needs(self) -> Longs:
         """Rows (class, class before, tasks of the former, tasks of the latter that they need at least)."""
         rows = []
-        place = {t: (c, i) for c, one in enumerate(self.classes) for i, t in enumerate(one)}
-        for c, one in enumerate(self.classes):
+        place = {t: (c, i) for c, members in enumerate(self.classes) for i, t in enumerate(members)}
+        for c, members in enumerate(self.classes):
             masks: dict[int, list[int]] = {}
-            for i, t in enumerate(one):
+            for i, t in enumerate(members):
                 for p in self.instance.before[t]:
                     before, bit = place[p]
-                    masks.setdefault(before, [0] * len(one))[i] |= 1 << bit
+                    masks.setdefault(before, [0] * len(members))[i] |= 1 << bit
             for before, mask in masks.items():
                 rows += [(c, before, k, n) for k, n in enumerate(_least_unions(mask)) if k]
         return np.array(rows, dtype=np.int64).reshape(-1, 4)
@@ -185,8 +185,8 @@ class Counts:
         instance, rate = self.instance, self.instance.port_rate
         if rate is None:
             return np.zeros(len(self.classes), dtype=np.int64)
-        sizes = [[sum(instance.size[b] for b in _fetched(instance, t)) for t in one] for one in self.classes]
-        return np.array([instance.duration(min(one), rate) for one in sizes], dtype=np.int64)
+        sizes = [[sum(instance.size[b] for b in _fetched(instance, t)) for t in members] for members in self.classes]
+        return np.array([instance.duration(min(members), rate) for members in sizes], dtype=np.int64)
 
     @cached_property
     def results(self) -> Longs:
@@ -195,25 +195,25 @@ class Counts:
         Of classes that tell exactly what has run (`twins`); 1 part of a cycle at least, so that hops count.
         """
         instance, rate = self.instance, self.instance.port_rate
-        found = np.zeros((len(self.classes), len(self.classes)), dtype=np.int64)
-        for c, one in enumerate(self.classes):
+        durations = np.zeros((len(self.classes), len(self.classes)), dtype=np.int64)
+        for c, members in enumerate(self.classes):
             for p, before in enumerate(self.classes):
-                if before[0] in instance.before[one[0]]:
-                    size = read_bytes(instance, one[0], before[0])
-                    found[c, p] = 1 if rate is None else max(1, instance.duration(size, rate))
-        return found
+                if before[0] in instance.before[members[0]]:
+                    size = read_bytes(instance, members[0], before[0])
+                    durations[c, p] = 1 if rate is None else max(1, instance.duration(size, rate))
+        return durations
 
     @cached_property
     def groups(self) -> list[Group]:
         """Blocks from DRAM, those alike together, the largest first."""
-        place = {t: (c, i) for c, one in enumerate(self.classes) for i, t in enumerate(one)}
-        found: dict[object, list[int]] = {}
+        place = {t: (c, i) for c, members in enumerate(self.classes) for i, t in enumerate(members)}
+        by_size: dict[object, list[int]] = {}
         for block, readers in self.instance.readers.items():
             if self.instance.parent[block] < 0:
                 kind = tuple(sorted(place[t][0] for t in readers))
-                found.setdefault((self.instance.size[block], kind), []).append(block)
+                by_size.setdefault((self.instance.size[block], kind), []).append(block)
         groups = []
-        for blocks in found.values():
+        for blocks in by_size.values():
             masks: dict[int, list[int]] = {}
             for bit, block in enumerate(blocks):
                 for t in self.instance.readers[block]:
@@ -231,7 +231,7 @@ def _least_unions(masks: list[int]) -> list[int]:
     if all(a & b == 0 for a, b in combinations(masks, 2)):
         sizes = sorted(mask.bit_count() for mask in masks)
         return [sum(sizes[:k]) for k in range(len(masks) + 1)]
-    found = []
+    unions = []
     for k in range(len(masks) + 1):
         best = None
         for chosen in combinations(masks, k):
@@ -239,5 +239,5 @@ def _least_unions(masks: list[int]) -> list[int]:
             for mask in chosen:
                 union |= mask
             best = union.bit_count() if best is None else min(best, union.bit_count())
-        found.append(best or 0)
-    return found
+        unions.append(best or 0)
+    return unions

@@ -52,15 +52,15 @@ def _residencies(
     held: Iterable[tuple[int, int, int]], begins: set[tuple[int, int, int]], steps: int
 ) -> list[tuple[int, int, int, int]]:
     """(block, engine, start, end) of unbroken holdings; a new arrival begins a new one."""
-    found: list[tuple[int, int, int, int]] = []
+    stays: list[tuple[int, int, int, int]] = []
     for block, e, r in sorted(held):
         if r >= steps:
             continue
-        if found and found[-1][:2] == (block, e) and found[-1][3] == r - 1 and (block, e, r) not in begins:
-            found[-1] = (block, e, found[-1][2], r)
+        if stays and stays[-1][:2] == (block, e) and stays[-1][3] == r - 1 and (block, e, r) not in begins:
+            stays[-1] = (block, e, stays[-1][2], r)
         else:
-            found.append((block, e, r, r))
-    return found
+            stays.append((block, e, r, r))
+    return stays
 
 
 def hint(statement: PlanStatement, plan: Plan) -> None:

@@ -94,20 +94,20 @@ def coarse_sizes(problem: TiledProblem, most: int) -> tuple[AtomSize, ...]:
     Where even one atom per layer, or as few as buffers allow, are more than that, those are given.
     """
     engines = problem.machine.engines
-    found: list[AtomSize] = []
+    sizes: list[AtomSize] = []
     for cap in (*range(4 * engines, engines, -engines), *range(engines, 0, -1)):
-        found, total = [], 0
+        sizes, total = [], 0
         for unit in problem.units:
             menu = fitting_menu(problem, unit, 1.0)
             atoms = menu.atoms * problem.batch
             time = -(-atoms // engines) * np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
             fits = np.flatnonzero(atoms <= max(cap, int(atoms.min())))
             best = fits[np.lexsort(((menu.atoms * menu.need)[fits], time[fits]))[0]]
-            found.append(AtomSize(*(int(one) for one in menu.sizes[best])))
+            sizes.append(AtomSize(*(int(side) for side in menu.sizes[best])))
             total += int(atoms[best])
         if total <= most:
             break
-    return tuple(found)
+    return tuple(sizes)
 
 
 def orders(dag: AtomicDag, machine: TiledMachine) -> Iterator[Ints]:

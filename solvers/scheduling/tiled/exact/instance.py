@@ -76,11 +76,11 @@ class RoundInstance:
     @cached_property
     def readers(self) -> dict[int, tuple[int, ...]]:
         """Per block that is read at all, its readers."""
-        found: dict[int, list[int]] = {}
+        readers: dict[int, list[int]] = {}
         for task, blocks in enumerate(self.reads):
             for block in blocks:
-                found.setdefault(block, []).append(task)
-        return {block: tuple(tasks) for block, tasks in found.items()}
+                readers.setdefault(block, []).append(task)
+        return {block: tuple(tasks) for block, tasks in readers.items()}
 
     @cached_property
     def before(self) -> tuple[frozenset[int], ...]:
@@ -92,11 +92,11 @@ class RoundInstance:
     @cached_property
     def after(self) -> tuple[frozenset[int], ...]:
         """Per task the tasks that read its result."""
-        found: list[set[int]] = [set() for _ in range(self.tasks)]
+        readers: list[set[int]] = [set() for _ in range(self.tasks)]
         for task, producers in enumerate(self.before):
             for producer in producers:
-                found[producer].add(task)
-        return tuple(frozenset(one) for one in found)
+                readers[producer].add(task)
+        return tuple(frozenset(tasks) for tasks in readers)
 
     @cached_property
     def heads(self) -> tuple[int, ...]:
@@ -184,10 +184,10 @@ class RoundInstance:
     @cached_property
     def ancestors(self) -> tuple[frozenset[int], ...]:
         """Per task all tasks that it depends on."""
-        found: list[frozenset[int]] = []
+        ancestors: list[frozenset[int]] = []
         for producers in self.before:
-            found.append(producers.union(*(found[p] for p in producers)))
-        return tuple(found)
+            ancestors.append(producers.union(*(ancestors[p] for p in producers)))
+        return tuple(ancestors)
 
     def fewest_rounds(self, cycles: int) -> int:
         """Rounds that the tasks of at least so many cycles need, whatever else runs in them.
@@ -208,11 +208,11 @@ class RoundInstance:
 
     def _levels(self, order: list[int], before: dict[int, list[int]]) -> dict[int, int]:
         """Per task the rounds that those before it take: the longest chain of them, and their number."""
-        found: dict[int, int] = {}
+        levels: dict[int, int] = {}
         for task in order:
-            chain = max((found[p] + 1 for p in before[task]), default=0)
-            found[task] = max(chain, -(-len(before[task]) // self.engines))
-        return found
+            chain = max((levels[p] + 1 for p in before[task]), default=0)
+            levels[task] = max(chain, -(-len(before[task]) // self.engines))
+        return levels
 
     def most_rounds(self, cycles: int) -> int:
         """Rounds with a task each that a plan of at most so many cycles can have; 0 where none can."""

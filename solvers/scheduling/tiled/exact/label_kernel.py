@@ -79,18 +79,18 @@ def insert(
     while head >= 0 and (memory.key[head] != key or memory.ran[head] != ran):
         at = (at + 1) & mask
         head = memory.table[at]
-    one = head
-    while one >= 0:
-        if memory.alive[one] and _as_good(memory, one, time, moved):
+    other = head
+    while other >= 0:
+        if memory.alive[other] and _as_good(memory, other, time, moved):
             return True
-        one = memory.following[one]
-    one = head
-    while one >= 0:
-        if memory.alive[one] and memory.time[one] >= time:
-            reached = min(moved + memory.time[one] - time, max(cap, moved))
-            if reached >= memory.moved[one]:
-                memory.alive[one] = False
-        one = memory.following[one]
+        other = memory.following[other]
+    other = head
+    while other >= 0:
+        if memory.alive[other] and memory.time[other] >= time:
+            reached = min(moved + memory.time[other] - time, max(cap, moved))
+            if reached >= memory.moved[other]:
+                memory.alive[other] = False
+        other = memory.following[other]
     label = memory.state[LABELS]
     if label >= len(memory.key):
         return False

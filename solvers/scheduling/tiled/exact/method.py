@@ -76,7 +76,7 @@ def unstated(search: TiledSearch, begun: Beginning, stated: str) -> Outcome:
 
 def beside(search: TiledSearch) -> str:
     """What is known of faster plans outside the space."""
-    found = search.beside
-    if found is None or (search.key is not None and found.key >= search.key):
+    outside = search.beside
+    if outside is None or (search.key is not None and outside.key >= search.key):
         return ""
-    return f"; outside the space ({found.reason}) {found.source} found {int(found.key):,} cycles"
+    return f"; outside the space ({outside.reason}) {outside.source} found {int(outside.key):,} cycles"

@@ -52,11 +52,11 @@ class OrderModel:
 
     def order(self, values: Values) -> list[int]:
         """The round of each task in a solution."""
-        found = [0] * self.instance.tasks
+        rounds = [0] * self.instance.tasks
         for (task, r), run in self.runs.items():
             if values.boolean_value(run):
-                found[task] = r
-        return found
+                rounds[task] = r
+        return rounds
 
     def literal(self) -> Literal:
         return self.model.new_bool_var("")
@@ -105,8 +105,8 @@ class OrderModel:
     def follow(self, sequence: RoundSequence) -> None:
         """Run in every round as many tasks of each class as a sequence does."""
         for r, ran in enumerate(sequence.rounds or ()):
-            for one, many in zip(sequence.counts.classes, ran, strict=True):
-                self.model.add(sum(self.runs[task, r] for task in one if (task, r) in self.runs) == many)
+            for members, many in zip(sequence.counts.classes, ran, strict=True):
+                self.model.add(sum(self.runs[task, r] for task in members if (task, r) in self.runs) == many)
 
     def fetches(self) -> None:
         """What lies in DRAM at first is fetched once at least, in the round of its first use or before."""
@@ -150,10 +150,10 @@ class OrderModel:
     def new(self, ladder: dict[tuple[int, int], Literal], block: int, r: int) -> Terms:
         """What a ladder rises in a round, as terms in the block's bytes."""
         size = self.instance.size[block]
-        found = [(ladder[block, r], size)] if (block, r) in ladder else []
-        if found and (block, r - 1) in ladder:
-            found.append((ladder[block, r - 1], -size))
-        return found
+        terms = [(ladder[block, r], size)] if (block, r) in ladder else []
+        if terms and (block, r - 1) in ladder:
+            terms.append((ladder[block, r - 1], -size))
+        return terms
 
     def loads(self) -> None:
         """A round lasts as long as DRAM needs for what it moves, and a port for any one block of it."""
@@ -181,10 +181,10 @@ class OrderModel:
             late = self.late_blocks(r, here)
             wait = self.model.new_int_var(0, self.rounds.longest, "")
             self.rounds.carry(
-                wait, [(one, self.instance.size[b]) for b, one in late.items()], self.instance.dram_rate
+                wait, [(literal, self.instance.size[b]) for b, literal in late.items()], self.instance.dram_rate
             )
-            for block, one in late.items():
-                self.shared_block(block, one, r, wait)
+            for block, literal in late.items():
+                self.shared_block(block, literal, r, wait)
             remote: list[Literal] = []
             for task in here:
                 remote.append(self.task_waits(task, r, late, wait))
@@ -192,15 +192,15 @@ class OrderModel:
 
     def late_blocks(self, r: int, here: list[int]) -> dict[int, Literal]:
         """Per block a literal that is true where it is fetched for the first time in the round of its use."""
-        found: dict[int, Literal] = {}
+        late_of: dict[int, Literal] = {}
         for task in here:
             for block in self.instance.reads[task]:
                 if self.instance.parent[block] >= 0:
                     continue
-                late = found.setdefault(block, self.literal())
+                late = late_of.setdefault(block, self.literal())
                 before = [self.fetched[block, r - 1]] if r else []
                 self.model.add_bool_or([~self.runs[task, r], ~self.fetched[block, r], *before, late])
-        return found
+        return late_of
 
     def shared_block(self, block: int, late: Literal, r: int, wait: cp_model.IntVar) -> None:
         """A late block for k tasks travels as far as the k-th engine from its port, or is read twice."""

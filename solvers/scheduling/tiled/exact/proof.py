@@ -157,17 +157,17 @@ class RoundProof:
             if self.search.done or limits.expired or not self.count:
                 break
             mine = limits.share(effort.SEQUENCE_SHARE)
-            found = searched(
+            sequence = searched(
                 Counts(self.instance, together(self.instance), ways),
                 self.most,
                 lambda one=mine: self.search.done or one.expired,  # type: ignore[misc]
                 lambda cycles: self.raise_bound(cycles, "sequences"),
                 steady=self.space.idle == 0,
             )
-            if found.rounds is None or self.search.done:
+            if sequence.rounds is None or self.search.done:
                 continue
-            self.fewest = len(found.rounds)
-            order = self.ordered(self.fewest + 1, limits.share(effort.FIRST_SHARE), False, None, found)
+            self.fewest = len(sequence.rounds)
+            order = self.ordered(self.fewest + 1, limits.share(effort.FIRST_SHARE), False, None, sequence)
             if order is not None and (best is None or order.cycles < best.cycles):
                 best = order
                 self.offer_placed(order)

@@ -91,28 +91,28 @@ def waiting(t: Tables, s: Longs, m: Longs, held: Longs) -> int:
 @compiled
 def passed(t: Tables, s: Longs, m: Longs, held: Longs) -> Any:
     """Parts of a cycle of a task that waits for a counted block of its own round to pass a port."""
-    found = 0
+    longest = 0
     for g in range(len(held)):
         if t.group_strides[g] and t.passing[g]:
             for c in range(len(s)):
                 if s[c] and t.blocks[g, c, m[c]] > held[g]:
-                    found = max(found, t.cycles[c] + t.passing[g])
+                    longest = max(longest, t.cycles[c] + t.passing[g])
                     break
-    return found
+    return longest
 
 
 @compiled
 def ported(t: Tables, extra: Longs) -> Any:
     """Parts of a cycle that the counted blocks of a round take through the ports: the longest one, and of one
     more than there are ports the two shortest, which share one."""
-    seen, longest, one = 0, 0, 0
+    seen, longest, first = 0, 0, 0
     for g in range(len(extra)):
         if t.group_strides[g] and extra[g]:
             longest = max(longest, t.passing[g])
             if seen < t.ports <= seen + extra[g]:
-                one = t.passing[g]
+                first = t.passing[g]
             if seen <= t.ports < seen + extra[g]:
-                return max(longest, one + t.passing[g])
+                return max(longest, first + t.passing[g])
             seen += extra[g]
     return longest
 
@@ -120,14 +120,14 @@ def ported(t: Tables, extra: Longs) -> Any:
 @compiled
 def begun(t: Tables, s: Longs, wait: int) -> Any:
     """Parts of a cycle of a first round: everything passes a port first, for some over a hop."""
-    found, seen = 0, 0
+    longest, seen = 0, 0
     for c in range(len(s)):
         if s[c] and t.reads[c]:
-            found = max(found, t.cycles[c] + t.reading[c])
+            longest = max(longest, t.cycles[c] + t.reading[c])
             seen += s[c]
             if seen > t.beside >= seen - s[c]:
-                found = max(found, t.cycles[c] + wait + t.hop)
-    return found
+                longest = max(longest, t.cycles[c] + wait + t.hop)
+    return longest
 
 
 @compiled

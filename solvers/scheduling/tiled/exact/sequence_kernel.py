@@ -203,12 +203,12 @@ def _rest(t: Tables, n: Longs, counted: int, time: int, moved: int) -> Any:
         return time
     if least == NEVER:
         least = 0
-    found = max(time + rounds + least, time + chain)
-    found = max(found, time + t.fluid + t.leaving + counted - moved)
+    least_end = max(time + rounds + least, time + chain)
+    least_end = max(least_end, time + t.fluid + t.leaving + counted - moved)
     fetch = t.fluid - min(moved, t.fluid) + counted
     if fetch > 0 and shortest < NEVER:
-        found = max(found, time + fetch + shortest + least)
-    return found
+        least_end = max(least_end, time + fetch + shortest + least)
+    return least_end
 
 
 @compiled

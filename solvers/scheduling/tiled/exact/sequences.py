@@ -57,7 +57,7 @@ def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
     instance = counts.instance
     linked = steady and counts.exact and instance.networked and instance.engines <= LINKED
     classes, groups = counts.classes, counts.groups
-    width = 1 + max(len(one) for one in classes)
+    width = 1 + max(len(members) for members in classes)
     least = np.zeros((len(classes), len(classes), width), dtype=np.int64)
     for c, p, k, n in counts.needs:
         least[c, p, k] = n
@@ -68,9 +68,9 @@ def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
         for c, reads in group.least.items():
             blocks[g, c, : len(reads)] = reads
     strides, stride = np.zeros(len(classes), dtype=np.int64), 1
-    for c, one in enumerate(classes):
+    for c, members in enumerate(classes):
         strides[c] = stride
-        stride *= len(one) + 1
+        stride *= len(members) + 1
     group_strides, ways = np.zeros(len(groups), dtype=np.int64), 1
     for g in range(len(groups)):
         many = int(size[g]) + 1
@@ -78,13 +78,13 @@ def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
             group_strides[g] = stride
             stride *= many
             ways *= many
-    sinks = [[counts.leaving(t) for t in one if not instance.after[t]] for one in classes]
+    sinks = [[counts.leaving(t) for t in members if not instance.after[t]] for members in classes]
     return Tables(
-        np.array([len(one) for one in classes], dtype=np.int64),
+        np.array([len(members) for members in classes], dtype=np.int64),
         counts.cycles.astype(np.int64),
         counts.chain.astype(np.int64),
-        np.array([min(one) if one else -1 for one in sinks], dtype=np.int64),
-        np.array([max(counts.leaving(t) for t in one) for one in classes], dtype=np.int64),
+        np.array([min(members) if members else -1 for members in sinks], dtype=np.int64),
+        np.array([max(counts.leaving(t) for t in members) for members in classes], dtype=np.int64),
         strides,
         np.array(blocks.any(axis=(0, 2)), dtype=np.int64),
         least,
@@ -98,7 +98,7 @@ def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
         counts.results if linked else np.zeros((len(classes), len(classes)), dtype=np.int64),
         counts.reading if linked else np.zeros(len(classes), dtype=np.int64),
         np.array(
-            [min(counts.passing(instance.size[t] * instance.outputs[t]) for t in one) for one in classes],
+            [min(counts.passing(instance.size[t] * instance.outputs[t]) for t in members) for members in classes],
             dtype=np.int64,
         ),
         instance.hop_cycles * instance.unit if linked else 0,
@@ -129,7 +129,7 @@ def searched(
     told : called with every better bound
     steady : whether every step before the last atom runs one
     """
-    if prod(len(one) + 1 for one in counts.classes) >= LARGEST_KEY:
+    if prod(len(members) + 1 for members in counts.classes) >= LARGEST_KEY:
         return RoundSequence(0, False, counts, None, 0)
     tables, memory = (tables_of(counts, most, steady=steady), memory_of(labels))
     unit = counts.instance.unit
@@ -139,9 +139,9 @@ def searched(
         begun = time.monotonic()
         status = advance(tables, memory, pops)
         pops = 2 * pops if time.monotonic() - begun < SLICE else max(1, pops // 2)
-        found = -(-int(memory.state[BOUND]) // unit)
-        if found > bound:
-            bound = found
+        proven = -(-int(memory.state[BOUND]) // unit)
+        if proven > bound:
+            bound = proven
             told(bound)
     rounds = path(tables, memory) if status == ENDED and memory.state[BEST] else None
     return RoundSequence(bound, bool(status == ENDED), counts, rounds, int(memory.state[LABELS]))
@@ -159,13 +159,13 @@ def start(tables: Tables, memory: Memory) -> None:
 
 def path(tables: Tables, memory: Memory) -> list[list[int]]:
     """Tasks of each class in each round, to the best label."""
-    label, found = int(memory.state[BEST]), []
+    label, steps = int(memory.state[BEST]), []
     while memory.parent[label] >= 0:
-        found.append(
+        steps.append(
             _ran(tables, int(memory.key[label])) - _ran(tables, int(memory.key[memory.parent[label]]))
         )
         label = int(memory.parent[label])
-    return [one.tolist() for one in found[::-1]]
+    return [step.tolist() for step in steps[::-1]]
 
 
 def _ran(tables: Tables, key: int) -> Longs:

@@ -48,10 +48,10 @@ class RoundSpace(TiledGoal):
 
     def judge(self, answer: AtomicPlan) -> Judgement[AtomicPlan, Evaluation | None]:
         """What a plan costs, what it violates, and why it lies outside."""
-        found = super().judge(answer)
-        if found.violations:
-            return found
-        return Judgement(answer, found.evaluation, found.key, (), self.outside(answer))
+        judgement = super().judge(answer)
+        if judgement.violations:
+            return judgement
+        return Judgement(answer, judgement.evaluation, judgement.key, (), self.outside(answer))
 
     def outside(self, answer: AtomicPlan) -> str | None:
         """Why a legal plan is no round plan of these atoms; ``None`` where it is one."""

@@ -94,7 +94,7 @@ class PlanModel:
         for r in range(self.count - 1):
             for e in self.engines:
                 self.model.add_at_most_one(run for _, run in self.running(e, r))
-            self.rounds.place(r, [one for e in self.engines for one in self.running(e, r)])
+            self.rounds.place(r, [running for e in self.engines for running in self.running(e, r)])
         self.rounds.thresholds()
 
     def running(self, e: int, r: int) -> list[tuple[int, Literal]]:
@@ -163,11 +163,11 @@ class PlanModel:
     @property
     def _parts(self) -> dict[int, tuple[int, ...]]:
         if not hasattr(self, "_parts_of"):
-            found: dict[int, list[int]] = defaultdict(list)
+            parts: dict[int, list[int]] = defaultdict(list)
             for block in self.instance.readers:
                 if 0 <= self.instance.parent[block] != block:
-                    found[self.instance.parent[block]].append(block)
-            self._parts_of = {t: tuple(found.get(t, ())) for t in range(self.instance.tasks)}
+                    parts[self.instance.parent[block]].append(block)
+            self._parts_of = {t: tuple(parts.get(t, ())) for t in range(self.instance.tasks)}
         return self._parts_of
 
     def last_use(self, block: int) -> int:
@@ -177,16 +177,16 @@ class PlanModel:
 
     def lives(self) -> dict[int, tuple[int, int]]:
         """Per block that matters, the first and last round in which it may be held."""
-        found = {}
+        lives = {}
         for task in range(self.instance.tasks):
             last = self.count - 1 if self.instance.outputs[task] else self.last_use(task)
-            found[task] = (self.window[task].start, max(last, self.window[task].stop - 1))
+            lives[task] = (self.window[task].start, max(last, self.window[task].stop - 1))
         for block in self.instance.readers:
             if block >= self.instance.tasks:
                 parent = self.instance.parent[block]
                 first = 0 if parent < 0 else self.window[parent].start + 1
-                found[block] = (first, self.last_use(block))
-        return found
+                lives[block] = (first, self.last_use(block))
+        return lives
 
     def supply(self) -> None:
         """What a task reads is on its engine, itself or as part of the whole."""
@@ -202,17 +202,17 @@ class PlanModel:
 
     def kept(self, block: int, e: int, r: int) -> list[Literal]:
         """Literals one of which is true where a block, or its whole, has been on an engine since before."""
-        found = []
-        for one in self.wholes(block):
-            now, then = self.held.get((one, e, r)), self.held.get((one, e, r - 1))
+        literals = []
+        for whole in self.wholes(block):
+            now, then = self.held.get((whole, e, r)), self.held.get((whole, e, r - 1))
             if now is not None and then is not None:
-                both = self._both.get((one, e, r))
+                both = self._both.get((whole, e, r))
                 if both is None:
-                    both = self._both[one, e, r] = self.literal()
+                    both = self._both[whole, e, r] = self.literal()
                     self.model.add_implication(both, now)
                     self.model.add_implication(both, then)
-                found.append(both)
-        return found
+                literals.append(both)
+        return literals
 
     def sources(self) -> None:
         """An arriving block comes from one engine that has held it since before, or from a DRAM port."""
@@ -323,26 +323,26 @@ class PlanModel:
             if source >= instance.engines:
                 users[block, source, -1, r].append(move)
         shared: dict[tuple[int, ...], Literal] = {}
-        found: dict[tuple[int, int], Terms] = defaultdict(list)
+        loads: dict[tuple[int, int], Terms] = defaultdict(list)
         for (block, _source, link, r), literals in users.items():
-            found[link, r].append((self.any_of(literals, shared), instance.size[block]))
+            loads[link, r].append((self.any_of(literals, shared), instance.size[block]))
         for (task, e, port, r), write in self.written.items() if with_writes else ():
             for link in [*net.route(e, port).tolist(), -1]:
                 if link < 0 or instance.link_rates[link] is not None:
-                    found[link, r].append((write, instance.size[task]))
-        return found
+                    loads[link, r].append((write, instance.size[task]))
+        return loads
 
     def any_of(self, literals: list[Literal], shared: dict[tuple[int, ...], Literal]) -> Literal:
         """A literal that any of some imply."""
         if len(literals) == 1:
             return literals[0]
-        key = tuple(one.index for one in literals)
-        found = shared.get(key)
-        if found is None:
-            found = shared[key] = self.literal()
-            for one in literals:
-                self.model.add_implication(one, found)
-        return found
+        key = tuple(literal.index for literal in literals)
+        either = shared.get(key)
+        if either is None:
+            either = shared[key] = self.literal()
+            for literal in literals:
+                self.model.add_implication(literal, either)
+        return either
 
     def delays(self) -> None:
         """A task begins when what arrives in its own round is there."""

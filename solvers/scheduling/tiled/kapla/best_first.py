@@ -64,8 +64,8 @@ class _Split:
     def __init__(self, prices: Prices, space: SegmentSpace) -> None:
         self.prices, self.space, self.best = prices, space, prices.best
         number = {start: i for i, start in enumerate(space.starts)}
-        tail = np.array([number[one.start] for one in prices.schemes], dtype=np.int64)
-        head = np.array([number[one.end] for one in prices.schemes], dtype=np.int64)
+        tail = np.array([number[scheme.start] for scheme in prices.schemes], dtype=np.int64)
+        head = np.array([number[scheme.end] for scheme in prices.schemes], dtype=np.int64)
         self.edges = Edges(tail, head, len(number))
 
     def search(self) -> float:
@@ -89,7 +89,7 @@ class _Split:
                 return bound
             preferred = {edge for chain in chains for edge in chain if not prices.known[edge]}
             order = waiting[np.argsort(through[waiting], kind="stable")]
-            chosen = [*sorted(preferred), *(int(one) for one in order if one not in preferred)]
+            chosen = [*sorted(preferred), *(int(scheme) for scheme in order if scheme not in preferred)]
             for edge in chosen[: max(AT_ONCE, len(preferred))]:
                 if self.best.stop():
                     return bound
@@ -113,10 +113,10 @@ class _Split:
         for edge in np.flatnonzero(np.isfinite(prices.energy)):
             scheme = prices.schemes[edge]
             energy, cycles = float(prices.energy[edge]), int(prices.cycles[edge])
-            one = Segment(scheme.start, scheme.end, energy, cycles, scheme.tree)
-            number[one.tree] = int(edge)
-            segments.add(one)
+            segment = Segment(scheme.start, scheme.end, energy, cycles, scheme.tree)
+            number[segment.tree] = int(edge)
+            segments.add(segment)
         chain, _ = best_chain(segments, list(self.space.starts), self.best.form.value)
         if chain:
-            prices.offer(number[one.tree] for one in chain)
+            prices.offer(number[segment.tree] for segment in chain)
         return inf

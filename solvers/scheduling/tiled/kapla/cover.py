@@ -126,7 +126,7 @@ class _Split:
         self.prices, self.cover, self.best, self.child = prices, cover, prices.best, child
         self.form = self.best.form
         self.powers = self.form.energy_power, self.form.delay_power
-        self.sets = [one.end & ~one.start for one in prices.schemes]
+        self.sets = [scheme.end & ~scheme.start for scheme in prices.schemes]
         self.relaxation = CoverRelaxation(self.sets, len(self.form.network), self.powers)
 
     def search(self) -> float:
@@ -147,10 +147,10 @@ class _Split:
             if known >= tried:
                 self._finish(self.cover.limits.share(TRY))
                 tried = 2 * known
-            used = [int(one) for one in relaxation.used if not prices.known[one] and not gone[one]]
+            used = [int(column) for column in relaxation.used if not prices.known[column] and not gone[column]]
             order = waiting[np.argsort(relaxation.through[waiting], kind="stable")]
             first = set(used)
-            others = (int(one) for one in order if one not in first)
+            others = (int(column) for column in order if column not in first)
             for number in [*used, *others][: max(AT_ONCE, len(used))]:
                 if self.best.stop():
                     return relaxation.bound
@@ -159,17 +159,17 @@ class _Split:
     def _finish(self, limits: Limits) -> float:
         """The best chain of all schemes that have their costs; a bound on chains of these."""
         energy, cycles = self.prices.energy, self.prices.cycles
-        known = [int(one) for one in np.flatnonzero(np.isfinite(energy) & self.prices.known)]
+        known = [int(number) for number in np.flatnonzero(np.isfinite(energy) & self.prices.known)]
         bound, near = 0.0, list[tuple[float, float]]()
         while not self.best.stop() and not limits.expired:
-            found = self._answer(known, near, limits)
-            bound = max(bound, found.bound)
-            if found.chain is None:
+            answer = self._answer(known, near, limits)
+            bound = max(bound, answer.bound)
+            if answer.chain is None:
                 break
-            self.prices.offer(found.chain)
+            self.prices.offer(answer.chain)
             if bound >= self.best.value * (1 - TOLERANCE):
                 break
-            here = float(energy[found.chain].sum()), float(cycles[found.chain].sum())
+            here = float(energy[answer.chain].sum()), float(cycles[answer.chain].sum())
             if here in near:  # units are too coarse to tell it from a better one
                 break
             near.append(here)
@@ -187,10 +187,10 @@ class _Split:
         for n, cost in enumerate((self.prices.energy, self.prices.cycles)):
             power, unit = self.powers[n], self.prices.scale[n] / UNITS
             if power:
-                counts = [floor(cost[one] / unit) for one in known]
-                sides.append(Side(counts, power, self._pieces(n, unit, counts, [one[n] for one in near])))
+                counts = [floor(cost[number] / unit) for number in known]
+                sides.append(Side(counts, power, self._pieces(n, unit, counts, [number[n] for number in near])))
                 constant += power * log(unit)
-        statement = CoverStatement(self.form.network, [self.sets[one] for one in known], sides)
+        statement = CoverStatement(self.form.network, [self.sets[number] for number in known], sides)
         linear, most = statement.linear, self.best.value * (1 - TOLERANCE)
         if most < inf:
             linear.row(dict(linear.objective), None, ceil((log(most) - constant) * LOGARITHM))
@@ -199,7 +199,7 @@ class _Split:
             return _Answer(most, None)
         bound = 0.0 if answer.bound is None else exp(answer.bound / LOGARITHM + constant) * (1 - ROUNDING)
         chain = None if answer.values is None else statement.chain_of(answer.values)
-        return _Answer(min(bound, most), chain and [known[one] for one in chain])
+        return _Answer(min(bound, most), chain and [known[number] for number in chain])
 
     def _pieces(self, n: int, unit: float, counts: list[int], near: list[float]) -> list[int]:
         """Rising values, in units, between which the logarithm of a cost is replaced by chords."""
@@ -209,9 +209,9 @@ class _Split:
         if self.best.value < inf and other > 0:
             most = min(most, ceil((self.best.value / other**power) ** (1 / self.powers[n]) / unit) + 1)
         most = max(most, least + 1)
-        found = {least, most}
-        found.update(round(least * (most / least) ** (i / PIECES)) for i in range(1, PIECES))
-        for one in near:
-            here = floor(one / unit)
-            found.update(here + step for step in (-(here >> 8), -(here >> 12), 0, here >> 12, here >> 8))
-        return sorted(one for one in found if least <= one <= most)
+        ends = {least, most}
+        ends.update(round(least * (most / least) ** (i / PIECES)) for i in range(1, PIECES))
+        for amount in near:
+            here = floor(amount / unit)
+            ends.update(here + step for step in (-(here >> 8), -(here >> 12), 0, here >> 12, here >> 8))
+        return sorted(amount for amount in ends if least <= amount <= most)

@@ -53,7 +53,7 @@ class CoverRelaxation:
 
     def __init__(self, segments: Sequence[int], layers: int, powers: tuple[float, float]) -> None:
         self.layers, self.powers = layers, powers
-        self.rows = [members(one) for one in segments]
+        self.rows = [members(segment) for segment in segments]
         self._layer = np.array([layer for row in self.rows for layer in row], dtype=np.int64)
         self._begin = np.cumsum([0, *(len(row) for row in self.rows[:-1])])
         self.programs = [_Program(self) for _ in WEIGHTS]
@@ -90,8 +90,8 @@ class CoverRelaxation:
 
     def rest(self, costs: Floats, prices: Floats) -> Floats:
         """What every segment costs beyond the prices of its layers."""
-        found: Floats = costs - np.add.reduceat(prices[self._layer], self._begin)
-        return found
+        reduced: Floats = costs - np.add.reduceat(prices[self._layer], self._begin)
+        return reduced
 
 
 class _Program:
@@ -126,11 +126,11 @@ class _Program:
             solved = program.Solve() == pywraplp.Solver.OPTIMAL
             if solved:  # else the last prices stand, which hold as any do
                 self.prices = np.array([row.dual_value() for row in covered])
-                self.used = [one for one, share in there.items() if share.solution_value() > SHARE]
+                self.used = [column for column, share in there.items() if share.solution_value() > SHARE]
             rest = self.relaxation.rest(costs, self.prices)
             cheap = np.flatnonzero(rest < -EXACT)
-            cheapest = (int(one) for one in cheap[np.argsort(rest[cheap])])
-            new = [one for one in cheapest if one not in there][:AT_ONCE] if solved else []
+            cheapest = (int(column) for column in cheap[np.argsort(rest[cheap])])
+            new = [column for column in cheapest if column not in there][:AT_ONCE] if solved else []
             if not new:
                 self.kept = [number for number in there if rest[number] <= NEAR]
                 return self.prices.sum() + self.relaxation.layers * min(0.0, float(rest.min())), rest

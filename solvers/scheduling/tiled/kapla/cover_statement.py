@@ -90,10 +90,10 @@ class CoverStatement:
             for layer in members(reads):
                 both = dict.fromkeys(having[layer].keys() & having[reader].keys(), 1)
                 self.linear.row({self.places[reader]: 1, self.places[layer]: -1} | both, 1)
-        for one, other in sorted(beside):
-            both = dict.fromkeys(having[one].keys() & having[other].keys(), layers)
+        for first_layer, other in sorted(beside):
+            both = dict.fromkeys(having[first_layer].keys() & having[other].keys(), layers)
             for sign in (1, -1):
-                step = {self.places[one]: sign, self.places[other]: -sign}
+                step = {self.places[first_layer]: sign, self.places[other]: -sign}
                 self.linear.row(step | both, None, layers)
 
     def _logarithm(self, side: Side) -> None:

@@ -68,9 +68,9 @@ class BestKnown:
 
     def offer_row(self, segments: Sequence[SegmentScheme], splits: int) -> None:
         """Keep a row of segments that fits and is better."""
-        found = priced_chain(self.form, segments, splits)
-        if isinstance(found, Chain):
-            self.offer(found)
+        chain = priced_chain(self.form, segments, splits)
+        if isinstance(chain, Chain):
+            self.offer(chain)
 
     def result(self, bound: float, tolerance: float = 0.0) -> ProvenChain:
         """What is known where no chain but the best one known costs less than ``bound``.
@@ -132,7 +132,7 @@ class Prices:
 
     def offer(self, numbers: Iterable[int]) -> None:
         """Offer a chain by its schemes' numbers."""
-        self.best.offer_row([self.schemes[one] for one in numbers], self.splits)
+        self.best.offer_row([self.schemes[number] for number in numbers], self.splits)
 
 
 def least_prices(best: BestKnown, splits: int, schemes: Iterable[SegmentScheme]) -> Prices | None:

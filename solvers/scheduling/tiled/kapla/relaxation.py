@@ -42,9 +42,9 @@ def corners(least: Floats, scale: tuple[float, float], powers: tuple[float, floa
     y = (a[:, 0] * second - b[:, 0] * first) / determinant
     x = np.maximum(x, least[here, -1:]) * scale[0]
     y = np.maximum(y, least[here, :1]) * scale[1]
-    found = np.full(len(least), np.inf)
-    found[here] = (x ** powers[0] * y ** powers[1]).min(axis=1) * (1 - ROUNDING)
-    return found
+    corner_values = np.full(len(least), np.inf)
+    corner_values[here] = (x ** powers[0] * y ** powers[1]).min(axis=1) * (1 - ROUNDING)
+    return corner_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class Relaxation:
 
     def chains(self) -> list[list[int]]:
         """For every weight, the edges of a best chain; empty where there is none."""
-        found = []
+        chains = []
         if not np.isfinite(self.to_end[0, 0]):
             return []
         for column in range(len(WEIGHTS)):
@@ -121,5 +121,5 @@ class Relaxation:
                 edge = int(first + rest.argmin())
                 chain.append(edge)
                 node = int(self.edges.head[edge])
-            found.append(chain)
-        return found
+            chains.append(chain)
+        return chains

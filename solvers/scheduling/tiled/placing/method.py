@@ -49,10 +49,10 @@ class PlacedWindows:
         windows: list[Window] = []
         engine = begun.plan.engine
         try:
-            for found, window in place_windows(
+            for placed, window in place_windows(
                 dag, machine, step, engine, solver=self.solver, width=self.rounds, limits=search.limits
             ):
-                engine = found
+                engine = placed
                 windows.append(window)
                 if len(windows) % OFFERS == 0:
                     self._offer(search, AtomicPlan(dag, complete(dag, machine, engine, step)))
@@ -68,8 +68,8 @@ class PlacedWindows:
 
 def summary(windows: list[Window]) -> str:
     """How many windows were proven, and what they gained in bytes times hops."""
-    proven = sum(one.cost == one.bound for one in windows)
-    before, cost, bound = (sum(getattr(one, name) for one in windows) for name in ("before", "cost", "bound"))
+    proven = sum(window.cost == window.bound for window in windows)
+    before, cost, bound = (sum(getattr(window, name) for window in windows) for name in ("before", "cost", "bound"))
     return (
         f"{proven} of {len(windows)} windows proven; bytes times hops of all windows {before:,} before, "
         f"{cost:,} after, at least {bound:,}"

@@ -55,19 +55,19 @@ def round_sources(dag: AtomicDag, step: Ints) -> Sources:
     """From where every task reads: the task that made the data or read it last, or DRAM."""
     order = np.lexsort((np.arange(dag.tasks), step))
     readers: dict[int, list[int]] = {}
-    found: dict[tuple[int, int], int] = {}
+    bytes_of: dict[tuple[int, int], int] = {}
     for task in order.tolist():
         for block in {*dag.reads_of(task).tolist()}:
             source = int(dag.block_parent[block])
             if source < 0:
                 earlier = readers.setdefault(block, [])
-                before = [one for one in earlier[::-1] if step[one] < step[task]]
+                before = [other for other in earlier[::-1] if step[other] < step[task]]
                 source = before[0] if before else -1
                 earlier.append(task)
             key = (task, source)
-            found[key] = found.get(key, 0) + int(dag.block_bytes[block])
+            bytes_of[key] = bytes_of.get(key, 0) + int(dag.block_bytes[block])
     by_task: Sources = {}
-    for (reader, source), size in found.items():
+    for (reader, source), size in bytes_of.items():
         for task in {reader, source} - {-1}:
             by_task.setdefault(task, []).append((reader, source, size))
     return by_task
@@ -92,7 +92,7 @@ def placing_of(
     place = {int(task): i for i, task in enumerate(tasks)}
     single = np.zeros((len(tasks), engines), dtype=np.int64)
     pairs: dict[tuple[int, int], int] = {}
-    for reader, source, size in {one for task in place for one in sources.get(task, ())}:
+    for reader, source, size in {flow for task in place for flow in sources.get(task, ())}:
         here, there = place.get(reader), place.get(source)
         if here is not None and there is not None:
             key = (min(here, there), max(here, there))

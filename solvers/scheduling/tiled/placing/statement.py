@@ -29,7 +29,7 @@ class PlacingStatement:
 
     def __init__(self, problem: RoundPlacing, machine: TiledMachine) -> None:
         self.problem = problem
-        self.count, self.engines = (int(one) for one in problem.single.shape)
+        self.count, self.engines = (int(side) for side in problem.single.shape)
         self.scale, self.cuts = hop_cuts(machine)
         self.linear = LinearStatement()
         self.choices = [self.linear.choice() for _ in range(self.count * self.engines)]
@@ -82,12 +82,12 @@ class PlacingStatement:
             values[side] = int(self.cuts[c][engine[i]])
         for columns, _, low, high in self.linear.rows:
             if len(columns) == 3 and low == 0 and high is None:
-                apart, one, other = columns
-                values[apart] = max(values[apart], values[one] - values[other])
+                apart, minuend, subtrahend = columns
+                values[apart] = max(values[apart], values[minuend] - values[subtrahend])
         return values
 
     def engines_of(self, values: list[float] | list[int]) -> Ints:
         """The engine of every task."""
         table = np.array(values[: len(self.choices)]).reshape(self.count, self.engines)
-        found: Ints = table.argmax(axis=1).astype(np.int32)
-        return found
+        engines: Ints = table.argmax(axis=1).astype(np.int32)
+        return engines

@@ -134,12 +134,12 @@ def round_costs(machine: TiledMachine, sources: Sources, step: Ints, rounds: Int
     """Bytes times hops of what the tasks of each round read from other engines."""
     net = topology(machine)
     at = {int(r): i for i, r in enumerate(rounds)}
-    found = np.zeros(len(rounds), dtype=np.int64)
+    costs = np.zeros(len(rounds), dtype=np.int64)
     for task, rows in sources.items():
         for reader, source, size in rows:
             if reader == task and source >= 0 and int(step[task]) in at:
-                found[at[int(step[task])]] += size * net.distance(int(engine[source]), int(engine[task]))
-    return found
+                costs[at[int(step[task])]] += size * net.distance(int(engine[source]), int(engine[task]))
+    return costs
 
 
 def transfer_cost(dag: AtomicDag, machine: TiledMachine, step: Ints, engine: Ints) -> int:

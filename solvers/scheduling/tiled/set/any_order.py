@@ -24,10 +24,10 @@ def allocations_in_any_order(times: Sequence[float], tiles: int) -> tuple[tuple[
     if len(times) > tiles:
         return ()
     every = range(len(times))
-    found = list(
+    allocations = list(
         itertools.islice(_rounds(times, tuple(every), tiles, sum(times), (0,) * len(times)), MOST + 1)
     )
-    return tuple(dict.fromkeys(found)) if len(found) <= MOST else None
+    return tuple(dict.fromkeys(allocations)) if len(allocations) <= MOST else None
 
 
 def _rounds(
@@ -35,26 +35,26 @@ def _rounds(
 ) -> Iterator[tuple[int, ...]]:
     """What becomes of the children that are not settled, on the tiles left for them."""
     counts, lost = list(given), []
-    for one in left:
-        share = times[one] / work * tiles
-        counts[one] = int(share)
-        lost.append(counts[one] / share)
-    spare = tiles - sum(counts[one] for one in left)
+    for child in left:
+        share = times[child] / work * tiles
+        counts[child] = int(share)
+        lost.append(counts[child] / share)
+    spare = tiles - sum(counts[child] for child in left)
     if not left or spare == 0:
         yield tuple(counts)
         return
     border = sorted(lost)[spare - 1]
-    first = tuple(one for one, rate in zip(left, lost, strict=True) if rate < border)
-    equal = [one for one, rate in zip(left, lost, strict=True) if rate == border]
+    first = tuple(child for child, rate in zip(left, lost, strict=True) if rate < border)
+    equal = [child for child, rate in zip(left, lost, strict=True) if rate == border]
     for more in itertools.combinations(equal, spare - len(first)):
         raised = list(counts)
-        for one in (*first, *more):
-            raised[one] += 1
+        for child in (*first, *more):
+            raised[child] += 1
         settled = {*first, *more}
         yield from _rounds(
             times,
-            tuple(one for one in left if one not in settled),
-            tiles - sum(raised[one] for one in settled),
-            work - sum(times[one] for one in settled),
+            tuple(child for child in left if child not in settled),
+            tiles - sum(raised[child] for child in settled),
+            work - sum(times[child] for child in settled),
             tuple(raised),
         )

@@ -47,7 +47,7 @@ def tree_bounds(form: ClosedForm) -> TreeBounds:
     if math.inf in floors.work:  # a layer that no tiles can run
         return TreeBounds(math.inf, 0, 0, 0, math.inf)
     moved = sum(floors.compulsory)
-    ends = sum(one.is_output for one in network.layers) + sum(one.external > 0 for one in network.layers)
+    ends = sum(member.is_output for member in network.layers) + sum(member.external > 0 for member in network.layers)
     spared = (len(network) + form.batch * ends) * floors.rounding
     spared += sum(floors.rounded_bytes(layer) for layer in range(len(network))) * machine.hop_energy
     rest = moved * floors.byte_energy - spared

@@ -47,39 +47,39 @@ class Distances:
         if not self.places.apart:
             return ANY
         key = self.form.engine.shapes[layer], batch
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self.tables)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.tables)
             made = self._table(lambda tiles: self._divided(key[0], batch, tiles))
             self.tables = np.concatenate([self.tables, made[None]])
-        return found
+        return number
 
     def _table(self, divided: Callable[[int], Floats]) -> Floats:
-        places, found = self.places, np.ones((len(self.places), len(self.places)))
+        places, table = self.places, np.ones((len(self.places), len(self.places)))
         if not places.apart:
-            return found
+            return table
         for tiles in range(1, places.total + 1):
             parts = divided(tiles)
             for first in range(places.total - tiles + 1):
                 near = self._near[first : first + tiles]
                 away = (parts @ near).min(axis=0) if len(parts) else near.min(axis=0)
-                found[places.begin[tiles] + first] = np.maximum(1.0, away * (1 - 1e-9))
-        return found
+                table[places.begin[tiles] + first] = np.maximum(1.0, away * (1 - 1e-9))
+        return table
 
     def _divided(self, layer: int, batch: int, tiles: int) -> Floats:
         """Per partition that is tried, the part of the results on each tile."""
-        one, found = self.form.network.layers[layer], []
-        sizes = one.channels, batch, one.rows, one.columns
+        divided, rows = self.form.network.layers[layer], []
+        sizes = divided.channels, batch, divided.rows, divided.columns
         for partition in self.form.engine.menu(layer, batch, tiles):
-            found.append(_parts(partition, sizes))
-        return np.array(found).reshape(-1, tiles)
+            rows.append(_parts(partition, sizes))
+        return np.array(rows).reshape(-1, tiles)
 
 
 def _parts(partition: Partition, sizes: tuple[int, int, int, int]) -> Floats:
     """The part of the results on each tile."""
-    found = np.ones(1)
+    parts = np.ones(1)
     for size, count in zip(sizes, partition.parts, strict=True):
-        found = np.multiply.outer(found, np.diff(shares(size, count)) / size).ravel()
+        parts = np.multiply.outer(parts, np.diff(shares(size, count)) / size).ravel()
     every = np.zeros(partition.tiles)
-    every[share_tiles(partition)] = found
+    every[share_tiles(partition)] = parts
     return every

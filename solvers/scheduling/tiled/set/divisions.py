@@ -44,26 +44,26 @@ class Divisions:
         -1 where any number is possible, 0 where the cut is refused, or has none of the numbers asked for.
         """
         rows = [self._all(times, tiles) if tiles in numbers else () for tiles in range(self.total + 1)]
-        found = np.zeros((len(rows), max(1, *map(len, rows)), len(times)), dtype=np.int64)
+        table = np.zeros((len(rows), max(1, *map(len, rows)), len(times)), dtype=np.int64)
         for tiles, row in enumerate(rows):
             if row:
-                found[tiles, : len(row)] = row
-        return found
+                table[tiles, : len(row)] = row
+        return table
 
     def _all(self, times: Times, tiles: int) -> tuple[tuple[int, ...], ...]:
         if not self.any_order:
-            one = self.own(times, tiles)
-            return () if one is None else (one,)
+            own = self.own(times, tiles)
+            return () if own is None else (own,)
         key = times, tiles
-        found = self._every.get(key)
-        if found is None:
+        divisions = self._every.get(key)
+        if divisions is None:
             every = allocations_in_any_order(times, tiles)
             if every is None:
-                found = ((-1,) * len(times),)
+                divisions = ((-1,) * len(times),)
             else:
-                found = tuple(one for one in every if self._fits(times, one))
-            self._every[key] = found
-        return found
+                divisions = tuple(own for own in every if self._fits(times, own))
+            self._every[key] = divisions
+        return divisions
 
     def _fits(self, times: Times, given: tuple[int, ...]) -> bool:
         return min(given) > 0 and utilization(times, given) >= self.least

@@ -37,26 +37,26 @@ def trees_over(order: tuple[int, ...], batch: int) -> tuple[Node, ...]:
     def trees(begin: int, end: int, samples: int) -> tuple[Node, ...]:
         if end - begin == 1:
             return (Leaf(order[begin], samples),)
-        found: list[Node] = []
+        trees_made: list[Node] = []
         for groups in range(1, samples + 1):
             if samples % groups == 0:
                 for children in rows(begin, end, samples // groups):
                     if len(children) > 1:
-                        found.append(Cut("S", samples, groups, children))
-                        found.append(Cut("T", samples, groups, children))
-        return tuple(found)
+                        trees_made.append(Cut("S", samples, groups, children))
+                        trees_made.append(Cut("T", samples, groups, children))
+        return tuple(trees_made)
 
     @cache
     def rows(begin: int, end: int, samples: int) -> tuple[tuple[Node, ...], ...]:
         """Every row of nodes that cover a span; one node alone is a row unless it covers the whole span."""
-        found: list[tuple[Node, ...]] = []
+        rows_made: list[tuple[Node, ...]] = []
         for middle in range(begin + 1, end):
-            found.extend(
+            rows_made.extend(
                 (first, *rest)
                 for first in trees(begin, middle, samples)
-                for rest in (*rows(middle, end, samples), *((one,) for one in trees(middle, end, samples)))
+                for rest in (*rows(middle, end, samples), *((tree,) for tree in trees(middle, end, samples)))
             )
-        return tuple(found)
+        return tuple(rows_made)
 
     return trees(0, len(order), batch)
 

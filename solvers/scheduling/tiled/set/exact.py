@@ -60,12 +60,12 @@ def best_tree(
     if space == "all":
         return _best_of_all(form, stop, known)
     sets, whole = down_sets(form.network)
-    found = _Found(form, None)
+    best = _Found(form, None)
     for groups, maker in _makers(form, stop):
         segments = Segments()
         whole &= maker.fill(segments, sets, space)
-        whole &= found.chained(segments, sets, groups)
-    return ProvenTree(found.tree, found.value, whole)
+        whole &= best.chained(segments, sets, groups)
+    return ProvenTree(best.tree, best.value, whole)
 
 
 class _Found:
@@ -81,44 +81,44 @@ class _Found:
         """Keep the best chain of segments; returns whether no other is better."""
         row, exact = best_chain(segments, sets, self.form.value)
         if row:
-            energy, cycles = sum(one.energy for one in row), sum(one.cycles for one in row)
+            energy, cycles = sum(segment.energy for segment in row), sum(segment.cycles for segment in row)
             value = self.form.value(energy * groups, cycles * groups)
             if value < self.value:
-                self.tree, self.value = rooted([one.tree for one in row], self.form.batch, groups), value
+                self.tree, self.value = rooted([segment.tree for segment in row], self.form.batch, groups), value
         return exact
 
 
 def _makers(form: ClosedForm, stop: Callable[[], bool]) -> list[tuple[int, SegmentMaker]]:
     """By number of subbatches of the root, what makes its segments."""
-    batch, found = form.batch, []
+    batch, makers = form.batch, []
     for groups in range(1, batch + 1):
         if batch % groups == 0:
             samples = batch // groups
             loads = batch if form.rules.split_root_weights_once else samples
-            found.append((groups, SegmentMaker(form, samples, loads, stop)))
-    return found
+            makers.append((groups, SegmentMaker(form, samples, loads, stop)))
+    return makers
 
 
 def _best_of_all(form: ClosedForm, stop: Callable[[], bool], known: Node | None) -> ProvenTree:
     """The best of all trees: all of those below a value that rises until there is one."""
     sets, whole = down_sets(form.network)
-    found, floors = _Found(form, known), Floors(form)
+    best, floors = _Found(form, known), Floors(form)
     makers = _makers(form, stop)
     hopeful = [HopefulTrees(form, floors, maker.loads, stop) for _, maker in makers]
     every = [Segments() for _ in makers]
-    least = min(_least(one) for one in hopeful)
+    least = min(_least(candidate) for candidate in hopeful)
     step, above = STEP, 1 + STEP
     while True:
         value = least * above if least > 0 and above < FAR else inf
-        if found.value <= value * CLOSE:
-            value = found.value
+        if best.value <= value * CLOSE:
+            value = best.value
         for trees, segments, (groups, maker) in zip(hopeful, every, makers, strict=True):
             if not maker.fill_below(segments, sets, trees, value):
-                found.chained(segments, sets, groups)
-                return ProvenTree(found.tree, found.value, False)
-            whole &= found.chained(segments, sets, groups)
-        if found.value <= value or value == inf:
-            return ProvenTree(found.tree, found.value, whole)
+                best.chained(segments, sets, groups)
+                return ProvenTree(best.tree, best.value, False)
+            whole &= best.chained(segments, sets, groups)
+        if best.value <= value or value == inf:
+            return ProvenTree(best.tree, best.value, whole)
         step *= GROWTH
         above += step
 

@@ -57,7 +57,7 @@ class Floors:
         self._options: dict[tuple[int, int], Options] = {}
         self._hulls: dict[int, list[Point]] = {}
         self._leaves: dict[tuple[int, int, int], tuple[Floats, Floats]] = {}
-        self.batches = [one for one in range(1, form.batch + 1) if form.batch % one == 0]
+        self.batches = [divisor for divisor in range(1, form.batch + 1) if form.batch % divisor == 0]
 
     @cached_property
     def reach(self) -> float:
@@ -95,12 +95,12 @@ class Floors:
     @cached_property
     def tile_energy(self) -> tuple[float, ...]:
         """Per layer, pJ inside tiles for the whole batch, with hops beyond those in `byte_energy`."""
-        return tuple(one[0] for one in self._all)
+        return tuple(figures[0] for figures in self._all)
 
     @cached_property
     def work(self) -> tuple[float, ...]:
         """Per layer, cycles times tiles for the whole batch."""
-        return tuple(one[1] for one in self._all)
+        return tuple(figures[1] for figures in self._all)
 
     def cycles(self, layer: int, batch: int, tiles: int) -> float:
         """Cycles of one run of a layer by its array; infinite where it cannot be mapped."""
@@ -110,8 +110,8 @@ class Floors:
     def options(self, layer: int, batch: int) -> Options:
         """Everything that is tried of a layer with that batch and fits the buffers."""
         key = self.form.engine.shapes[layer], batch
-        found = self._options.get(key)
-        if found is None:
+        options = self._options.get(key)
+        if options is None:
             rows = []
             for tiles in range(1, self.form.engine.grid.tiles + 1):
                 here = self._partitions(key[0], batch, tiles, streamed=False)
@@ -119,8 +119,8 @@ class Floors:
                     here = self._partitions(key[0], batch, tiles, streamed=True)
                 rows.extend(here)
             columns = np.array(rows, dtype=np.float64).reshape(-1, 5).T
-            found = self._options[key] = Options(columns[0].astype(np.int64), *columns[1:])
-        return found
+            options = self._options[key] = Options(columns[0].astype(np.int64), *columns[1:])
+        return options
 
     def energies(self, layer: int, batch: int, fetched: int = 0) -> Floats:
         """By option, pJ of the whole batch but for the bytes that pass DRAM (`byte_energy`).
@@ -136,14 +136,14 @@ class Floors:
     def leaf_figures(self, layer: int, batch: int, fetched: int = 0) -> tuple[Floats, Floats]:
         """By number of tiles, from none on: pJ of a layer in `energies`, and cycles of one run."""
         key = self.form.engine.shapes[layer], batch, fetched
-        found = self._leaves.get(key)
-        if found is None:
+        figures = self._leaves.get(key)
+        if figures is None:
             options = self.options(layer, batch)
             least, fastest = (np.full(self.form.engine.grid.tiles + 1, math.inf) for _ in range(2))
             np.minimum.at(least, options.tiles, self.energies(layer, batch, fetched))
             np.minimum.at(fastest, options.tiles, options.time)
-            found = self._leaves[key] = least, fastest
-        return found
+            figures = self._leaves[key] = least, fastest
+        return figures
 
     def hull(self, layer: int) -> list[Point]:
         """What a layer adds to a path against its energy in `tile_energy`, over everything tried.
@@ -158,14 +158,14 @@ class Floors:
         """Layers of the longest path by the fastest runs of each."""
         ends: list[tuple[float, int]] = []
         for layer, before in enumerate(self.form.network.before):
-            last = max(((ends[one][0], one) for one in before), default=(0.0, -1))
+            last = max(((ends[place][0], place) for place in before), default=(0.0, -1))
             ends.append((last[0] + self.hull(layer)[0][0], last[1]))
-        at = max(range(len(ends)), key=lambda one: ends[one][0])
-        found = [at]
+        at = max(range(len(ends)), key=lambda place: ends[place][0])
+        layers = [at]
         while ends[at][1] >= 0:
             at = ends[at][1]
-            found.append(at)
-        return tuple(reversed(found))
+            layers.append(at)
+        return tuple(reversed(layers))
 
     def _layer(self, layer: int) -> tuple[float, float]:
         work = math.inf
@@ -200,8 +200,8 @@ class Floors:
         loads = runs if streamed else 1
         loading = held * loads // runs / form.machine.dram_rate
         sizes = np.array([leaf.channels, batch, leaf.rows, leaf.columns], dtype=np.int64)
-        found = []
-        for parts in dict.fromkeys(one.parts for one in engine.menu(layer, batch, tiles)):
+        rows = []
+        for parts in dict.fromkeys(partition.parts for partition in engine.menu(layer, batch, tiles)):
             cycles, each = engine.share_cost(layer, batch, parts)
             if not cycles:
                 continue
@@ -217,8 +217,8 @@ class Floors:
             copies = float(np.minimum(shares, sizes)[1:].prod())
             spent += loads * held * max(0.0, copies - 1 - self.reach) * form.machine.hop_energy
             hops = float(runs * self._copied(layer, batch, inputs))
-            found.append((float(tiles), cycles, max(cycles, loading), spent, hops))
-        return found
+            rows.append((float(tiles), cycles, max(cycles, loading), spent, hops))
+        return rows
 
     def _copied(self, layer: int, batch: int, inputs: Longs) -> int:
         """Bytes of inputs of one run that tiles receive beyond the first one that does.
@@ -226,27 +226,27 @@ class Floors:
         Shares that need the same inputs get them in one multicast, others by their own; the tile that has
         them, or the port, is in one of these at most.
         """
-        form, one = self.form, self.form.network.layers[layer]
-        data = [read for read in one.producers if not read.weights and not read.late]
-        covered = one.external + sum(read.channels for read in data) == one.inputs * one.operands
+        form, copied = self.form, self.form.network.layers[layer]
+        data = [read for read in copied.producers if not read.weights and not read.late]
+        covered = copied.external + sum(read.channels for read in data) == copied.inputs * copied.operands
         plain = not any(read.scattered for read in data)
         plain = plain and not (form.rules.free_concatenation and len(data) > 1)
-        if one.window != CONVOLUTION or not covered or not plain or one.makes_weights:
+        if copied.window != CONVOLUTION or not covered or not plain or copied.makes_weights:
             return 0
-        late = one.output_bytes * one.late_operands
-        return max(0, int(inputs.sum()) - batch * (late + one.input_bytes))
+        late = copied.output_bytes * copied.late_operands
+        return max(0, int(inputs.sum()) - batch * (late + copied.input_bytes))
 
     def weight_bytes(self, layer: int) -> int:
         """Stored weights of a layer."""
-        one = self.form.network.layers[layer]
-        return 0 if one.makes_weights or one.is_summed else one.weight_bytes
+        layer_shape = self.form.network.layers[layer]
+        return 0 if layer_shape.makes_weights or layer_shape.is_summed else layer_shape.weight_bytes
 
     def loaded_bytes(self, layer: int) -> int:
         """Stored weights that pass DRAM for the whole batch at least: of runs that share a load each counts a
         part, rounded down.
         """
         held, batch = self.weight_bytes(layer), self.form.batch
-        return min(batch // one * (held // (batch // one)) for one in self.batches)
+        return min(batch // divisor * (held // (batch // divisor)) for divisor in self.batches)
 
     def rounded_bytes(self, layer: int) -> int:
         """Bytes times links that rounding down saves at most, where runs share a load or a producer's run."""
@@ -258,13 +258,13 @@ class Floors:
 
         Strides that leave gaps may leave results unread, and scattered ones or weights are not counted.
         """
-        found = []
-        for one in self.form.network.layers:
-            for read in one.producers:
-                counted = not (self._gaps(one) or read.scattered or read.weights)
-                positions = one.rows * one.columns if read.late else self._used(one)
-                found.append(read.channels * positions if counted else 0)
-        return tuple(found)
+        sizes = []
+        for reader in self.form.network.layers:
+            for read in reader.producers:
+                counted = not (self._gaps(reader) or read.scattered or read.weights)
+                positions = reader.rows * reader.columns if read.late else self._used(reader)
+                sizes.append(read.channels * positions if counted else 0)
+        return tuple(sizes)
 
     def fetched_bytes(self, layer: int, reads: int) -> int:
         """Inputs of one sample that some reads bring from DRAM.
@@ -291,18 +291,18 @@ class Floors:
 
     def external_bytes(self, layer: int) -> int:
         """Inputs of one sample from outside the network, but for those with gaps."""
-        one = self.form.network.layers[layer]
-        return 0 if self._gaps(one) else one.external * self._used(one)
+        layer_shape = self.form.network.layers[layer]
+        return 0 if self._gaps(layer_shape) else layer_shape.external * self._used(layer_shape)
 
     @cached_property
     def compulsory(self) -> tuple[int, ...]:
         """Per layer, bytes of the whole batch that pass DRAM in every tree: weights, inputs and outputs."""
         batch = self.form.batch
-        found = []
-        for layer, one in enumerate(self.form.network.layers):
-            results = one.stored_bytes(batch) if one.is_output else 0
-            found.append(self.loaded_bytes(layer) + batch * self.external_bytes(layer) + results)
-        return tuple(found)
+        sizes = []
+        for layer, layer_shape in enumerate(self.form.network.layers):
+            results = layer_shape.stored_bytes(batch) if layer_shape.is_output else 0
+            sizes.append(self.loaded_bytes(layer) + batch * self.external_bytes(layer) + results)
+        return tuple(sizes)
 
     def moved(self, layer: int, batch: int, stored: bool, reads: int) -> int:
         """Bytes that one run of a leaf reads from DRAM and writes there at least.
@@ -312,9 +312,9 @@ class Floors:
         stored : whether its results go to DRAM
         reads : those of its reads that come from there, as a set of bits
         """
-        form, one = self.form, self.form.network.layers[layer]
+        form, layer_shape = self.form, self.form.network.layers[layer]
         runs = form.batch // batch
-        found = self.weight_bytes(layer) // runs + batch * self.external_bytes(layer)
+        moved = self.weight_bytes(layer) // runs + batch * self.external_bytes(layer)
         if stored:
-            found += one.stored_bytes(batch) // (runs if one.is_summed else 1)
-        return found + batch * self.fetched_bytes(layer, reads)
+            moved += layer_shape.stored_bytes(batch) // (runs if layer_shape.is_summed else 1)
+        return moved + batch * self.fetched_bytes(layer, reads)

@@ -17,16 +17,16 @@ Point = tuple[float, float]
 
 def lower_hull(options: Iterable[Point]) -> list[Point]:
     """The falling part of the lower convex hull, fastest option first."""
-    found: list[Point] = []
+    hull: list[Point] = []
     least = math.inf
     for time, energy in sorted(options):
         if energy >= least:
             continue
         least = energy
-        while len(found) > 1 and _above(found[-2], found[-1], (time, energy)):
-            found.pop()
-        found.append((time, energy))
-    return found
+        while len(hull) > 1 and _above(hull[-2], hull[-1], (time, energy)):
+            hull.pop()
+        hull.append((time, energy))
+    return hull
 
 
 def _above(a: Point, b: Point, c: Point) -> bool:
@@ -41,11 +41,11 @@ def summed(hulls: Iterable[Sequence[Point]]) -> list[Point]:
     for hull in hulls:
         time, energy = time + hull[0][0], energy + hull[0][1]
         steps.extend((b[0] - a[0], a[1] - b[1]) for a, b in itertools.pairwise(hull))
-    found = [(time, energy)]
+    points = [(time, energy)]
     for longer, saved in sorted(steps, key=lambda step: -step[1] / step[0]):
         time, energy = time + longer, energy - saved
-        found.append((time, energy))
-    return found
+        points.append((time, energy))
+    return points
 
 
 def least_value(hull: Sequence[Point], floor: float, value: Callable[[float, float], float]) -> float:

@@ -80,7 +80,7 @@ class HopefulTrees:
         self.classes = SubtreeClasses(form, floors, loads, stop)
         self.rows = self.classes.rows
         self.members = Members(form.dataflow, self.rows.any_order)
-        self._outputs = sum(1 << i for i, one in enumerate(form.network.layers) if one.is_output)
+        self._outputs = sum(1 << i for i, layer in enumerate(form.network.layers) if layer.is_output)
         self._dissolved: dict[tuple[tuple[int, ...], int, int], bool] = {}
         self._known: dict[tuple[Way, int, int], list[Placement]] = {}
         self._leaves: dict[tuple[object, ...], tuple[Hopeful | None, int]] = {}
@@ -110,8 +110,8 @@ class HopefulTrees:
         none, whole = np.full(len(places), -np.inf), places.whole
         spend, last = none.copy(), none
         spend[whole], last[whole] = energy * SLACK, cycles * SLACK
-        for one in self.classes.of(self.segment(mask, samples), Limit(spend, last, number)):
-            yield from self._trees(one, 0, places.total, energy * SLACK, cycles * SLACK, None)
+        for subtrees in self.classes.of(self.segment(mask, samples), Limit(spend, last, number)):
+            yield from self._trees(subtrees, 0, places.total, energy * SLACK, cycles * SLACK, None)
 
     def _place(self, first: int, tiles: int) -> int:
         places = self.classes.places
@@ -166,15 +166,15 @@ class HopefulTrees:
         """
         asked = group.asked
         direct = self.rows.crossing(asked.mask) & ~asked.fetched
-        read = tuple(self._layouts[one.producer] for one in self.rows.reads if direct >> one.number & 1)
+        read = tuple(self._layouts[read_layer.producer] for read_layer in self.rows.reads if direct >> read_layer.number & 1)
         way, at = outer
         beside = self._beside(way, at) if way.kind == "T" else None
         key = group, first, tiles, read, beside
         known = self._trees_known.get(key)
         if known is not None:
-            most, last, found = known
+            most, last, trees = known
             if energy <= most and cycles <= last:
-                return found
+                return trees
             energy, cycles = max(energy, most), max(cycles, last)
         every: list[Remembered] = []
         masks = self.form.network.masks
@@ -185,7 +185,7 @@ class HopefulTrees:
             if len(every) > MOST_TREES:
                 self._trees_known[key] = HUGE, HUGE, None
                 return None
-        every.sort(key=lambda one: one[0].energy)
+        every.sort(key=lambda read_layer: read_layer[0].energy)
         if self._trees_kept + len(every) > MOST_TREES_KEPT:
             self._trees_known.clear()
             self._trees_kept = 0
@@ -209,13 +209,13 @@ class HopefulTrees:
                 continue
             for children, places, passed in self._placements(way, first, tiles):
                 for row in self._filled(way, children, places, passed, energy, cycles / way.slots):
-                    times, moved = [one.cycles for one in row], way.groups * sum(one.moved for one in row)
+                    times, moved = [child.cycles for child in row], way.groups * sum(child.moved for child in row)
                     taken = way.slots * (sum(times) if way.kind == "T" else max(times))
                     taken = max(taken, moved / self.classes.rate)
                     held = self._held(way, row, top=outer is None)
                     if taken <= cycles and held is not None:
-                        node = Cut(way.kind, asked.samples, way.groups, tuple(one.node for one in row))
-                        yield Hopeful(node, sum(one.energy for one in row), taken, moved, *held)
+                        node = Cut(way.kind, asked.samples, way.groups, tuple(child.node for child in row))
+                        yield Hopeful(node, sum(child.energy for child in row), taken, moved, *held)
 
     def _held(self, way: Way, row: tuple[Hopeful, ...], *, top: bool) -> tuple[Longs, Longs, Longs] | None:
         """What a cut holds at least, inputs and weights; ``None`` where these do not fit the buffers.
@@ -225,20 +225,20 @@ class HopefulTrees:
         shift = top and way.kind == "T" and way.groups == 1 and self.form.rules.weight_shift
         buffer, inputs, weights = row[0].buffer, row[0].inputs, row[0].weights
         if way.kind == "S":
-            for one in row[1:]:
-                buffer, inputs, weights = buffer + one.buffer, inputs + one.inputs, weights + one.weights
+            for child in row[1:]:
+                buffer, inputs, weights = buffer + child.buffer, inputs + child.inputs, weights + child.weights
             if way.groups > 1:
                 buffer = buffer + inputs
         else:
             pinned = shift * weights
             buffer = buffer + pinned
-            for at, one in enumerate(row[1:], 1):
-                before, pinned = pinned, shift * one.weights
-                both = one.buffer + pinned
+            for at, child in enumerate(row[1:], 1):
+                before, pinned = pinned, shift * child.weights
+                both = child.buffer + pinned
                 if self._passes_on(way.children[at - 1].asked.mask, way.children[at].asked):
-                    both = np.maximum(both, one.inputs + row[at - 1].buffer + before + pinned)
+                    both = np.maximum(both, child.inputs + row[at - 1].buffer + before + pinned)
                 buffer = np.maximum(buffer, both)
-                inputs, weights = inputs + one.inputs, weights + one.weights
+                inputs, weights = inputs + child.inputs, weights + child.weights
         inputs, weights = inputs * way.groups, weights * (not shift)
         room = self.form.room
         if int((buffer + weights).max()) > room or (not top and int(inputs.max()) > room):
@@ -248,12 +248,12 @@ class HopefulTrees:
     def _passes_on(self, part: int, reader: Asked) -> bool:
         """Whether a child of a cut reads results of another directly."""
         key = part, reader.mask, reader.fetched
-        found = self._direct.get(key)
-        if found is None:
+        passes = self._direct.get(key)
+        if passes is None:
             direct = self.rows.crossing(reader.mask) & ~reader.fetched
-            found = any(direct >> one.number & 1 and part >> one.producer & 1 for one in self.rows.reads)
-            self._direct[key] = found
-        return found
+            passes = any(direct >> read_layer.number & 1 and part >> read_layer.producer & 1 for read_layer in self.rows.reads)
+            self._direct[key] = passes
+        return passes
 
     def _leaf(self, asked: Asked, first: int, tiles: int) -> Hopeful | None:
         """A leaf with the layouts of its producers; none where it does not fit."""
@@ -265,8 +265,8 @@ class HopefulTrees:
         key = asked.mask, asked.samples, asked.stored, first, tiles, direct
         if key not in self._leaves:
             self._leaves[key] = self._mapped(asked, first, tiles, direct)
-        found, self._layouts[layer] = self._leaves[key]
-        return found
+        leaf, self._layouts[layer] = self._leaves[key]
+        return leaf
 
     def _mapped(
         self, asked: Asked, first: int, tiles: int, direct: tuple[int, ...]
@@ -320,10 +320,10 @@ class HopefulTrees:
 
     def _placements(self, way: Way, first: int, tiles: int) -> list[Placement]:
         key = way, first, tiles
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = [*self._placed(way, first, tiles)]
-        return found
+        placements = self._known.get(key)
+        if placements is None:
+            placements = self._known[key] = [*self._placed(way, first, tiles)]
+        return placements
 
     def _placed(self, way: Way, first: int, tiles: int) -> Iterator[Placement]:
         """The children of a cut in all orders to be told apart."""
@@ -337,7 +337,7 @@ class HopefulTrees:
             if given is None:
                 continue
             places = tuple((first + sum(given[:at]), given[at]) for at in range(len(given)))
-            spots = dict(zip(order, (self._place(*one) for one in places), strict=True))
+            spots = dict(zip(order, (self._place(*place) for place in places), strict=True))
             passed = dict.fromkeys(order, 0.0)
             for producer, reader in zip(*np.nonzero(way.passed), strict=True):
                 links = distances[way.tables[producer], spots[producer], spots[reader]]
@@ -364,11 +364,11 @@ class HopefulTrees:
         parts = tuple(child.asked.mask for child in inner.children)
         ahead, behind = self._beside(outer, at)
         key = parts, ahead, behind
-        found = self._dissolved.get(key)
-        if found is None:
-            found = self._dissolved[key] = all(
+        needless = self._dissolved.get(key)
+        if needless is None:
+            needless = self._dissolved[key] = all(
                 not any(self.rows.needed(part) & ahead for part in row[1:])
                 and not any(part & behind for part in row[:-1])
                 for row in self.rows.alike(parts)
             )
-        return found
+        return needless

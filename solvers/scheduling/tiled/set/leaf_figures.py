@@ -62,26 +62,26 @@ class LeafFigures:
         given : direct reads of which the layout is known
         """
         away, direct = self._away(layer, fetched), self.direct(layer, given)
-        known = len(away) + sum(one >= 0 for one in direct)
+        known = len(away) + sum(number >= 0 for number in direct)
         exact = known == len(direct) and (stored or settled)
         key = self.form.engine.shapes[layer], batch, stored, away, direct, exact
-        found = self._known.get(key)
-        if found is None:
+        figures = self._known.get(key)
+        if figures is None:
             if not self.places.apart:
-                found = self._by_number(layer, batch, stored, fetched)
+                figures = self._by_number(layer, batch, stored, fetched)
             elif exact:
-                found = self._exact(layer, batch, stored, direct)
+                figures = self._exact(layer, batch, stored, direct)
             else:
-                found = self._bounded(layer, batch, stored, away, direct)
-            self._known[key] = found
-        return found
+                figures = self._bounded(layer, batch, stored, away, direct)
+            self._known[key] = figures
+        return figures
 
     def least(self, layer: int, stored: bool, fetched: int, given: Given = ()) -> tuple[float, float]:
         """The least pJ and bytes of DRAM of a layer for the whole batch, over all batches and places."""
         away, direct = self._away(layer, fetched), self.direct(layer, given)
         key = self.form.engine.shapes[layer], stored, away, direct
-        found = self._least.get(key)
-        if found is None:
+        least = self._least.get(key)
+        if least is None:
             energy = moved = math.inf
             for batch in self.floors.batches:
                 if batch <= self.loads:
@@ -91,25 +91,25 @@ class LeafFigures:
                     )
                     energy = min(energy, float(taken.energy.min()))
                     moved = min(moved, float(taken.moved.min()) * runs)
-            found = self._least[key] = energy, moved
-        return found
+            least = self._least[key] = energy, moved
+        return least
 
     def _away(self, layer: int, fetched: int) -> tuple[int, ...]:
         """Places among its producers of a layer's reads that are not direct."""
         reads = self.form.dataflow.numbers(layer)
-        return tuple(one.place for one in reads if fetched >> one.number & 1)
+        return tuple(read.place for read in reads if fetched >> read.number & 1)
 
     def direct(self, layer: int, given: Given) -> tuple[int, ...]:
         """Per producer of a layer, the number of its layout where that is given, or -1."""
         known = dict(given)
-        return tuple(known.get(one.number, -1) for one in self.form.dataflow.numbers(layer))
+        return tuple(known.get(number.number, -1) for number in self.form.dataflow.numbers(layer))
 
     def _empty(self) -> Taken:
         infinite = np.full((3, len(self.places)), math.inf)
         return Taken(infinite[0], infinite[1], infinite[2])
 
     def _exact(self, layer: int, batch: int, stored: bool, direct: tuple[int, ...]) -> Taken:
-        form, found, runs = self.form, self._empty(), self.form.batch // batch
+        form, figures, runs = self.form, self._empty(), self.form.batch // batch
         at = 0
         for tiles in range(1, self.places.total + 1):
             for first in range(self.places.total - tiles + 1):
@@ -120,20 +120,20 @@ class LeafFigures:
                     cycles = cost.cycles
                     if not form.rules.segment_bounds_only:
                         cycles = form.bounded(cycles, cost.counts)
-                    found.energy[at], found.cycles[at] = cost.energy * runs, cycles
-                    found.moved[at] = int(cost.counts[1])
+                    figures.energy[at], figures.cycles[at] = cost.energy * runs, cycles
+                    figures.moved[at] = int(cost.counts[1])
                 at += 1
-        return found
+        return figures
 
     def _bounded(
         self, layer: int, batch: int, stored: bool, away: tuple[int, ...], direct: tuple[int, ...]
     ) -> Taken:
-        form, found = self.form, self._empty()
+        form, figures = self.form, self._empty()
         engine, rules, runs = form.engine, form.rules, form.batch // batch
-        one = form.network.layers[layer]
+        bounded = form.network.layers[layer]
         known = [place for place, layout in enumerate(direct) if layout >= 0 or place in away]
         part, once = self._copied(layer, known)
-        rounding = len(one.producers) * form.machine.hop_energy
+        rounding = len(bounded.producers) * form.machine.hop_energy
         at = 0
         for tiles in range(1, self.places.total + 1):
             for first in range(self.places.total - tiles + 1):
@@ -157,11 +157,11 @@ class LeafFigures:
                         float(batch * once),
                     )
                     if taken[0] < math.inf:
-                        found.energy[at] = runs * (taken[0] - rounding)
-                        found.cycles[at], found.moved[at] = taken[1:]
+                        figures.energy[at] = runs * (taken[0] - rounding)
+                        figures.cycles[at], figures.moved[at] = taken[1:]
                         break
                 at += 1
-        return found
+        return figures
 
     def _copied(self, layer: int, known: Sequence[int]) -> tuple[float, int]:
         """The part of a layer's inputs that is read directly and whole by all that receive them, and its
@@ -171,15 +171,15 @@ class LeafFigures:
         ----------
         known : places among its producers of the reads whose traffic is counted, which are not in it
         """
-        form, one = self.form, self.form.network.layers[layer]
-        reads = [read for place, read in enumerate(one.producers) if place not in known]
-        data = [read for read in one.producers if not read.weights and not read.late]
-        plain = one.window == CONVOLUTION and one.operands == 1 and not one.makes_weights
+        form, copied = self.form, self.form.network.layers[layer]
+        reads = [read for place, read in enumerate(copied.producers) if place not in known]
+        data = [read for read in copied.producers if not read.weights and not read.late]
+        plain = copied.window == CONVOLUTION and copied.operands == 1 and not copied.makes_weights
         plain = plain and not any(read.scattered for read in data)
         if not plain or (form.rules.free_concatenation and len(data) > 1):
             return 0.0, 0
         channels = sum(read.channels for read in reads if not read.late)
-        return channels / one.inputs, channels * one.input_rows * one.input_columns
+        return channels / copied.inputs, channels * copied.input_rows * copied.input_columns
 
     def _by_number(self, layer: int, batch: int, stored: bool, fetched: int) -> Taken:
         """The same by the floors of layers, for each number of tiles."""

@@ -31,10 +31,10 @@ class Members:
 
     def buffers_apart(self, node: Node) -> tuple[Node, ...]:
         """All orders of children of T cuts with the same direct reads, beginning with the tree itself."""
-        found = self._turned.get(node)
-        if found is None:
-            found = self._turned[node] = tuple(self._turns(node))
-        return found
+        trees = self._turned.get(node)
+        if trees is None:
+            trees = self._turned[node] = tuple(self._turns(node))
+        return trees
 
     def _turns(self, node: Node) -> Iterator[Node]:
         if isinstance(node, Leaf) or not self._exact:
@@ -48,16 +48,16 @@ class Members:
         """The children of a T cut in every order with the same direct reads, its own first."""
         if not self._exact:
             return (node.children,)
-        found = self._alike.get(node)
-        if found is None:
+        trees = self._alike.get(node)
+        if trees is None:
             same, rows = self.dataflow.reads(node), []
             for order in self._orders(node):
                 row = tuple(node.children[at] for at in order)
                 reads = self.dataflow.reads(Cut(node.kind, node.batch, node.groups, row))
                 if (reads.direct, reads.stored) == (same.direct, same.stored):
                     rows.append(row)
-            found = self._alike[node] = tuple(rows)
-        return found
+            trees = self._alike[node] = tuple(rows)
+        return trees
 
     def _orders(self, node: Cut) -> Iterator[tuple[int, ...]]:
         """Every order of the children of a cut in which producers come first, its own before others."""
@@ -74,8 +74,8 @@ class Members:
         return grow((), node.mask)
 
     def _reads(self, mask: int) -> int:
-        found = 0
+        reads = 0
         for layer in range(mask.bit_length()):
             if mask >> layer & 1:
-                found |= self._before[layer]
-        return found
+                reads |= self._before[layer]
+        return reads

@@ -39,15 +39,15 @@ class ChainedTrees(TreeMethod):
         else:
             known = None
             self.offer_first(search, form)
-        found = best_tree(form, self.space, lambda: search.done, known)
-        if found.tree is None:
-            return Outcome(message=f"no {self.space} tree {'fits' if found.proven else 'was found in time'}")
-        self.offer_tree(search, form, found.tree)
+        proven = best_tree(form, self.space, lambda: search.done, known)
+        if proven.tree is None:
+            return Outcome(message=f"no {self.space} tree {'fits' if proven.proven else 'was found in time'}")
+        self.offer_tree(search, form, proven.tree)
         least = tree_bounds(form).value
-        word = "proven least" if found.proven else "not proven"
-        gap = (found.value - least) / found.value
-        proof = f"closed form {found.value:.6g}, {word} of {SPACES[self.space]}, gap to all trees {gap:.1%}"
-        return Outcome(message="; ".join(one for one in (proof, beside(search)) if one))
+        word = "proven least" if proven.proven else "not proven"
+        gap = (proven.value - least) / proven.value
+        proof = f"closed form {proven.value:.6g}, {word} of {SPACES[self.space]}, gap to all trees {gap:.1%}"
+        return Outcome(message="; ".join(remark for remark in (proof, beside(search)) if remark))
 
     def _begun(self, search: TiledSearch, form: ClosedForm) -> Node | None:
         """A tree of the search for trees, in a quarter of the time."""

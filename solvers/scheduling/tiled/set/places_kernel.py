@@ -83,8 +83,8 @@ def side_by_side(
                     slowest, bytes_moved = 0.0, 0.0
                     for child in range(children):
                         bytes_moved += _within(moved[child], begin, apart, first, tiles, 1, tiles - 1)
-                        one = _within(cycles[child], begin, apart, first, tiles, 1, tiles - 1)
-                        slowest = max(slowest, one)
+                        cycles_of = _within(cycles[child], begin, apart, first, tiles, 1, tiles - 1)
+                        slowest = max(slowest, cycles_of)
                     spent[place] = min(spent[place], rest)
                     taken[place] = min(taken[place], slots * slowest)
                     through[place] = min(through[place], bytes_moved)
@@ -129,21 +129,21 @@ def side_by_side(
 @compiled
 def fewer(bounds: Floats, begin: Longs, apart: int) -> Floats:
     """The least over all smaller places inside of each."""
-    found = np.full(len(bounds), np.inf)
+    least = np.full(len(bounds), np.inf)
     total = len(begin) - 1
     for tiles in range(2, total + 1):
         for first in range(total - tiles + 1 if apart else 1):
             for at in range(first, first + 2 if apart else first + 1):
                 inside = begin[tiles - 1] + at * apart
                 place = begin[tiles] + first * apart
-                found[place] = min(found[place], min(found[inside], bounds[inside]))
-    return found
+                least[place] = min(least[place], min(least[inside], bounds[inside]))
+    return least
 
 
 @compiled
 def wider(bounds: Floats, begin: Longs, apart: int) -> Floats:
     """The most over all larger places around each."""
-    found = np.full(len(bounds), -np.inf)
+    most = np.full(len(bounds), -np.inf)
     total = len(begin) - 1
     for tiles in range(total - 1, 0, -1):
         for first in range(total - tiles + 1 if apart else 1):
@@ -151,5 +151,5 @@ def wider(bounds: Floats, begin: Longs, apart: int) -> Floats:
             low, high = (max(0, first - 1), min(first, total - tiles - 1)) if apart else (0, 0)
             for at in range(low, high + 1):
                 around = begin[tiles + 1] + at * apart
-                found[place] = max(found[place], max(found[around], bounds[around]))
-    return found
+                most[place] = max(most[place], max(most[around], bounds[around]))
+    return most

@@ -59,45 +59,45 @@ class Rows:
 
     def needed(self, mask: int) -> int:
         """Layers that some layers read, as sets of bits."""
-        found = self._needed.get(mask)
-        if found is None:
-            found = 0
+        needed = self._needed.get(mask)
+        if needed is None:
+            needed = 0
             for layer in range(mask.bit_length()):
                 if mask >> layer & 1:
-                    found |= self._before[layer]
-            self._needed[mask] = found
-        return found
+                    needed |= self._before[layer]
+            self._needed[mask] = needed
+        return needed
 
     def crossing(self, mask: int) -> int:
         """Reads of some layers from outside of them, as a set of bits."""
-        found = self._crossing.get(mask)
-        if found is None:
-            found = 0
+        crossing = self._crossing.get(mask)
+        if crossing is None:
+            crossing = 0
             for read in self.reads:
                 if mask >> read.layer & 1 and not mask >> read.producer & 1:
-                    found |= 1 << read.number
-            self._crossing[mask] = found
-        return found
+                    crossing |= 1 << read.number
+            self._crossing[mask] = crossing
+        return crossing
 
     def ends(self, mask: int, done: int) -> tuple[int, ...]:
         """Larger sets of layers of a set with all that they read of it, from one of these on."""
-        found = self._ends.get((mask, done))
-        if found is None:
+        ends = self._ends.get((mask, done))
+        if ends is None:
             level, every = {done}, set()
             while level:
                 level = set(self.next_ends(mask, level))
                 every |= level
-            found = self._ends[mask, done] = tuple(sorted(every))
-        return found
+            ends = self._ends[mask, done] = tuple(sorted(every))
+        return ends
 
     def next_ends(self, mask: int, ends: Iterable[int]) -> Iterator[int]:
         """Sets of layers of a set, larger by one layer than those that are told, with all that they read of
         it; some of them more than once.
         """
-        for one in ends:
+        for end in ends:
             for layer in range(mask.bit_length()):
-                if (mask & ~one) >> layer & 1 and not self._before[layer] & mask & ~one:
-                    yield one | 1 << layer
+                if (mask & ~end) >> layer & 1 and not self._before[layer] & mask & ~end:
+                    yield end | 1 << layer
 
     def over(self, mask: int, kind: Kind, hopeless: Callable[[int, int, int], bool]) -> Iterator[Row]:
         """Every row of at least two children.
@@ -176,11 +176,11 @@ class Rows:
 
     def _stage(self, before: tuple[int, ...], stages: tuple[int, ...], part: int) -> int:
         """How many subbatches after the first a child of an S cut begins."""
-        found, needed = 0, self.needed(part)
+        latest, needed = 0, self.needed(part)
         for sibling, stage in zip(before, stages, strict=True):
             if sibling & needed:
-                found = max(found, stage + 1)
-        return found
+                latest = max(latest, stage + 1)
+        return latest
 
     def _away(
         self, mask: int, kind: Kind, parts: tuple[int, ...], places: tuple[int, ...]
@@ -188,7 +188,7 @@ class Rows:
         """Layers stored and reads fetched as far as the children up to the last one settle it."""
         inside = self._inside.get(mask)
         if inside is None:
-            inside = tuple(one for one in self.reads if mask >> one.layer & 1 and mask >> one.producer & 1)
+            inside = tuple(internal for internal in self.reads if mask >> internal.layer & 1 and mask >> internal.producer & 1)
             self._inside[mask] = inside
         last, stored, fetched = parts[-1], 0, 0
         near = [part for part, place in zip(parts, places, strict=True) if places[-1] - place <= 1]

@@ -55,8 +55,8 @@ class SegmentMaker:
             space == "ls" and self.samples == 1 and rules.weight_shift and not rules.segment_bounds_only
         )
         for start in sets[:-1]:
-            for one in self._paths(start) if by_paths else self._sequences(start, space):
-                segments.add(one)
+            for segment in self._paths(start) if by_paths else self._sequences(start, space):
+                segments.add(segment)
             if self.stop():
                 return False
         return True
@@ -76,20 +76,20 @@ class SegmentMaker:
             for start in sets[:-1]:
                 ends[start] = self._longer(hopeful, ends[start])
                 for end in sorted(ends[start]):
-                    for one in self._between(hopeful, start, end, value):
-                        segments.add(one)
+                    for segment in self._between(hopeful, start, end, value):
+                        segments.add(segment)
                     if self.stop():
                         return False
         return not self.stop()
 
     def _longer(self, hopeful: HopefulTrees, ends: set[int]) -> set[int]:
         """Down-sets larger by one layer; some of them once time is up."""
-        found: set[int] = set()
+        longer_ends: set[int] = set()
         for end in hopeful.rows.next_ends((1 << len(self.form.network)) - 1, ends):
-            found.add(end)
+            longer_ends.add(end)
             if self.stop():
                 break
-        return found
+        return longer_ends
 
     def _between(self, hopeful: HopefulTrees, start: int, end: int, value: float) -> Iterator[Segment]:
         """The layers between two down-sets as every tree with hope below a value."""
@@ -115,15 +115,15 @@ class SegmentMaker:
         if self._around is None:
             return hopeful.classes.others(end ^ start)
         runs, (ahead, behind) = self.form.batch // self.samples, self._around
-        one, other = ahead.get(start, (inf, inf)), behind.get(end, (inf, inf))
-        return runs * (one[0] + other[0]), runs * (one[1] + other[1])
+        before, after = ahead.get(start, (inf, inf)), behind.get(end, (inf, inf))
+        return runs * (before[0] + after[0]), runs * (before[1] + after[1])
 
     def _cost(self, hopeful: HopefulTrees, tree: Node) -> NodeCost | None:
         """The cost of a tree, or of one that differs in the order of children of T cuts and fits."""
         if tree not in self._made:
             self._made[tree] = None
-            for one in hopeful.members.buffers_apart(tree):
-                cost = self.form.segment(one, self.loads)
+            for tree_apart in hopeful.members.buffers_apart(tree):
+                cost = self.form.segment(tree_apart, self.loads)
                 if not isinstance(cost, str):
                     self._made[tree] = cost
                     break
@@ -144,9 +144,9 @@ class SegmentMaker:
             if self.stop():
                 return
             for tree in self._trees(order, space) if order else ():
-                found = self._segment(start, tree)
-                if found is not None:
-                    yield found
+                segment = self._segment(start, tree)
+                if segment is not None:
+                    yield segment
             if len(order) < longest:
                 for layer in ready_layers(before, done, False):
                     yield from grow((*order, layer), done | 1 << layer)
@@ -188,7 +188,7 @@ class SegmentMaker:
                     if here is None or not past.fits(here, form.room):
                         continue
                     producers = network.layers[layer].producers
-                    direct = tuple(here.layout if one.layer == past.layer else -1 for one in producers)
+                    direct = tuple(here.layout if producer.layer == past.layer else -1 for producer in producers)
                     key = _Past(past.done | 1 << layer, layer, direct, here)
                     cycles = form.bounded(here.cycles, here.counts)
                     for path in rivals:
@@ -230,10 +230,10 @@ def ends_of(segments: Segments, sets: list[int]) -> tuple[Ends, Ends]:
     ahead: Ends = {0: (0.0, 0.0)}
     for start in sets:
         energy, cycles = ahead.get(start, (inf, inf))
-        for one in segments.from_start(start):
-            known = ahead.get(one.end, (inf, inf))
-            ahead[one.end] = min(known[0], energy + one.energy), min(known[1], cycles + one.cycles)
-    return ahead, {one: (behind[0][one], behind[1][one]) for one in sets}
+        for segment in segments.from_start(start):
+            known = ahead.get(segment.end, (inf, inf))
+            ahead[segment.end] = min(known[0], energy + segment.energy), min(known[1], cycles + segment.cycles)
+    return ahead, {segment: (behind[0][segment], behind[1][segment]) for segment in sets}
 
 
 def _energy(one: Segment) -> float:
@@ -273,7 +273,7 @@ class _Past:
 
 
 def _keep(rivals: list[_Path], new: _Path) -> None:
-    if any(one.energy <= new.energy and one.cycles <= new.cycles for one in rivals):
+    if any(rival.energy <= new.energy and rival.cycles <= new.cycles for rival in rivals):
         return
-    rivals[:] = [one for one in rivals if one.energy < new.energy or one.cycles < new.cycles]
+    rivals[:] = [rival for rival in rivals if rival.energy < new.energy or rival.cycles < new.cycles]
     rivals.append(new)

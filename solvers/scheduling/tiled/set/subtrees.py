@@ -46,7 +46,7 @@ def sums_are_exact(times: tuple[float, ...], batch: int) -> bool:
 
     They are sums of the layers' times, which S cuts multiply by integers and divide by powers of two.
     """
-    whole = all((one * PARTS).is_integer() for one in times)
+    whole = all((time * PARTS).is_integer() for time in times)
     return whole and batch & (batch - 1) == 0 and sum(times) * PARTS * batch * 2 ** len(times) < 2**53
 
 
@@ -81,18 +81,18 @@ class SubtreeClasses:
             if known[0].covers(limit):
                 return known[1]
             limit = limit.widened(known[0])
-        found = self._leaf(asked) if asked.mask & (asked.mask - 1) == 0 else self._cuts(asked, limit)
+        classes = self._leaf(asked) if asked.mask & (asked.mask - 1) == 0 else self._cuts(asked, limit)
         if not self.stop():
-            self._kept[limit.number, asked] = limit, found
-        return found
+            self._kept[limit.number, asked] = limit, classes
+        return classes
 
     def least_of_segment(self, asked: Asked) -> tuple[float, float]:
         """pJ and cycles of one run that a segment takes at least, before any subtree is made."""
         energy = moved = work = 0.0
         for layer in range(asked.mask.bit_length()):
             if asked.mask >> layer & 1:
-                one = self.leaves.least(layer, bool(asked.stored >> layer & 1), asked.fetched)
-                energy, moved = energy + one[0], moved + one[1]
+                least = self.leaves.least(layer, bool(asked.stored >> layer & 1), asked.fetched)
+                energy, moved = energy + least[0], moved + least[1]
                 work += self.floors.work[layer]
         cycles = max(work / self.places.total, moved / self.form.machine.dram_rate)
         return energy, cycles * asked.samples / self.form.batch
@@ -101,12 +101,12 @@ class SubtreeClasses:
         """pJ and cycles of the segments of all other layers, which pass everything on through DRAM."""
         network = self.form.network
         energy = moved = work = 0.0
-        for layer, one in enumerate(network.layers):
+        for layer, layer_shape in enumerate(network.layers):
             if mask >> layer & 1:
                 continue
             numbers = self.form.dataflow.numbers(layer)
             fetched = sum(1 << read.number for read in numbers if mask >> read.producer & 1)
-            least = self.leaves.least(layer, bool(network.masks[layer][1] & mask) or one.is_output, fetched)
+            least = self.leaves.least(layer, bool(network.masks[layer][1] & mask) or layer_shape.is_output, fetched)
             energy, moved = energy + least[0], moved + least[1]
             work += self.floors.work[layer]
         return energy, max(work / self.places.total, moved / self.form.machine.dram_rate)
@@ -118,7 +118,7 @@ class SubtreeClasses:
         return [Subtrees(asked, time, taken, [])]
 
     def _cuts(self, asked: Asked, limit: Limit) -> list[Subtrees]:
-        found: dict[float, Subtrees] = {}
+        by_time: dict[float, Subtrees] = {}
         numbers = set(self.places.tiles[limit.energy > 0].tolist())
         for groups in range(1, asked.samples + 1):
             if asked.samples % groups:
@@ -130,8 +130,8 @@ class SubtreeClasses:
                     for way in self._ways(asked, limit, kind, groups, row):
                         if self.stop():
                             return []
-                        self._keep(found, asked, limit, numbers, way)
-        return list(found.values())
+                        self._keep(by_time, asked, limit, numbers, way)
+        return list(by_time.values())
 
     def _hopeless_row(self, asked: Asked, limit: Limit, groups: int) -> Callable[[int, int, int], bool]:
         """Judges rows by the least that their layers spend, move and work: the slowest child of an S cut
@@ -152,10 +152,10 @@ class SubtreeClasses:
             energy = moved = 0.0
             for layer, own in layers:
                 key = layer, stored >> layer & 1, fetched & own
-                one = known.get(key)
-                if one is None:
-                    one = known[key] = self.leaves.least(layer, bool(key[1]), fetched, asked.given)
-                energy, moved = energy + one[0], moved + one[1]
+                least = known.get(key)
+                if least is None:
+                    least = known[key] = self.leaves.least(layer, bool(key[1]), fetched, asked.given)
+                energy, moved = energy + least[0], moved + least[1]
             return energy > spend or moved * part / self.rate > last
 
         return hopeless
@@ -167,19 +167,19 @@ class SubtreeClasses:
         """
         timed, whole = kind == "S" or asked.timed, kind == "T" and asked.whole
         stored, fetched = asked.stored | row.stored, asked.fetched | row.fetched
-        given, found = dict(asked.given), list[Asked]()
+        given, children = dict(asked.given), list[Asked]()
         for part in row.parts:
             crossing = self.rows.crossing(part)
             near = crossing & ~fetched
             known = tuple((read, layout) for read, layout in given.items() if near >> read & 1)
             samples = asked.samples // groups
             child = Asked(part, samples, stored & part, fetched & crossing, timed, whole, known)
-            found.append(child)
+            children.append(child)
             layout = self._layout(child)
             if layout is not None:
                 own = (read.number for read in self.rows.reads if part >> read.producer & 1)
                 given.update(dict.fromkeys(own, layout))
-        return found
+        return children
 
     def _layout(self, asked: Asked) -> int | None:
         """The number of the layout of a leaf on all tiles that knows where it reads everything."""
@@ -202,17 +202,17 @@ class SubtreeClasses:
         between = float(passed.sum())
         slots = groups + row.slots if kind == "S" else groups
         least = [self._least(child) for child in children]
-        found: list[list[Subtrees]] = [[] for _ in children]
-        for at in sorted(range(len(children)), key=lambda one: children[one].mask.bit_count()):
+        classes: list[list[Subtrees]] = [[] for _ in children]
+        for at in sorted(range(len(children)), key=lambda place: children[place].mask.bit_count()):
             others = least[:at] + least[at + 1 :]
             mine = self._limit_of_child(limit, kind, slots, between, others)
             if not self._hope(least[at], mine):
                 return
-            found[at] = self.of(children[at], mine)
-            if not found[at]:
+            classes[at] = self.of(children[at], mine)
+            if not classes[at]:
                 return
-            least[at] = _least_of(found[at])
-        for chosen in itertools.product(*found):
+            least[at] = _least_of(classes[at])
+        for chosen in itertools.product(*classes):
             tables = np.array([self._distances(child) for child in chosen], dtype=np.int64)
             yield Way(kind, groups, slots, passed, tables, chosen)
 
@@ -222,11 +222,11 @@ class SubtreeClasses:
         """What the limit of a cut leaves for one child beside others."""
         energy, cycles = limit.energy - passed, limit.cycles / slots
         begin, apart = self.places.begin, self.places.apart
-        for one in others:
+        for least in others:
             if kind == "T":
-                energy, cycles = energy - one.energy, cycles - one.cycles
+                energy, cycles = energy - least.energy, cycles - least.cycles
             else:
-                energy = energy - fewer(one.energy, begin, apart)
+                energy = energy - fewer(least.energy, begin, apart)
         if kind == "T":
             return Limit(energy, cycles, limit.number)
         return Limit(wider(energy, begin, apart), wider(cycles, begin, apart), limit.number)
@@ -248,7 +248,7 @@ class SubtreeClasses:
         hope = (taken.energy <= limit.energy * SLACK) & (taken.cycles <= limit.cycles * SLACK)
         if not hope.any():
             return
-        energy, cycles, moved = (np.where(hope, one, math.inf) for one in taken)
+        energy, cycles, moved = (np.where(hope, figure, math.inf) for figure in taken)
         time = 0.0
         if asked.timed:
             time = sum(child.time for child in way.children)
@@ -259,14 +259,14 @@ class SubtreeClasses:
             found[time] = Subtrees(asked, time, Taken(energy, cycles, moved), [way])
             return
         known.ways.append(way)
-        for one, other in zip(known.taken, (energy, cycles, moved), strict=True):
-            np.minimum(one, other, out=one)
+        for figure, other in zip(known.taken, (energy, cycles, moved), strict=True):
+            np.minimum(figure, other, out=figure)
 
     def _taken(self, way: Way, limit: Limit, numbers: set[int]) -> Taken:
         parts = [child.taken for child in way.children]
-        energies, times, bytes_moved = (np.array(one) for one in zip(*parts, strict=True))
+        energies, times, bytes_moved = (np.array(column) for column in zip(*parts, strict=True))
         if way.kind == "T":
-            energy, cycles, moved = (one.sum(axis=0) for one in (energies, times, bytes_moved))
+            energy, cycles, moved = (column.sum(axis=0) for column in (energies, times, bytes_moved))
             return Taken(energy, way.groups * cycles, way.groups * moved)
         times_of = tuple(child.time for child in way.children)
         table = self.divisions.table(times_of, numbers)
@@ -291,25 +291,25 @@ class SubtreeClasses:
 
     def _before(self, masks: list[int]) -> Longs:
         """Per child of an S cut, those that stand before it in every order that is looked at."""
-        found = np.zeros(len(masks), dtype=np.int64)
+        before = np.zeros(len(masks), dtype=np.int64)
         for at, mask in enumerate(masks):
             needed = self.rows.needed(mask)
             for other, sibling in enumerate(masks[:at]):
                 if sibling & needed or not self.rows.any_order:
-                    found[at] |= 1 << other
-        return found
+                    before[at] |= 1 << other
+        return before
 
     def _passed(self, row: Row) -> Floats:
         """pJ of a hop of all that the children of an S cut pass on, by producer and reader."""
-        found = np.zeros((len(row.parts), len(row.parts)))
+        passed = np.zeros((len(row.parts), len(row.parts)))
         for reader, part in enumerate(row.parts):
             direct = self.rows.crossing(part) & ~row.fetched
             for read in self.rows.reads:
                 if direct >> read.number & 1:
                     for producer, other in enumerate(row.parts):
                         if other >> read.producer & 1:
-                            found[producer, reader] += self.floors.read_bytes[read.number]
-        return found * self.form.batch * self.form.machine.hop_energy
+                            passed[producer, reader] += self.floors.read_bytes[read.number]
+        return passed * self.form.batch * self.form.machine.hop_energy
 
     def _distances(self, child: Subtrees) -> int:
         """The table of distances of what a child of an S cut passes on: its own if it is a leaf of which all
@@ -318,16 +318,16 @@ class SubtreeClasses:
         if child.ways:
             return ANY
         layer = child.asked.mask.bit_length() - 1
-        read = [self.floors.read_bytes[one.number] for one in self.rows.reads if one.producer == layer]
-        whole = all(one in (0, self.form.network.layers[layer].output_bytes) for one in read)
+        read = [self.floors.read_bytes[size.number] for size in self.rows.reads if size.producer == layer]
+        whole = all(size in (0, self.form.network.layers[layer].output_bytes) for size in read)
         return self.distances.table(layer, child.asked.samples) if whole else ANY
 
     def _least(self, asked: Asked) -> Taken:
         """The least that subtrees take by place, before any is made: each layer has some of the tiles."""
-        found = self._leasts.get(asked)
-        if found is None:
-            found = self._leasts[asked] = self._least_by_layers(asked)
-        return found
+        least = self._leasts.get(asked)
+        if least is None:
+            least = self._leasts[asked] = self._least_by_layers(asked)
+        return least
 
     def _least_by_layers(self, asked: Asked) -> Taken:
         energy = moved = slowest = np.zeros(len(self.places))
@@ -339,9 +339,9 @@ class SubtreeClasses:
             if lone:
                 return self._leaf(asked)[0].taken
             stored = bool(asked.stored >> layer & 1)
-            one = self._inside(layer, asked.samples, stored, asked.fetched, asked.given)
-            energy, moved = energy + one.energy, moved + one.moved
-            slowest = np.maximum(slowest, one.cycles)
+            inside = self._inside(layer, asked.samples, stored, asked.fetched, asked.given)
+            energy, moved = energy + inside.energy, moved + inside.moved
+            slowest = np.maximum(slowest, inside.cycles)
             work += self.floors.work[layer] * asked.samples / self.form.batch
         slowest = np.maximum(slowest, work / self.places.tiles)
         return Taken(energy, np.maximum(slowest, _over(moved, self.rate)), moved)
@@ -350,8 +350,8 @@ class SubtreeClasses:
         """The least of a leaf within a place, for ``samples`` of a run of what holds it, by any batch."""
         direct = self.leaves.direct(layer, given)
         key = layer, samples, stored, fetched & self.rows.crossing(1 << layer), direct
-        found = self._within.get(key)
-        if found is None:
+        within = self._within.get(key)
+        if within is None:
             begin, apart = self.places.begin, self.places.apart
             every = []
             for batch in range(1, samples + 1):
@@ -361,9 +361,9 @@ class SubtreeClasses:
                         samples // batch,
                     )
                     here = [taken.energy, taken.cycles * runs, taken.moved * runs]
-                    every.append([np.minimum(one, fewer(one, begin, apart)) for one in here])
-            found = self._within[key] = Taken(*(np.minimum.reduce(one) for one in zip(*every, strict=True)))
-        return found
+                    every.append([np.minimum(figure, fewer(figure, begin, apart)) for figure in here])
+            within = self._within[key] = Taken(*(np.minimum.reduce(figure) for figure in zip(*every, strict=True)))
+        return within
 
 
 def _over(moved: Floats, rate: float) -> Floats:
@@ -373,4 +373,4 @@ def _over(moved: Floats, rate: float) -> Floats:
 
 def _least_of(classes: list[Subtrees]) -> Taken:
     """The least of several classes by place."""
-    return Taken(*(np.minimum.reduce(one) for one in zip(*(one.taken for one in classes), strict=True)))
+    return Taken(*(np.minimum.reduce(figure) for figure in zip(*(figure.taken for figure in classes), strict=True)))

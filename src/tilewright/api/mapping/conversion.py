@@ -59,7 +59,7 @@ class Conversion(Displayed):
     @property
     def layers(self) -> list[Layer]:
         """The layers."""
-        return [Layer(name, one, f"nest:{nest_text(one)}") for name, one in self._found.bundle.layers]
+        return [Layer(name, operator, f"nest:{nest_text(operator)}") for name, operator in self._found.bundle.layers]
 
     @property
     def constraints(self) -> list[str]:
@@ -120,11 +120,11 @@ def convert(
     InputError : naming file, line and field
     """
     several = [source] if isinstance(source, str | os.PathLike | Machine | Layer) else list(source)
-    machines = [one for one in several if isinstance(one, Machine)]
-    layers = [one for one in several if isinstance(one, Layer)]
-    files = [os.fspath(one) for one in several if not isinstance(one, Machine | Layer)]
-    engine = next((one.engine for one in machines), arch.engine if isinstance(arch, Machine) else arch)
-    work = next(((one.name, one.operator) for one in layers), None)
+    machines = [item for item in several if isinstance(item, Machine)]
+    layers = [item for item in several if isinstance(item, Layer)]
+    files = [os.fspath(item) for item in several if not isinstance(item, Machine | Layer)]
+    engine = next((item.engine for item in machines), arch.engine if isinstance(arch, Machine) else arch)
+    work = next(((item.name, item.operator) for item in layers), None)
     given = (layer.name, layer.operator) if isinstance(layer, Layer) else layer
     settings = Settings(
         {name: _pair(value) for name, value in (energies or {}).items()},

@@ -149,9 +149,9 @@ def _stored(mapping: GivenMapping) -> tuple[StoredMapping, str]:
     if isinstance(mapping, Mapping):
         return StoredMapping("mapping", mapping), "mapping"
     if isinstance(mapping, str | os.PathLike):
-        found = read_mappings(Path(mapping))
-        if len(found) != 1:
-            raise InputError(str(mapping), None, f"has {len(found)} mappings, expected one")
-        return found[0], str(mapping)
+        mappings = read_mappings(Path(mapping))
+        if len(mappings) != 1:
+            raise InputError(str(mapping), None, f"has {len(mappings)} mappings, expected one")
+        return mappings[0], str(mapping)
     rows = [dict(row) for row in mapping]
     return StoredMapping("mapping", Mapping.from_data(rows)), "mapping"

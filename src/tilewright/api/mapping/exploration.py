@@ -105,7 +105,7 @@ class ExplorationDocument(Displayed):
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per design."""
-        return [one.model_dump() for one in self.record.designs]
+        return [design.model_dump() for design in self.record.designs]
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain data: what ``tilewright explore --format json`` prints."""
@@ -125,8 +125,8 @@ class ExplorationDocument(Displayed):
         return explore_views(self.record)
 
     def __repr__(self) -> str:
-        found = "nothing found" if self.record.best is None else f"best {self.value} {self.fields}"
-        return f"ExplorationDocument({self.record.model!r} on {self.record.machine!r}, {found})"
+        outcome = "nothing found" if self.record.best is None else f"best {self.value} {self.fields}"
+        return f"ExplorationDocument({self.record.model!r} on {self.record.machine!r}, {outcome})"
 
     @property
     def _best(self) -> Any:
@@ -278,8 +278,8 @@ def answered(
         workers = _workers(request.jobs, usable * len(question.layers))
         answers = _answers(workers, request.cluster)
         limits = Limits(seconds=settings.time_limit_s, stop=stop, started=started, until=request.until)
-        found = _explored(question, asked, answers, limits, kept, workers, watcher)
-    return ExplorationDocument(explore_document(question, found, time.monotonic() - started))
+        exploration = _explored(question, asked, answers, limits, kept, workers, watcher)
+    return ExplorationDocument(explore_document(question, exploration, time.monotonic() - started))
 
 
 def stated_question(request: ExploreRequest) -> ExploreQuestion:
@@ -334,7 +334,7 @@ def _explored(
         goals.insert(0, Goal(counts, every=True))
     if settings.each_layer:
         units = range(len(counts))
-        goals += [Goal(tuple(int(one == layer) for one in units), layer=layer) for layer in units]
+        goals += [Goal(tuple(int(unit == layer) for unit in units), layer=layer) for layer in units]
     if settings.values:
         goals.append(Goal(counts, brief=True))
     return search_designs(

@@ -76,7 +76,7 @@ class Layer(Displayed):
     def rows(self) -> list[dict[str, Any]]:
         """One row per dimension."""
         return [
-            {"dimension": one.name, "bound": one.bound, "like": one.like} for one in self.operator.dimensions
+            {"dimension": dimension.name, "bound": dimension.bound, "like": dimension.like} for dimension in self.operator.dimensions
         ]
 
     def views(self) -> Sequence[RenderableType]:

@@ -49,7 +49,7 @@ class Network(Displayed):
     @property
     def layers(self) -> tuple[Layer, ...]:
         """All layers in a topological order."""
-        return tuple(Layer(one.name, one.operator, self.name, self.batch) for one in self.graph.layers)
+        return tuple(Layer(layer.name, layer.operator, self.name, self.batch) for layer in self.graph.layers)
 
     @property
     def macs(self) -> int:
@@ -58,10 +58,10 @@ class Network(Displayed):
 
     def __getitem__(self, name: str) -> Layer:
         """The layer of that name; raises ``KeyError``."""
-        for one in self.layers:
-            if one.name == name:
-                return one
-        raise KeyError(unknown_name(name, [one.name for one in self.graph.layers]))
+        for layer in self.layers:
+            if layer.name == name:
+                return layer
+        raise KeyError(unknown_name(name, [layer.name for layer in self.graph.layers]))
 
     def __iter__(self) -> Iterator[Layer]:
         return iter(self.layers)
@@ -93,13 +93,13 @@ class Network(Displayed):
         """One row per layer."""
         return [
             {
-                "name": one.name,
-                "kind": one.operator.kind,
-                "shape": shape_text(one.operator),
-                "macs": one.operator.macs,
-                "parameters": one.parameters,
+                "name": layer.name,
+                "kind": layer.operator.kind,
+                "shape": shape_text(layer.operator),
+                "macs": layer.operator.macs,
+                "parameters": layer.parameters,
             }
-            for one in self.graph.layers
+            for layer in self.graph.layers
         ]
 
     def views(self) -> Sequence[RenderableType]:

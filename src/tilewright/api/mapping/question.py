@@ -151,17 +151,17 @@ class LayersOnMachine:
 def _stored(starts: Start | Sequence[Start]) -> list[StoredMapping]:
     """Mappings to begin with, from wherever they are."""
     listed = [starts] if isinstance(starts, Start) else starts
-    found: list[StoredMapping] = []
+    mappings: list[StoredMapping] = []
     for start in listed:
         if isinstance(start, MappingResult):
             if start.mapping is not None:
-                found.append(StoredMapping(start.name, start.mapping.nodes, start.mapping.operator))
+                mappings.append(StoredMapping(start.name, start.mapping.nodes, start.mapping.operator))
         elif isinstance(start, MappingDocument):
-            found += mappings_of(start.record, start.where)
+            mappings += mappings_of(start.record, start.where)
         elif isinstance(start, LayerMapping):
-            found.append(StoredMapping(start.name, start.nodes, start.operator))
+            mappings.append(StoredMapping(start.name, start.nodes, start.operator))
         elif isinstance(start, Mapping):
-            found.append(StoredMapping("warm start", start))
+            mappings.append(StoredMapping("warm start", start))
         else:
-            found += read_mappings(Path(start))
-    return found
+            mappings += read_mappings(Path(start))
+    return mappings

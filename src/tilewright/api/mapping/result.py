@@ -123,13 +123,13 @@ class MappingResult(Claimed):
         return [
             LayerMapping(
                 self.name,
-                Mapping.from_data(one.mapping.nodes, self.name),
+                Mapping.from_data(record.mapping.nodes, self.name),
                 self._operator,
                 self._engine,
-                one.energy_pj,
-                one.cycles,
+                record.energy_pj,
+                record.cycles,
             )
-            for one in records
+            for record in records
         ]
 
 
@@ -213,7 +213,7 @@ class MappingDocument(Displayed):
         for layer in self.layers:
             if place in layer.record.names:
                 return layer
-        raise KeyError(unknown_name(place, [name for one in self.layers for name in one.record.names]))
+        raise KeyError(unknown_name(place, [name for result in self.layers for name in result.record.names]))
 
     def __iter__(self) -> Iterator[MappingResult]:
         return iter(self.layers)

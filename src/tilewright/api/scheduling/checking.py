@@ -78,10 +78,10 @@ def check_schedules(record: SchedulingDocument, where: str, limits: Limits | Non
         if limits is not None:
             proof = plan_proof(record, judged.problem, judged.answer, limits)
     elif isinstance(record, ScheduleDocument):
-        found = check_schedule(record, where)
-        faults = found.faults
+        checked_schedule = check_schedule(record, where)
+        faults = checked_schedule.faults
         if limits is not None:
-            proof = schedule_proof(record, found.problem, limits)
+            proof = schedule_proof(record, checked_schedule.problem, limits)
     else:
         partitions = check_codesign(record, where)
         faults = partitions.faults

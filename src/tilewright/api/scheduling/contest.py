@@ -41,7 +41,7 @@ class Contest(Displayed):
     def rows(self) -> list[dict[str, Any]]:
         """One row per run."""
         return [
-            {"method": one.method, **run.model_dump()} for one in self.record.contestants for run in one.runs
+            {"method": contestant.method, **run.model_dump()} for contestant in self.record.contestants for run in contestant.runs
         ]
 
     def views(self) -> Sequence[RenderableType]:

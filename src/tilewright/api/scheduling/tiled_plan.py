@@ -52,10 +52,10 @@ class TiledPlan(SchedulingAnswer):
         ------
         InputError : where there is no plan
         """
-        found = judged_document(self.record)
-        if found is None:
+        judged_plan = judged_document(self.record)
+        if judged_plan is None:
             raise InputError("document", "plan", "missing, there is nothing to evaluate")
-        return PlanEvaluation(found)
+        return PlanEvaluation(judged_plan)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per layer: its atoms, when it runs, on how many engines."""

@@ -36,7 +36,7 @@ def search_plan(problem: TiledProblem, objective: str, request: SearchRequest) -
     if len(given) > 1:
         raise InputError("warm_starts", None, f"expected one plan, got {len(given)}")
     with named_arguments(), interruptible() as stop:
-        warm = [warm_plan(*_plan_data(one), problem) for one in given]
+        warm = [warm_plan(*_plan_data(start), problem) for start in given]
         run = plan_run(
             lambda: problem,
             name,

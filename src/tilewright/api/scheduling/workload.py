@@ -229,7 +229,7 @@ def list_workloads() -> list[str]:
 
 def schedule_objective(name: str) -> ScheduleObjective:
     """The objective of that name; raises ``InputError`` with the nearest one."""
-    known = [one.value for one in ScheduleObjective]
+    known = [objective.value for objective in ScheduleObjective]
     if name not in known:
         raise InputError("objective", None, unknown_name(name, known))
     return ScheduleObjective(name)
