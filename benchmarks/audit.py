@@ -158,9 +158,9 @@ def _value_faults(
     key = problem.key_of(evaluation)
     if key != value:
         yield f"the value is {value}, the evaluator finds {key}"
-    fresh, told = metrics_record(evaluation, problem.engine).model_dump(), cell.answer.metrics or {}
+    fresh, reported = metrics_record(evaluation, problem.engine).model_dump(), cell.answer.metrics or {}
     for name in fresh:
-        if name not in told or told[name] != fresh[name]:
+        if name not in reported or reported[name] != fresh[name]:
             yield f"metrics: {name} is not what the evaluator finds"
 
 

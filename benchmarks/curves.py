@@ -61,7 +61,11 @@ def profile(rows: Sequence[Row], reached: Callable[[Row], float | None]) -> list
     ]
     curves = []
     for name in method_order(rows):
-        ratios = [by_name[name] / min(by_name.values()) for by_name in medians if name in by_name and by_name[name] < math.inf]
+        ratios = [
+            by_name[name] / min(by_name.values())
+            for by_name in medians
+            if name in by_name and by_name[name] < math.inf
+        ]
         considered = sum(name in by_name for by_name in medians)
         if considered:
             curves.append(_cumulated(name, ratios, considered, first=1.0))

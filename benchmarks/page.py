@@ -109,7 +109,9 @@ def _proofs(rows: Sequence[Row]) -> Table:
         [
             *map(text_cell, proof.group),
             number_cell(str(proof.problems), proof.problems),
-            number_cell(str(proof.proven), proof.proven, "good" if proof.proven == proof.problems else "fair"),
+            number_cell(
+                str(proof.proven), proof.proven, "good" if proof.proven == proof.problems else "fair"
+            ),
             number_cell(seconds_text(proof.median_s), proof.median_s),
             number_cell(seconds_text(proof.worst_s), proof.worst_s),
         ]

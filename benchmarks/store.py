@@ -330,7 +330,7 @@ def _cell(row: dict[str, Any]) -> FinishedCell:
     for field in ("value_key", "bound_key"):
         if row[field] is not None:
             Fraction(row[field])
-    told = CellAnswer(
+    reported = CellAnswer(
         status=Status(row["status"]).value,
         value_key=row["value_key"],
         bound_key=row["bound_key"],
@@ -343,10 +343,15 @@ def _cell(row: dict[str, Any]) -> FinishedCell:
         trace=read("trace"),
         versions=read("versions"),
     )
-    for data, kind in ((told.metrics, dict), (told.mapping, list), (told.trace, list), (told.versions, dict)):
+    for data, kind in (
+        (reported.metrics, dict),
+        (reported.mapping, list),
+        (reported.trace, list),
+        (reported.versions, dict),
+    ):
         if data is not None and not isinstance(data, kind):
             raise ValueError(f"expected {kind.__name__}, got {type(data).__name__}")
-    for _, value, bound, *_ in told.trace:
+    for _, value, bound, *_ in reported.trace:
         _ = [Fraction(key) for key in (value, bound) if key is not None]
     return FinishedCell(
         key=row["key"],
@@ -358,5 +363,5 @@ def _cell(row: dict[str, Any]) -> FinishedCell:
         threads=row["threads"],
         ended=row["ended"],
         evidence=row["evidence"],
-        answer=told,
+        answer=reported,
     )

@@ -189,7 +189,12 @@ def markdown(rows: Sequence[Row], by: Sequence[str] = ("objective", "method")) -
     if proven:
         heads = ["objective", "machine", "solver", "problems", "proven", "median time", "longest"]
         body = [
-            [*proof.group, str(proof.problems), str(proof.proven), *map(seconds_text, (proof.median_s, proof.worst_s))]
+            [
+                *proof.group,
+                str(proof.problems),
+                str(proof.proven),
+                *map(seconds_text, (proof.median_s, proof.worst_s)),
+            ]
             for proof in proven
         ]
         text += "\n" + _table(heads, 3, body)

@@ -55,7 +55,7 @@ def answer(task: BenchmarkTask) -> CellAnswer:
     evaluation = result.evaluation
     metrics = None if evaluation is None else metrics_record(evaluation, problem.engine).model_dump()
     mapping = None if result.answer is None else result.answer.to_data()
-    return told(result, problem.objective, metrics, mapping)
+    return reported(result, problem.objective, metrics, mapping)
 
 
 def failed(message: str) -> CellAnswer:
@@ -72,7 +72,7 @@ CELLS: Work[BenchmarkTask, CellAnswer] = Work(answer, failed, names=_names)
 """How workers compute cells."""
 
 
-def told(
+def reported(
     result: Result[Answer, Evaluation],
     objective: Objective,
     metrics: dict[str, Any] | None,

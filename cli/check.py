@@ -49,8 +49,8 @@ def check_command(
     document = parsed(data, str(result))
     with graceful_stop() as stop:
         limits = Limits(seconds=seconds, threads=workers, seed=seed, stop=stop, started=call.moment)
-        told = None if quiet else _tell
-        verdict = checked(document, str(result), limits if prove else None, told, store)
+        reported = None if quiet else _tell
+        verdict = checked(document, str(result), limits if prove else None, reported, store)
         interrupted = stop.is_set()
     if format == "json":
         write(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) + "\n")
@@ -68,5 +68,5 @@ def _tell(index: int, total: int, name: str, proof: Proof) -> None:
     from tilewright.cli.terminal.console import tell
     from tilewright.report.text.quantities import seconds_text
 
-    told = f"{proof.verdict} by {proof.solver} in {seconds_text(proof.seconds)}: {proof.text}"
-    tell(f"[{index}/{total}] {name}: {told}")
+    reported = f"{proof.verdict} by {proof.solver} in {seconds_text(proof.seconds)}: {proof.text}"
+    tell(f"[{index}/{total}] {name}: {reported}")

@@ -180,12 +180,12 @@ def _kept() -> tuple[bool, str]:
     """Where calls keep what later ones use, all of which may be deleted, and why not elsewhere."""
     from tilewright.foundation import trust
     from tilewright.foundation.caches import cache_folder, code_folders, usual_folder
-    from tilewright.solvers.mapping import tape_kernel
+    from tilewright.solvers.mapping import bound_program_kernel
     from tilewright.solvers.mapping.program import BOUNDS
 
     folder = BOUNDS.entries[0].folder
     code = "nowhere" if folder is None else f"{folder} and its like (*.code)"
-    places = [*code_folders(Path(tape_kernel.__file__)), (usual_folder(), None)]
+    places = [*code_folders(Path(bound_program_kernel.__file__)), (usual_folder(), None)]
     doubts = [doubt for place in places if (doubt := trust.doubt(*place)) is not None]
     untrusted = f"; not trusted: {'; '.join(dict.fromkeys(doubts))}" if doubts else ""
     return folder is not None, f"costs of layers in {cache_folder()}; machine code in {code}{untrusted}"

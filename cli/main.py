@@ -126,10 +126,14 @@ class _Program(TyperGroup):
         text.paragraph(self.get_usage(ctx), bold=True)
         text.paragraph(self.help or "")
         text.gap()
-        flags = [record for parameter in self.get_params(ctx) if (record := parameter.get_help_record(ctx)) is not None]
-        text.panel("Options", [((names,), told) for names, told in flags])
+        flags = [
+            record
+            for parameter in self.get_params(ctx)
+            if (record := parameter.get_help_record(ctx)) is not None
+        ]
+        text.panel("Options", [((names,), reported) for names, reported in flags])
         verbs = [(name, LINES.get(name) or self.commands[name].get_short_help_str(1000)) for name in VERBS]
-        text.panel("Commands", [((name,), told) for name, told in verbs])
+        text.panel("Commands", [((name,), reported) for name, reported in verbs])
         print(text)
 
 

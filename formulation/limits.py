@@ -71,7 +71,7 @@ class Limits:
             or self.until.holds(elapsed, search)
         )
 
-    def heed(self) -> None:
+    def check(self) -> None:
         """Between steps that cannot be stopped: raise `LimitReachedError` once the search must end."""
         if self.expired:
             raise LimitReachedError("a limit struck while the problem was laid out")

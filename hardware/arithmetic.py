@@ -68,17 +68,19 @@ def parse_formula(text: str, names: Collection[str]) -> Formula:
     ------
     ValueError : for anything else, with what was expected
     """
-    told = f"expected a formula of {', '.join(sorted(names))}, numbers, + - * / ^ and {', '.join(_FUNCTIONS)}"
+    reported = (
+        f"expected a formula of {', '.join(sorted(names))}, numbers, + - * / ^ and {', '.join(_FUNCTIONS)}"
+    )
     if len(text) > _LONGEST:
-        raise ValueError(f"{told}, got {len(text)} characters")
+        raise ValueError(f"{reported}, got {len(text)} characters")
     plain = _SIZE.sub(lambda match: f"({match[1]} * {BYTES[match[2]]})", text).replace("^", "**")
     try:
         tree = ast.parse(plain.strip(), mode="eval").body
         used = frozenset(_names(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError(f"{told}, got {text!r}") from None
+        raise ValueError(f"{reported}, got {text!r}") from None
     for name in sorted(used - frozenset(names)):
-        raise ValueError(f"{told}, got {name!r} in {text!r}")
+        raise ValueError(f"{reported}, got {name!r} in {text!r}")
     return Formula(text, used, tree)
 
 

@@ -45,7 +45,7 @@ class Kernels:
     @property
     def are_compiled(self) -> bool:
         """Whether the code is there, in this process or kept by an earlier one, made of today's text."""
-        if not self._ready.is_set() and all(entry.versions or entry.is_kept for entry in self.entries):
+        if not self._ready.is_set() and all(entry.versions or entry.is_cached for entry in self.entries):
             self._ready.set()
         return self._ready.is_set()
 

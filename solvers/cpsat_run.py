@@ -54,7 +54,7 @@ def release_fault() -> str:
     return fault(_new_solver)
 
 
-class _Told(cp_model.CpSolverSolutionCallback):
+class _Reported(cp_model.CpSolverSolutionCallback):
     """Passes solutions on."""
 
     def __init__(self, use: Callable[[Values], None]) -> None:
@@ -135,11 +135,11 @@ class CpSatRun:
 
         Where it ends before it has one, it says 0.
         """
-        told = int(self.solver.response_proto.inner_objective_lower_bound)
-        unsaid = not self.has_solution and not told
+        reported = int(self.solver.response_proto.inner_objective_lower_bound)
+        unsaid = not self.has_solution and not reported
         if self.doubt or unsaid or not math.isfinite(self.solver.best_objective_bound):
             return self._floor
-        return told + self._offset
+        return reported + self._offset
 
     @property
     def _offset(self) -> int:
@@ -195,8 +195,8 @@ class CpSatRun:
         silent = self._limits.deterministic
         if self._on_bound is not None and not (silent or self.doubt):
             self.solver.best_bound_callback = self._bounded
-        told = None if silent or self._on_solution is None else _Told(self._found)
-        self.status = self._believed(self.solver.solve(self._model, told))
+        reported = None if silent or self._on_solution is None else _Reported(self._found)
+        self.status = self._believed(self.solver.solve(self._model, reported))
         if silent and self.has_solution:
             self._found(self.solver)
 

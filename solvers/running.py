@@ -120,8 +120,8 @@ class SearchRun(Generic[P, Answer, Evaluation]):
     def so_far(self, message: str = "", *, error: bool = False) -> Result[Answer, Evaluation]:
         """The best answer and bound that are known."""
         if self.search is None:
-            told = message if error else self._unstated() or message
-            return no_result(self._name, self._method.version, self.limits, told, error=error)
+            reported = message if error else self._unstated() or message
+            return no_result(self._name, self._method.version, self.limits, reported, error=error)
         try:
             return self.search.result(self._name, self._method.version, False, message, error)
         except UnsoundBoundError as failure:

@@ -17,7 +17,7 @@ _STEP = 0.05  # seconds between two looks at a search that tells nothing
 _ALONE = 0.5  # seconds that a search has to itself: short ones hardly leave the interpreter, which is one
 
 Answer = TypeVar("Answer")
-Told = Callable[[Observer], None]
+Reported = Callable[[Observer], None]
 
 
 def in_order(
@@ -45,7 +45,7 @@ def in_order(
             ended(index, answer)
             yield answer
         return
-    events: list[SimpleQueue[Told]] = [SimpleQueue() for _ in tasks]
+    events: list[SimpleQueue[Reported]] = [SimpleQueue() for _ in tasks]
     pool = ThreadPoolExecutor(workers, thread_name_prefix="searches")
     try:
         turns = _Turns()
@@ -99,7 +99,7 @@ class _Turns:
 
 
 def _awaited(
-    future: Future[Answer], events: SimpleQueue[Told], observer: Observer, look: Callable[[], None]
+    future: Future[Answer], events: SimpleQueue[Reported], observer: Observer, look: Callable[[], None]
 ) -> Answer:
     """The answer of a task, after all that it tells; looks at the others meanwhile."""
     while True:
@@ -115,7 +115,7 @@ def _awaited(
 class _Kept:
     """An observer that keeps what it is told."""
 
-    def __init__(self, events: SimpleQueue[Told]) -> None:
+    def __init__(self, events: SimpleQueue[Reported]) -> None:
         self._events = events
 
     def layer(self, index: int, total: int, layer: SelectedLayer) -> None:

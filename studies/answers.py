@@ -44,7 +44,7 @@ class Answer(Protocol):
 
 
 Asked = TypeVar("Asked", bound=Question)
-Told = TypeVar("Told", bound=Answer)
+Reported = TypeVar("Reported", bound=Answer)
 
 
 def content_hash(question: Question) -> str:
@@ -52,7 +52,7 @@ def content_hash(question: Question) -> str:
     return hashlib.sha256(json.dumps([__version__, asdict(question)]).encode()).hexdigest()
 
 
-class AnswerStore(Generic[Asked, Told]):
+class AnswerStore(Generic[Asked, Reported]):
     """The SQLite file of finished cells.
 
     Parameters
@@ -65,7 +65,7 @@ class AnswerStore(Generic[Asked, Told]):
     InputError : for a file of something else, or one that is damaged
     """
 
-    def __init__(self, path: Path, made: Callable[..., Told], application: int, noun: str) -> None:
+    def __init__(self, path: Path, made: Callable[..., Reported], application: int, noun: str) -> None:
         self._base, self._made = Database(path), made
         try:
             self._base.adopt(Layout(application, 0, (_TABLE,), f"a store of {noun}"))
@@ -73,7 +73,7 @@ class AnswerStore(Generic[Asked, Told]):
             self._base.close()
             raise
 
-    def get(self, cell: Asked) -> Told | None:
+    def get(self, cell: Asked) -> Reported | None:
         """What a cell came to, if it has ended."""
         key = content_hash(cell)
         rows = self._base.rows("SELECT key, cell, answer, seal FROM cell WHERE key = ?", (key,))
@@ -85,7 +85,7 @@ class AnswerStore(Generic[Asked, Told]):
             data: dict[str, Any] = json.loads(rows[0][2])
             return self._made(**data)
 
-    def put(self, cell: Asked, found: Told) -> None:
+    def put(self, cell: Asked, found: Reported) -> None:
         """Keep a cell for good."""
         row = (content_hash(cell), json.dumps(asdict(cell)), json.dumps(asdict(found)))
         self._base.rows("INSERT OR REPLACE INTO cell VALUES (?, ?, ?, ?)", (*row, seal(row)))
@@ -96,15 +96,15 @@ class AnswerStore(Generic[Asked, Told]):
 
 
 def answers(
-    store: AnswerStore[Asked, Told],
+    store: AnswerStore[Asked, Reported],
     cells: Sequence[Asked],
     jobs: int,
-    compute: Callable[[Asked], Told],
-    failed: Callable[[str], Told],
+    compute: Callable[[Asked], Reported],
+    failed: Callable[[str], Reported],
     *,
     fresh: bool = True,
     minutes: float = math.inf,
-) -> Iterator[tuple[Asked, Told]]:
+) -> Iterator[tuple[Asked, Reported]]:
     """Compute the cells that the store lacks or that failed, and yield each as it ends.
 
     Parameters

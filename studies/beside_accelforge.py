@@ -99,13 +99,13 @@ def peer(python: str, machine: Path, engine: Engine, sizes: tuple[int, int, int]
     """
     asked = [python, str(HERE / "beside_accelforge_runner.py"), str(machine), *map(str, sizes), objective]
     before = children_seconds()
-    told = json.loads(_output([*asked, "1"]))
+    reported = json.loads(_output([*asked, "1"]))
     process = children_seconds() - before
     again = json.loads(_output([*asked, str(TURNS)]))
-    delay = told["delay"] * float(engine.clock_mhz) * 1e6
-    value = told["energy"] * (delay if objective == "edp" else 1)
+    delay = reported["delay"] * float(engine.clock_mhz) * 1e6
+    value = reported["energy"] * (delay if objective == "edp" else 1)
     m, n, k = sizes
-    mapping = Mapping.from_data(told["nodes"], "AccelForge's mapping")
+    mapping = Mapping.from_data(reported["nodes"], "AccelForge's mapping")
     evaluation = evaluate_mapping(gemm(m=m, n=n, k=k), engine, cost_model("hierarchy"), mapping)
     if evaluation.violations:
         raise InputError("AccelForge's mapping", None, "; ".join(evaluation.violations))

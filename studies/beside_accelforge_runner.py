@@ -94,14 +94,14 @@ def main() -> None:
         for name in mappings.data.columns
         if name.startswith("Total<SEP>") and "mapping" not in name
     }
-    told = {
+    reported = {
         "energy": total["energy"] * 1e12,
         "delay": total["latency"],
         "imported": imported,
         "turns": seconds,
         "nodes": nodes_of(mappings.data["Total<SEP>mapping"].iloc[0]()),
     }
-    print(json.dumps(told))
+    print(json.dumps(reported))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic
 
-from studies.answers import AnswerStore, Asked, Told, answers
+from studies.answers import AnswerStore, Asked, Reported, answers
 from tilewright.foundation.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Work(Generic[Asked, Told]):
+class Work(Generic[Asked, Reported]):
     """How cells are computed.
 
     Parameters
@@ -26,10 +26,10 @@ class Work(Generic[Asked, Told]):
     fresh : whether every cell has a process of its own
     """
 
-    open_store: Callable[[Path], AnswerStore[Asked, Told]]
-    compute: Callable[[Asked], Told]
-    failed: Callable[[str], Told]
-    told: Callable[[Asked, Told], str]
+    open_store: Callable[[Path], AnswerStore[Asked, Reported]]
+    compute: Callable[[Asked], Reported]
+    failed: Callable[[str], Reported]
+    reported: Callable[[Asked, Reported], str]
     fresh: bool = False
 
 
@@ -57,9 +57,9 @@ def study_parser(description: str, store: str, seconds: float) -> argparse.Argum
 
 def run_study(
     asked: argparse.Namespace,
-    work: Work[Asked, Told],
+    work: Work[Asked, Reported],
     cells: Sequence[Asked],
-    show: Callable[[AnswerStore[Asked, Told]], Iterable[str]],
+    show: Callable[[AnswerStore[Asked, Reported]], Iterable[str]],
 ) -> int:
     """Compute the cells that the store lacks, each kept as it ends, and print what ``show`` says of all.
 
@@ -76,7 +76,7 @@ def run_study(
                 store, missing, asked.jobs, work.compute, work.failed, fresh=work.fresh, minutes=asked.minutes
             )
             for cell, answer in ended:
-                print(work.told(cell, answer), file=sys.stderr, flush=True)
+                print(work.reported(cell, answer), file=sys.stderr, flush=True)
             print("\n".join(show(store)), flush=True)
         finally:
             store.close()

@@ -93,7 +93,9 @@ def _row(
         load_workload(workload), system_preset(system), METRIC_OF[objective], Limits(threads=2)
     )
     tables = time.monotonic() - begun
-    results = {name: run(problem, objective, name, arguments.seconds) for name in ("greedy", "herald", "cpsat")}
+    results = {
+        name: run(problem, objective, name, arguments.seconds) for name in ("greedy", "herald", "cpsat")
+    }
     best = results["cpsat"]
     assert best.evaluation is not None
     assert best.bound is not None
@@ -161,7 +163,7 @@ def utilization(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
             }
 
 
-def staying(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def residency_costs(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """What step 7 saves: energy of Herald's baseline with results in DRAM, kept, and kept without limit."""
     for workload in map(load_workload, arguments.workloads):
         for size in arguments.classes:
@@ -201,7 +203,7 @@ def main() -> None:
         "styles": styles,
         "codesign": codesign,
         "utilization": utilization,
-        "staying": staying,
+        "staying": residency_costs,
     }
     rows = parts[arguments.part]
     with arguments.out.open("a", encoding="utf-8") as file:

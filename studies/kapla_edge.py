@@ -139,12 +139,12 @@ def table(networks: Sequence[str], arch: str, seconds: float, store: AnswerStore
     return "\n".join(lines)
 
 
-def _told(cell: EdgeCell, found: EdgeFound) -> str:
+def _reported(cell: EdgeCell, found: EdgeFound) -> str:
     return f"{cell.network} {cell.way} {cell.seed}: {found.status} {found.energy:.4g} pJ {found.message}"
 
 
 WORK = Work(
-    edge_store, compute, lambda message: EdgeFound("error", 0.0, 0.0, 0, 0, 0.0, message=message), _told
+    edge_store, compute, lambda message: EdgeFound("error", 0.0, 0.0, 0, 0, 0.0, message=message), _reported
 )
 
 

@@ -235,7 +235,12 @@ TABLES = {
 def table(name: str, study: Study, store: AnswerStore[ChainCell, ChainFound]) -> str:
     """The table as Markdown, with what has not been computed and what failed."""
     contest = TABLES[name]
-    lines = [contest.paper, "", f"| {' | '.join(contest.heads)} |", "|---|" + "---:|" * (len(contest.heads) - 1)]
+    lines = [
+        contest.paper,
+        "",
+        f"| {' | '.join(contest.heads)} |",
+        "|---|" + "---:|" * (len(contest.heads) - 1),
+    ]
     notes: dict[str, None] = {}
     for network in study.networks:
         cells = contest.cells(study, network)
@@ -248,12 +253,12 @@ def table(name: str, study: Study, store: AnswerStore[ChainCell, ChainFound]) ->
     return "\n".join([*lines, *(["", *(f"- {note}" for note in notes)] if notes else [])])
 
 
-def _told(cell: ChainCell, found: ChainFound) -> str:
+def _reported(cell: ChainCell, found: ChainFound) -> str:
     asked = f"{cell.network} {cell.objective} {cell.way} {cell.number}"
     return f"{asked}: {found.status} {found.value:.4g}, {found.seconds:.1f} s {found.message}"
 
 
-WORK = Work(chain_store, compute, lambda message: ChainFound("error", message=message), _told)
+WORK = Work(chain_store, compute, lambda message: ChainFound("error", message=message), _reported)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -134,7 +134,7 @@ def failed(message: str) -> TreeFound:
     return TreeFound("error", message=message)
 
 
-def _told(cell: TreeCell, found: TreeFound) -> str:
+def _reported(cell: TreeCell, found: TreeFound) -> str:
     asked = f"{cell.network} {cell.part or ''} {cell.system} {cell.batch} {cell.method} {cell.seed}"
     return f"{asked}: {found.status} {found.value:.4g} {found.message}"
 
@@ -144,4 +144,4 @@ def _warm() -> None:
     tree_kernels.TREES.calls()
 
 
-TREES = Work(tree_store, compute, failed, _told)
+TREES = Work(tree_store, compute, failed, _reported)

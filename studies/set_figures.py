@@ -137,7 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=1, help="of annealing and our search")
     asked = parser.parse_args(arguments)
     tables = {
-        platform: cells(asked.networks, platform, asked.batches, asked.seconds, asked.seeds) for platform in asked.platforms
+        platform: cells(asked.networks, platform, asked.batches, asked.seconds, asked.seeds)
+        for platform in asked.platforms
     }
     return run_study(
         asked,

@@ -41,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--batch", type=int, default=1)
     asked = parser.parse_args(arguments)
     cells = [cell(part, asked.batch, asked.seconds) for part in asked.parts]
-    return run_study(asked, TREES, cells, lambda store: [HEAD, *(row(tree_cell, store) for tree_cell in cells)])
+    return run_study(
+        asked, TREES, cells, lambda store: [HEAD, *(row(tree_cell, store) for tree_cell in cells)]
+    )
 
 
 if __name__ == "__main__":

@@ -218,7 +218,9 @@ def table(comparisons: Sequence[Comparison]) -> str:
         growth = "–" if comparison.growth is None else f"{100 * comparison.growth:+.1f} %"
         mark = "has grown" if comparison.has_grown else ""
         quarter = f"{comparison.now.low:.3f} to {comparison.now.high:.3f}"
-        lines.append(f"| {comparison.name} | {comparison.now.median:.3f} | {quarter} | {then} | {growth} | {mark} |")
+        lines.append(
+            f"| {comparison.name} | {comparison.now.median:.3f} | {quarter} | {then} | {growth} | {mark} |"
+        )
     return "\n".join(lines)
 
 

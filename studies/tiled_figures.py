@@ -199,7 +199,10 @@ def _reuse(found: Found) -> float:
 
 def _stages(study: Study) -> list[Row]:
     return [
-        ((network, str(link)), tuple(study.cell(network, stage, link, study.batch) for stage in STAGES.values()))
+        (
+            (network, str(link)),
+            tuple(study.cell(network, stage, link, study.batch) for stage in STAGES.values()),
+        )
         for network in study.networks
         for link in study.links
     ]
@@ -248,8 +251,8 @@ def _search(study: Study) -> list[Row]:
 def _search_times(names: tuple[str, ...], runs: Sequence[Found | None]) -> list[str]:
     columns = [str(SEARCH.get(names[0], MISSING))]
     for run in runs:
-        told = MISSING if run is None or not run.is_plan else f"{run.seconds:.1f}"
-        columns += [told, cycles(run)]
+        reported = MISSING if run is None or not run.is_plan else f"{run.seconds:.1f}"
+        columns += [reported, cycles(run)]
     return columns
 
 
@@ -329,12 +332,12 @@ def table(figure: Figure, study: Study, store: AnswerStore[Cell, Found]) -> str:
     return "\n".join([*lines, *(["", *(f"- {note}" for note in notes)] if notes else [])])
 
 
-def _told(cell: Cell, found: Found) -> str:
+def _reported(cell: Cell, found: Found) -> str:
     what = f"{found.cycles:,}" if found.is_plan else f"{found.status} {found.message}"
     return f"{cell.network} {cell.system} {cell.method} {cell.batch}: {what}"
 
 
-WORK = Work(cell_store, compute, failed, _told, fresh=True)
+WORK = Work(cell_store, compute, failed, _reported, fresh=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

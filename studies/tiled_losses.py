@@ -34,8 +34,8 @@ from studies.tiled_graphs import (
 )
 from studies.tiled_proofs import proven
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes

@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from tilewright.formulation.scheduling.tiled import atoms, reading
-from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
-from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.workloads.catalog import resolve_model
 
 FINE = AtomSize(7, 14, 64, 16)
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for network in asked.networks:
         machine = load_tiled_machine(asked.system)
         problem = TiledProblem(resolve_model(network, 1), machine, tiled_objective("makespan"))
-        print(row(problem, f"{network}, shares", shared_sizes(problem)), flush=True)
+        print(row(problem, f"{network}, shares", balanced_sizes(problem)), flush=True)
         print(row(problem, f"{network}, fine", (FINE,) * len(problem.units)), flush=True)
 
 

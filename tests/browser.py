@@ -51,7 +51,7 @@ class Seen:
 
         pixels = np.asarray(Image.open(io.BytesIO(self.picture)).convert("RGB")).astype(np.int64)
         found = []
-        for text in self.told["texts"]:
+        for text in self.reported["texts"]:
             left, top, right, bottom = (round(edge) for edge in text["box"])
             piece = pixels[max(0, top) : bottom, max(0, left) : right].reshape(-1, 3)
             if not len(piece):

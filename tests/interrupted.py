@@ -64,7 +64,7 @@ class Sender:
         self._thread.join()
 
 
-def told(name: str, arguments: list[str], number: signal.Signals, seconds: float) -> dict[str, Any]:
+def reported(name: str, arguments: list[str], number: signal.Signals, seconds: float) -> dict[str, Any]:
     """Run one call, and what became of it."""
     from tilewright.cli.main import run
 
@@ -96,7 +96,7 @@ def main() -> None:
     with Path("told.jsonl").open("w") as lines:
         for place, (name, arguments) in enumerate(calls.items()):
             number = (signal.SIGINT, signal.SIGTERM)[place % 2]
-            lines.write(json.dumps(told(name, arguments, number, float(sys.argv[2]))) + "\n")
+            lines.write(json.dumps(reported(name, arguments, number, float(sys.argv[2]))) + "\n")
             lines.flush()
 
 

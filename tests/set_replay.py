@@ -259,16 +259,16 @@ class Replay:
                 cycles, math.ceil(carried.dram / machine.dram_rate), math.ceil(busiest / machine.link_rate)
             )
         found = {"hops": carried.hops, "DRAM": carried.dram, "cycles": cycles}
-        told = {"hops": cost.hops, "DRAM": cost.dram, "cycles": cost.cycles}
+        reported = {"hops": cost.hops, "DRAM": cost.dram, "cycles": cost.cycles}
         found["busiest link"] = max(carried.links.values(), default=0)
-        told["busiest link"] = cost.busiest_link
+        reported["busiest link"] = cost.busiest_link
         if cost is not self.root:
             found["buffer"] = max(Counter(held).values(), default=0)
-            told["buffer"] = int(cost.buffer.max())
-            found["weights"], told["weights"] = max(weights.values(), default=0), int(cost.weights.max())
+            reported["buffer"] = int(cost.buffer.max())
+            found["weights"], reported["weights"] = max(weights.values(), default=0), int(cost.weights.max())
         for name, value in found.items():
-            if value != told[name]:
-                self.faults.append(f"{node}: {name} {told[name]}, replayed {value}")
+            if value != reported[name]:
+                self.faults.append(f"{node}: {name} {reported[name]}, replayed {value}")
         return carried, cycles, inputs, held, weights
 
     def _buffers(

@@ -67,9 +67,9 @@ def test_every_requirement_has_a_lowest_version(tmp_path: Path) -> None:
 
 def test_documents_agree_on_how_long_the_tests_take() -> None:
     """README and CONTRIBUTING name the same minutes for the same command."""
-    told = [
+    reported = [
         re.findall(r"about (\w+) minutes on two cores", (TOP / name).read_text())
         for name in ("README.md", "CONTRIBUTING.md")
     ]
-    assert told[0] == told[1]
-    assert len(told[0]) == 1
+    assert reported[0] == reported[1]
+    assert len(reported[0]) == 1

@@ -74,8 +74,8 @@ def test_the_help_tells_of_verbs_what_they_tell_themselves() -> None:
     """Each verb's line is the beginning of its own help."""
     for name, place in VERBS.items():
         module, _, function = place.partition(":")
-        told = inspect.getdoc(getattr(import_module(module), function)) or ""
-        assert " ".join(told.partition("\n\n")[0].split()) == LINES[name]
+        reported = inspect.getdoc(getattr(import_module(module), function)) or ""
+        assert " ".join(reported.partition("\n\n")[0].split()) == LINES[name]
 
 
 def test_a_map_loads_what_it_needs(tmp_path: Path) -> None:

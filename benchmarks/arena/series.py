@@ -120,7 +120,9 @@ def standings(contests: Sequence[CompareDocument]) -> str:
     A method's cell is its median above the best median of the row, in brackets the spread of its seeds; a run
     without a plan is worse than any plan.
     """
-    methods = list(dict.fromkeys(contestant.method for document in contests for contestant in document.contestants))
+    methods = list(
+        dict.fromkeys(contestant.method for document in contests for contestant in document.contestants)
+    )
     heads = ("system", "network", "first", "result", "next it beats", "bound", "gap", *methods)
     lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---|---|---:|---:|" + "---:|" * len(methods)]
     for document in contests:
@@ -129,8 +131,12 @@ def standings(contests: Sequence[CompareDocument]) -> str:
         goal = tiled_objective(document.objective)
         bound = objective_text(goal, document.bound)
         if document.winner is None or not keys:
-            told = winner_text(document) if any(contestant.runs for contestant in document.contestants) else "not run"
-            row = (document.system, document.workload, "-", told, "-", bound, "-", *[""] * len(methods))
+            reported = (
+                winner_text(document)
+                if any(contestant.runs for contestant in document.contestants)
+                else "not run"
+            )
+            row = (document.system, document.workload, "-", reported, "-", bound, "-", *[""] * len(methods))
             lines.append(f"| {' | '.join(row)} |")
             continue
         least = min(keys)
@@ -154,7 +160,11 @@ def standings(contests: Sequence[CompareDocument]) -> str:
 
 def beaten(document: CompareDocument) -> str:
     """The best of the methods that the first one leaves behind by enough for a win, and by how much."""
-    keys = [(key, contestant.method) for contestant in document.contestants if (key := contestant.median_key) is not None]
+    keys = [
+        (key, contestant.method)
+        for contestant in document.contestants
+        if (key := contestant.median_key) is not None
+    ]
     least = min(keys)[0]
     behind = [(key, name) for key, name in keys if key and float((key - least) / key) >= CLEAR]
     if not behind:
@@ -183,7 +193,9 @@ def tally(contests: Sequence[CompareDocument]) -> str:
     """How often each method wins, and how often none does, per machine."""
     lines = []
     for system in dict.fromkeys(contest.system for contest in contests):
-        here = [contest.winner for contest in contests if contest.system == system and contest.winner is not None]
+        here = [
+            contest.winner for contest in contests if contest.system == system and contest.winner is not None
+        ]
         clear = [contest.method for contest in here if contest.clear]
         won = ", ".join(f"{name} {clear.count(name)}" for name in dict.fromkeys(clear)) or "none"
         lines.append(f"{system}: wins: {won}; too close to call: {len(here) - len(clear)} of {len(here)}")

@@ -9,7 +9,7 @@ from functools import cache
 from tilewright.benchmarks.arena.contest import Clock, ContestProblem
 from tilewright.benchmarks.arena.document import kept_run
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
-from tilewright.benchmarks.work import answering, failed, told
+from tilewright.benchmarks.work import answering, failed, reported
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.foundation.pool import Work
@@ -36,7 +36,7 @@ def answer(task: BenchmarkTask) -> CellAnswer:
     prepare(task.method)
     clock = time.monotonic if stated.clock == "wall" else time.process_time
     limits = Limits(task.seconds, threads=task.threads, seed=task.seed, clock=clock)
-    return _told(task, stated, problem, plan_run(lambda: problem, task.method, limits))
+    return _reported(task, stated, problem, plan_run(lambda: problem, task.method, limits))
 
 
 _BUSY = 900.0
@@ -58,7 +58,9 @@ def prepare(method: str) -> None:
     plan_run(lambda: small, method, Limits(seconds=_LOADING, gap=1.0)).run()
 
 
-def _told(task: BenchmarkTask, stated: ContestProblem, problem: TiledProblem, run: TiledRun) -> CellAnswer:
+def _reported(
+    task: BenchmarkTask, stated: ContestProblem, problem: TiledProblem, run: TiledRun
+) -> CellAnswer:
     result = run.run()
     metrics = plan = None
     if result.answer is not None and result.evaluation is not None:
@@ -67,6 +69,6 @@ def _told(task: BenchmarkTask, stated: ContestProblem, problem: TiledProblem, ru
         metrics["closed_form"] = None if closed is None else number(closed)
         metrics["space"] = claimed_space(run)
         plan = PlanRecord.of(result.answer)
-    found = told(result, tiled_objective(stated.objective), metrics)
+    found = reported(result, tiled_objective(stated.objective), metrics)
     asked = inputs_hash(stated.problem, stated.objective)
     return replace(found, evidence=kept_run(task, found, asked, stated.clock, plan).model_dump_json())

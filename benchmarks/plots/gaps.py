@@ -26,7 +26,9 @@ def draw(store: Store, rows: Sequence[Row]) -> Figure:
     by_objective = gaps(rows)
     if not by_objective:
         raise InputError("--plot", "gaps", "no run has a proven optimum to be measured against")
-    names = [name for name in method_order(rows) if any(name in by_method for by_method in by_objective.values())]
+    names = [
+        name for name in method_order(rows) if any(name in by_method for by_method in by_objective.values())
+    ]
     figure, axes = style.canvas(len(by_objective), 1.1 + 0.27 * len(names), sharey=True)
     most = max(max(some) for by_method in by_objective.values() for some in by_method.values())
     for axis, (objective, by_method) in zip(axes, by_objective.items(), strict=True):

@@ -147,7 +147,7 @@ def split_list(text: str, flag: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def reported(path: Path) -> Iterator[None]:
     """What the database says of a disk that is full or fails, as an error that names the store."""
     import sqlite3
 
@@ -176,7 +176,7 @@ def _bench(
     check_database(out)
     plan = make_plan(request)
     answers = runs.answers_of(CELLS, jobs, cluster)
-    with told(out), Store(out, create=True) as store:
+    with reported(out), Store(out, create=True) as store:
         with graceful_stop() as stop, ExitStack() as stack:
             progress = bench_progress(stack, quiet=quiet)
             for refused in plan.refused:

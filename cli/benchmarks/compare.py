@@ -9,7 +9,7 @@ import typer
 
 from tilewright.cli import completion, options
 from tilewright.cli.benchmarks import flags as runs
-from tilewright.cli.benchmarks.bench import split_list, told
+from tilewright.cli.benchmarks.bench import reported, split_list
 from tilewright.cli.exits import Exit
 from tilewright.cli.scheduling import flags
 
@@ -160,7 +160,7 @@ def _run(
     check_database(path)
     cells = entries(contest)
     answers = runs.answers_of(RUNS[contest.clock], jobs, cluster)
-    with told(path), Store(path, create=True) as store:
+    with reported(path), Store(path, create=True) as store:
         with graceful_stop() as stop, ExitStack() as stack:
             progress = bench_progress(stack, quiet=quiet)
             begin = partial(progress.begin, str(path))

@@ -74,14 +74,14 @@ def _data(rows: Sequence[Row], by: Sequence[str]) -> dict[str, Any]:
     def line_data(line: Line) -> dict[str, Any]:
         return {**dict(zip(by, line.group, strict=True)), **{name: getattr(line, name) for name in _FIGURES}}
 
-    told = [
+    reported = [
         {
             **dict(zip(("objective", "arch", "solver"), proof.group, strict=True)),
             **{name: value for name, value in asdict(proof).items() if name != "group"},
         }
         for proof in proofs(rows)
     ]
-    return {"methods": [line_data(line) for line in summary(rows, by)], "proofs": told}
+    return {"methods": [line_data(line) for line in summary(rows, by)], "proofs": reported}
 
 
 def _csv(records: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
@@ -133,18 +133,19 @@ def summary_views(rows: Sequence[Row], by: Sequence[str]) -> list[RenderableType
         "shares of runs at most so far from it; median time",
         "dim",
     )
-    told = [
+    reported = [
         Text(
             f"{proof.group[0]} on {proof.group[1]}: {proof.proven} of {proof.problems} optima proven "
-            f"by {proof.group[2]}, median {seconds_text(proof.median_s)}, longest {seconds_text(proof.worst_s)}",
+            f"by {proof.group[2]}, median {seconds_text(proof.median_s)}, "
+            f"longest {seconds_text(proof.worst_s)}",
             "green" if proof.proven == proof.problems else "yellow",
         )
         for proof in proofs(rows)
     ]
     unjudged = sum(line.unjudged for line in lines)
     if unjudged:
-        told.append(Text(f"{unjudged} runs have no gap: their optimum is not proven", "yellow"))
-    return [table, "", note, *told]
+        reported.append(Text(f"{unjudged} runs have no gap: their optimum is not proven", "yellow"))
+    return [table, "", note, *reported]
 
 
 def _fit(columns: dict[str, list[str]], width: int) -> None:

@@ -88,7 +88,9 @@ def _show(what: str, listing: Listing) -> None:
     texts = [_below(row[-1]) for row in listing.rows]
     if len(lines) == len(listing.rows):
         pairs = zip(lines, texts, strict=True)
-        show(Text.from_ansi(head), *(piece for line, text in pairs for piece in (Text.from_ansi(line), *text)))
+        show(
+            Text.from_ansi(head), *(piece for line, text in pairs for piece in (Text.from_ansi(line), *text))
+        )
     else:  # a narrow terminal: names are folded, or columns stand below each other
         named = zip(listing.rows, texts, strict=True)
         show(table, "", *(piece for row, text in named for piece in (Text(str(row[0]), "bold"), *text)))

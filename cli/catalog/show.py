@@ -198,8 +198,8 @@ def _show_machine(engine: Any) -> int:
     from tilewright.hardware.mapping.describe import assumptions, engine_tree
 
     write(engine_tree(engine))
-    for told in assumptions(engine):
-        note_line(told)
+    for reported in assumptions(engine):
+        note_line(reported)
     return Exit.OK
 
 

@@ -16,7 +16,7 @@ from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.foundation.disk import check_writable, suffix_error
 from tilewright.report.records.files import json_text
 from tilewright.report.text.mapping.explore import explore_csv
-from tilewright.solvers.mapping.explore.cells import Told
+from tilewright.solvers.mapping.explore.cells import Reported
 from tilewright.workloads.selection import SelectedLayer
 
 _QUIET_SECONDS = 1.0
@@ -52,14 +52,14 @@ class _Lines:
         if total > 1:
             tell(f"[{number}/{total}] {designs} designs")
 
-    def told(self, layer: SelectedLayer, design: int, told: Told, left: int) -> None:
+    def reported(self, layer: SelectedLayer, design: int, reported: Reported, left: int) -> None:
         self._cells += 1
         now = time.monotonic()
-        failed = told.status == "error"
+        failed = reported.status == "error"
         if failed or self._every or now - self._last >= _QUIET_SECONDS:
             self._last = now
-            failure = f": {told.message}" if failed else ""
-            tell(f"{self._cells} searches, {left} designs left ({layer.name} {told.status}{failure})")
+            failure = f": {reported.message}" if failed else ""
+            tell(f"{self._cells} searches, {left} designs left ({layer.name} {reported.status}{failure})")
 
 
 def run_explore(request: ExploreRequest, output: ExploreOutput) -> int:

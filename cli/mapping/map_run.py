@@ -82,7 +82,7 @@ def run_map(request: MapRequest) -> int:
     network = resolve_model(request.model, request.batch, request.onnx)
     layers = select_layers(network, request.patterns, request.all_operators)
     problem = network_problem(layers, engine, objective, request.constraints, model_name, *kind)
-    left_out = (f"left out: {told}" for told in network.left_out)
+    left_out = (f"left out: {reported}" for reported in network.left_out)
     notes = (*assumptions(engine), *problem.notes, *left_out)
     problem = replace(problem, notes=notes, left_out=network.left_out)
     stored = [] if request.warm_start is None else read_mappings(request.warm_start)

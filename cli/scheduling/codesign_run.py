@@ -59,7 +59,7 @@ def run_codesign(request: CodesignRequest) -> int:
         head = f"{workload.name}, class {resources.name}, {' + '.join(flows)}"
         progress = options.progress(stack, head, workload.name, "costs of layers")
 
-        def begin(told: Callable[[TracePoint], None]) -> CodesignRun:
+        def begin(reported: Callable[[TracePoint], None]) -> CodesignRun:
             return codesign_run(
                 workload,
                 resources,
@@ -68,7 +68,7 @@ def run_codesign(request: CodesignRequest) -> int:
                 limits,
                 request.search,
                 request.metric,
-                told=told,
+                reported=reported,
                 note=progress.phase,
             )
 

@@ -48,7 +48,7 @@ def evaluate_edited(
     rows = placements(problem, schedule)
     if form == "json":
         value = goal.of(evaluation.makespan, evaluation.energy)
-        told = {
+        reported = {
             "schema": SCHEMA,
             "command": "evaluate",
             "workload": document.get("workload"),
@@ -63,7 +63,7 @@ def evaluate_edited(
             "input_hash": problem.content_hash,
             "versions": versions(),
         }
-        write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+        write(json.dumps(reported, indent=2, ensure_ascii=False) + "\n")
     else:
         _print_table(problem, goal, metrics, evaluation, {row.task: row.engine for row in rows})
     return Exit.CHECK_FAILED if evaluation.violations else Exit.OK

@@ -182,11 +182,11 @@ class SearchOptions:
         views : what stdout shows of the document
         """
 
-        def told(point: TracePoint) -> None:
+        def reported(point: TracePoint) -> None:
             progress.point(point)
             saved.changed()
 
-        run = begin(told)
+        run = begin(reported)
         saved = SavedFile(self.out, lambda: json_text(document_of(run, run.so_far(), False).to_data()))
         document = document_of(run, run.run(), True)
         text = json_text(document.to_data())

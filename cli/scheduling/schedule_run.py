@@ -65,9 +65,9 @@ def run_schedule(request: ScheduleRequest) -> int:
         head = f"{workload.name} on {system.name}, {workload.layer_count()} layers"
         progress = options.progress(stack, head, workload.name, "costs of layers")
 
-        def begin(told: Callable[[TracePoint], None]) -> ScheduleRun:
+        def begin(reported: Callable[[TracePoint], None]) -> ScheduleRun:
             return schedule_run(
-                workload, system, objective, settings.metric, request.method, limits, told, progress.phase
+                workload, system, objective, settings.metric, request.method, limits, reported, progress.phase
             )
 
         def document_of(run: ScheduleRun, result: ScheduleResult, complete: bool) -> ScheduleDocument:

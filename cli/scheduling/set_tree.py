@@ -118,10 +118,22 @@ def _rows(stated: StatedTree, cost: NodeCost) -> list[dict[str, Any]]:
             row |= {"cut": node.kind, "groups": node.groups}
             if node.bands > 1:
                 row |= {"bands": node.bands}
-        row |= {"energy_pj": node_cost.energy, "cycles": node_cost.cycles, "hop_bytes": node_cost.hops, "dram_bytes": node_cost.dram}
-        row |= {"busiest_link_bytes": node_cost.busiest_link, "buffer_bytes": int((node_cost.buffer + node_cost.weights).max())}
+        row |= {
+            "energy_pj": node_cost.energy,
+            "cycles": node_cost.cycles,
+            "hop_bytes": node_cost.hops,
+            "dram_bytes": node_cost.dram,
+        }
+        row |= {
+            "busiest_link_bytes": node_cost.busiest_link,
+            "buffer_bytes": int((node_cost.buffer + node_cost.weights).max()),
+        }
         if node_cost.leaf is not None:
-            row |= {"partition": str(node_cost.leaf.partition), "stored": node_cost.stored, "streamed": node_cost.leaf.streamed}
+            row |= {
+                "partition": str(node_cost.leaf.partition),
+                "stored": node_cost.stored,
+                "streamed": node_cost.leaf.streamed,
+            }
         rows.append(row)
     return rows
 
@@ -129,7 +141,7 @@ def _rows(stated: StatedTree, cost: NodeCost) -> list[dict[str, Any]]:
 def _document(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> dict[str, Any]:
     bound = _bound(stated)
     value = stated.form.value(cost.energy, cost.cycles)
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "schema": SCHEMA,
         "command": "evaluate",
         "network": stated.record.network,
@@ -140,13 +152,13 @@ def _document(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> di
         "nodes": _rows(stated, cost),
     }
     if plan is not None:
-        told["plan"] = {
+        reported["plan"] = {
             "energy_pj": plan.energy.total,
             "cycles": plan.cycles,
             "dram_bytes": plan.dram_read_bytes + plan.dram_write_bytes,
             "hop_bytes": plan.hop_bytes,
         }
-    return told | {"versions": versions()}
+    return reported | {"versions": versions()}
 
 
 def _bound(stated: StatedTree) -> float | None:
@@ -182,8 +194,10 @@ def _print(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> None:
             *cells,
         )
     value, bound = stated.form.value(cost.energy, cost.cycles), _bound(stated)
-    told = f"closed form  {value:.6g} ({cost.cycles:,} cycles, {cost.energy / 1e9:.4f} mJ)"
-    lines = [told if bound is None else f"{told}, bound {bound:.6g}, gap {(value - bound) / value:.1%}"]
+    reported = f"closed form  {value:.6g} ({cost.cycles:,} cycles, {cost.energy / 1e9:.4f} mJ)"
+    lines = [
+        reported if bound is None else f"{reported}, bound {bound:.6g}, gap {(value - bound) / value:.1%}"
+    ]
     if plan is not None:
         value = stated.form.value(plan.energy.total, plan.cycles)
         lines.append(

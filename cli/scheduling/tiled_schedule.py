@@ -80,9 +80,9 @@ def run_plan(request: PlanRequest) -> int:
         head = f"{problem.network.name} on {problem.machine.name}{samples}, {len(problem.units)} layers"
         progress = options.progress(stack, head, problem.network.name, method)
 
-        def begin(told: Callable[[TracePoint], None]) -> TiledRun:
+        def begin(reported: Callable[[TracePoint], None]) -> TiledRun:
             start = None if given is None else lambda stated: given
-            return plan_run(lambda: problem, method, limits, told, progress.phase, start)
+            return plan_run(lambda: problem, method, limits, reported, progress.phase, start)
 
         def document_of(run: TiledRun, result: TiledResult, complete: bool) -> PlanDocument:
             space = claimed_space(run)

@@ -29,9 +29,9 @@ def begin() -> None:
 
 def _mend_width() -> None:
     """Let ``COLUMNS`` be a width that all who read it can draw in; what is none is left out."""
-    told = os.environ.get("COLUMNS")
-    if told is not None:
-        width = int(told) if told.isdecimal() and len(told) < 6 else 0
+    reported = os.environ.get("COLUMNS")
+    if reported is not None:
+        width = int(reported) if reported.isdecimal() and len(reported) < 6 else 0
         if width:
             os.environ["COLUMNS"] = str(max(LEAST_WIDTH, width))
         else:

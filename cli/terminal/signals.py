@@ -30,18 +30,18 @@ def interrupt_on_signals() -> None:
         raise Interruption
 
     if threading.current_thread() is threading.main_thread():
-        for number in heeded():
+        for number in checked_limits():
             signal.signal(number, interrupt)
 
 
 def ignore_signals() -> None:
     """Nothing is left to be interrupted."""
     if threading.current_thread() is threading.main_thread():
-        for number in heeded():
+        for number in checked_limits():
             signal.signal(number, signal.SIG_IGN)
 
 
-def heeded() -> list[signal.Signals]:
+def checked_limits() -> list[signal.Signals]:
     """The signals that ask for an end."""
     signals = [signal.SIGINT, signal.SIGTERM]
     if _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN:
@@ -58,5 +58,5 @@ def graceful_stop() -> Iterator[threading.Event]:
     beginning.loaded()
     limit_loading(None)
     again = [] if _HANGUP is None else [_HANGUP]
-    with stop_on_signals(heeded(), Interruption, again) as stop:
+    with stop_on_signals(checked_limits(), Interruption, again) as stop:
         yield stop

@@ -35,14 +35,14 @@ class BatchReader(Reader[Array]):
         self,
         values: MappingABC[Variable, Array | int],
         known: dict[Expr, Array] | None = None,
-        heed: Callable[[], None] = lambda: None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(known)
         self._assignment = values
-        self._heed = heed
+        self._check_limits = check
 
     def _compute(self, expr: Expr) -> Array:
-        self._heed()
+        self._check_limits()
         return super()._compute(expr)
 
     def constant(self, value: int) -> Array:

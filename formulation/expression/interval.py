@@ -91,7 +91,9 @@ class IntervalReader:
                 ends = [c * (self.low(t) if c > 0 else self.high(t)) for c, t in node.terms]
                 return np.add(reduce(np.add, ends), node.constant)
             case Product():
-                return reduce(np.multiply, (_floored(factor, self.low(factor)) for factor in node.factors))
+                return reduce(
+                    np.multiply, (_bounded_below(factor, self.low(factor)) for factor in node.factors)
+                )
             case Quotient():
                 return np.asarray(np.ceil(self.low(node.numerator) / self.high(node.denominator)))
             case Maximum():
@@ -122,7 +124,9 @@ class IntervalReader:
                 ends = [c * (self.high(t) if c > 0 else self.low(t)) for c, t in node.terms]
                 return np.add(reduce(np.add, ends), node.constant)
             case Product():
-                return reduce(np.multiply, (_floored(factor, self.high(factor)) for factor in node.factors))
+                return reduce(
+                    np.multiply, (_bounded_below(factor, self.high(factor)) for factor in node.factors)
+                )
             case Quotient():
                 return np.asarray(np.ceil(self.high(node.numerator) / self.low(node.denominator)))
             case Maximum():
@@ -168,7 +172,7 @@ class IntervalReader:
         return _scalar(unknown)
 
 
-def _floored(factor: Expr, end: Array) -> Array:
+def _bounded_below(factor: Expr, end: Array) -> Array:
     """Factors are never negative, but the bounds of a difference, or of a case of differences, may be."""
     return end if isinstance(factor, NEVER_NEGATIVE) else np.maximum(end, 0)
 

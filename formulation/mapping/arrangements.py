@@ -131,7 +131,10 @@ def of_segment(
     firsts = [tuple[tuple[int, str], ...]()]
     if segment.fed:
         firsts = [
-            subset for n in range(1, len(items) + 1) for subset in combinations(items, n) if _closed(subset, items)
+            subset
+            for n in range(1, len(items) + 1)
+            for subset in combinations(items, n)
+            if _closed(subset, items)
         ]
     for first in firsts:
         lead = leading(operator, engine, segment, first) if first else ()

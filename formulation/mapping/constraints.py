@@ -205,7 +205,9 @@ def applicable(texts: Sequence[str], operator: Operator, engine: Engine) -> tupl
     ------
     InputError : for a line that cannot be read, and for an unknown level or axis
     """
-    fitting = {demand.text for text in texts for demand in narrowed(placed(read_demand(text), engine), operator)}
+    fitting = {
+        demand.text for text in texts for demand in narrowed(placed(read_demand(text), engine), operator)
+    }
     return tuple(sorted(fitting))
 
 

@@ -156,8 +156,8 @@ def _check_points(
             useful_dims(operator, engine, segment, item, before - {item}) >= set(dims) for item in last
         ):
             held = " and ".join(f"{name} in {engine.levels[level].name}" for level, name in items)
-            told = f"loops over {', '.join(dims)} just inside the storage of {held}"
-            raise OutsideError(f"{told}; the searched ones stand outside")
+            reported = f"loops over {', '.join(dims)} just inside the storage of {held}"
+            raise OutsideError(f"{reported}; the searched ones stand outside")
 
 
 @dataclass(frozen=True)

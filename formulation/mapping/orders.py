@@ -198,7 +198,8 @@ def ended_by(
     kept = [
         candidate
         for candidate in fitting
-        if every or not any(other.dominates(candidate) for other in fitting if other.effect != candidate.effect)
+        if every
+        or not any(other.dominates(candidate) for other in fitting if other.effect != candidate.effect)
     ]
     return tuple(kept)
 

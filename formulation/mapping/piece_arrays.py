@@ -32,7 +32,7 @@ def paired_cut(
     for tile, all_matter in zip(tiles, counted, strict=True):
         largest = np.minimum(pieces[0][0], tile)
         number = np.zeros_like(largest)
-        rests = []
+        remainders = []
         for now, earlier, many in pieces:
             whole = now // largest if all_matter else (now >= largest).astype(np.int64)
             rest = now - whole * largest if all_matter else np.where(whole == 1, 0, now)
@@ -40,8 +40,8 @@ def paired_cut(
             left = np.where(rest > 0, many, 0)
             if left.any():
                 kept = np.minimum(tile, np.maximum(0, earlier - whole * largest))
-                rests.append((np.maximum(rest, 1), kept, left))
-        pieces = [(largest, np.minimum(pieces[0][1], tile), number), *rests]
+                remainders.append((np.maximum(rest, 1), kept, left))
+        pieces = [(largest, np.minimum(pieces[0][1], tile), number), *remainders]
     return pieces
 
 

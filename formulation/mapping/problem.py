@@ -85,7 +85,7 @@ class LayerProblem:
             return Reduction.NONE
         return Reduction.FORMS if self.space.nest.perfect else Reduction.LOOPS
 
-    def parts(self, heed: Callable[[], None] = lambda: None) -> Iterator[LayerProblem]:
+    def parts(self, check: Callable[[], None] = lambda: None) -> Iterator[LayerProblem]:
         """The problem over the parts of its space, stated one after the other: one per arrangement.
 
         The even part comes first.  Where storage is even, it is all there is; in settled forms
@@ -97,8 +97,8 @@ class LayerProblem:
         """
         yield self
         for slots in self.arrangements():
-            heed()
-            yield self.arranged(slots, heed)
+            check()
+            yield self.arranged(slots, check)
 
     def arrangements(self) -> Iterator[Arrangement]:
         """Those of its parts but the even one, none of them stated."""
@@ -108,15 +108,15 @@ class LayerProblem:
                 if every or is_spread(self.engine, slots):
                     yield slots
 
-    def arranged(self, slots: Arrangement, heed: Callable[[], None] = lambda: None) -> LayerProblem:
+    def arranged(self, slots: Arrangement, check: Callable[[], None] = lambda: None) -> LayerProblem:
         """The same problem over one arrangement of storage; ``heed`` as in :func:`build_space`."""
-        return self.stated(self.arranged_space(slots, heed), slots)
+        return self.stated(self.arranged_space(slots, check), slots)
 
-    def arranged_space(self, slots: Arrangement, heed: Callable[[], None] = lambda: None) -> MapSpace:
+    def arranged_space(self, slots: Arrangement, check: Callable[[], None] = lambda: None) -> MapSpace:
         """The decisions of one arrangement of storage."""
         every = self.constraints.place_loops
         orders = partial(block_orders, self.operator, self.engine, slots, self.reduction, every=every)
-        return _space(self.operator, self.engine, orders, self.constraints, self.space.tiles, slots, heed)
+        return _space(self.operator, self.engine, orders, self.constraints, self.space.tiles, slots, check)
 
     def stated(self, space: MapSpace, slots: Arrangement) -> LayerProblem:
         """The same problem over the decisions of one arrangement, or some of them."""
@@ -143,7 +143,9 @@ class LayerProblem:
     def judge(self, mapping: Mapping) -> Judgement[Mapping, Evaluation]:
         """What a mapping costs, which rules and demands it breaks, and whether it lies in the space."""
         evaluation = self.evaluate(mapping)
-        return Judgement(mapping, evaluation, self.key_of(evaluation), evaluation.violations, self.outside(mapping))
+        return Judgement(
+            mapping, evaluation, self.key_of(evaluation), evaluation.violations, self.outside(mapping)
+        )
 
     def outside(self, mapping: Mapping) -> str | None:
         """Why a mapping lies outside the space of this problem; ``None`` for one that lies in it.
@@ -353,9 +355,9 @@ def _space(
     demands: Constraints,
     tiles: str,
     slots: Arrangement | None = None,
-    heed: Callable[[], None] = lambda: None,
+    check: Callable[[], None] = lambda: None,
 ) -> MapSpace:
     """The map space under demands on tile sizes."""
-    space = build_space(operator, engine, orders, (), tiles, slots, heed)
+    space = build_space(operator, engine, orders, (), tiles, slots, check)
     filters = demands.row_filters(space.nest.blocks, engine)
-    return build_space(operator, engine, orders, filters, tiles, slots, heed) if filters else space
+    return build_space(operator, engine, orders, filters, tiles, slots, check) if filters else space

@@ -59,14 +59,14 @@ def group_intervals(table: GroupTable, rows: Indices | None = None) -> GroupInte
     return {node: (np.asarray(v.min()), np.asarray(v.max())) for node, v in values.items()}
 
 
-def problem_tables(problem: LayerProblem, heeded: Limits | None = None) -> Tables:
+def problem_tables(problem: LayerProblem, checked_limits: Limits | None = None) -> Tables:
     """Tables of all that objective and constraints read; ``LimitReachedError`` where a limit strikes."""
     limits = [limit.expr for limit in problem.limits]
     roots = [problem.statement.energy, problem.statement.cycles, *limits]
-    return Tables(problem.space.groups, roots, heeded)
+    return Tables(problem.space.groups, roots, checked_limits)
 
 
-def usable_rows(problem: LayerProblem, tables: Tables, heeded: Limits | None = None) -> list[Indices]:
+def usable_rows(problem: LayerProblem, tables: Tables, checked_limits: Limits | None = None) -> list[Indices]:
     """Per group, the rows with which every constraint, taken alone, may still hold.
 
     Raises ``LimitReachedError`` where a limit strikes.
@@ -79,14 +79,14 @@ def usable_rows(problem: LayerProblem, tables: Tables, heeded: Limits | None = N
             row_wise: GroupIntervals = {node: (values, values) for node, values in table.values.items()}
             reader = GroupIntervalReader([*intervals[:position], row_wise, *intervals[position + 1 :]])
             for limit in problem.limits:
-                if heeded is not None:
-                    heeded.heed()
+                if checked_limits is not None:
+                    checked_limits.check()
                 keep &= reader.low(limit.expr) <= limit.bound
         result.append(np.flatnonzero(keep))
     return result
 
 
-def legal_groups(problem: LayerProblem, heeded: Limits | None = None) -> tuple[AxisGroup, ...]:
+def legal_groups(problem: LayerProblem, checked_limits: Limits | None = None) -> tuple[AxisGroup, ...]:
     """The axis groups, large ones without rows that no legal mapping has.
 
     Of all that is tabulated the limits are the cheapest, and they exclude most rows of large dimensions.
@@ -95,8 +95,8 @@ def legal_groups(problem: LayerProblem, heeded: Limits | None = None) -> tuple[A
     groups = problem.space.groups
     if sum(len(group) for group in groups) <= _FEW:
         return groups
-    tables = Tables(groups, [limit.expr for limit in problem.limits], heeded)
-    kept = usable_rows(problem, tables, heeded)
+    tables = Tables(groups, [limit.expr for limit in problem.limits], checked_limits)
+    kept = usable_rows(problem, tables, checked_limits)
     return tuple(
         group if len(rows) == len(group) else replace(group, rows=group.rows[rows])
         for group, rows in zip(groups, kept, strict=True)

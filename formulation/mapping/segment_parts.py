@@ -31,7 +31,7 @@ from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Statement
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.rests import MergedCuts, counts_merged_cuts
+from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.engine import Engine
@@ -81,7 +81,7 @@ def has_parts(problem: LayerProblem) -> bool:
     engine = problem.engine
     if problem.reduction is Reduction.NONE or problem.model.name != "hierarchy":
         return False
-    if problem.reduction is Reduction.LOOPS and not _merges_rests(problem):
+    if problem.reduction is Reduction.LOOPS and not _merges_remainders(problem):
         return False
     demands = problem.constraints.rules or problem.objective.key_powers[1]
     if demands and any(level.may_bypass for level in engine.levels):
@@ -89,7 +89,7 @@ def has_parts(problem: LayerProblem) -> bool:
     return len(segments(engine)) > 2 and engine.levels[0].fanout is None
 
 
-def _merges_rests(problem: LayerProblem) -> bool:
+def _merges_remainders(problem: LayerProblem) -> bool:
     """Whether parts are stated where tiles need not divide: no choice of storage, no kept windows."""
     levels = problem.engine.levels
     return counts_merged_cuts(problem.operator) and not any(
@@ -296,7 +296,11 @@ def _stored(part: LayerProblem) -> set[str]:
 def _busy(part: LayerProblem) -> list[Expr]:
     """Cycles in which the outermost level's ports move the tensors of near levels."""
     outermost, roles, stored = part.engine.levels[0], _roles(part), _stored(part)
-    own = [counted for counted in part.statement.traffic if counted.level == outermost.name and counted.tensor in stored]
+    own = [
+        counted
+        for counted in part.statement.traffic
+        if counted.level == outermost.name and counted.tensor in stored
+    ]
     reads = [(roles[counted.tensor], counted.reads) for counted in own]
     writes = [(roles[counted.tensor], moved) for counted in own for moved in (counted.fills, counted.updates)]
     return port_times(part.engine, outermost, reads, writes)

@@ -153,7 +153,7 @@ def build_space(
     row_filters: Sequence[RowFilter] = (),
     tiles: str = DIVISORS,
     slots: Arrangement | None = None,
-    heed: Callable[[], None] = lambda: None,
+    check: Callable[[], None] = lambda: None,
 ) -> MapSpace:
     """The map space of an operator on an engine, for one arrangement of storage.
 
@@ -171,7 +171,7 @@ def build_space(
     blocks, sites = _blocks(engine, slots, orders)
     boundaries, variables = _boundaries(operator, blocks, sites, slots, chains)
     groups = tuple(
-        _group(operator, dims, blocks, boundaries, variables, row_filters, chains, heed)
+        _group(operator, dims, blocks, boundaries, variables, row_filters, chains, check)
         for dims in axis_group_dims(operator)
     )
     residency = _residency(operator, engine, blocks, slots)
@@ -270,15 +270,15 @@ def _group(
     variables: MappingABC[str, Sequence[Variable]],
     row_filters: Sequence[RowFilter],
     chains: Chains,
-    heed: Callable[[], None],
+    check: Callable[[], None],
 ) -> AxisGroup:
     columns = tuple(chain.from_iterable(variables[dim] for dim in dims))
     tables = []
     for dim in dims:
-        heed()
+        check()
         rows = chains(operator.bounds[dim], len(variables[dim]))
         tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
-    heed()
+    check()
     rows = _keep(cross(tables), columns, dims, operator, blocks, boundaries, ())
     return AxisGroup("+".join(dims), dims, columns, rows)
 

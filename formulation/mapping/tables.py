@@ -52,10 +52,10 @@ class GroupTable:
         for start in range(0, max(1, len(group)), BLOCK):
             rows = group.rows[start : start + BLOCK].astype(np.float64)
             columns = {v: rows[:, i] for i, v in enumerate(group.variables)}
-            reader = BatchReader(columns) if limits is None else BatchReader(columns, heed=limits.heed)
+            reader = BatchReader(columns) if limits is None else BatchReader(columns, check=limits.check)
             for node in nodes:
                 if limits is not None:
-                    limits.heed()
+                    limits.check()
                 if len(group) > BLOCK:
                     self.values[node][start : start + BLOCK] = reader.read(node)
                 else:

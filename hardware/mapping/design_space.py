@@ -72,8 +72,8 @@ class DesignSpace:
 
     def design_name(self, place: Sequence[int]) -> str:
         """The machine's name with the changes in brackets."""
-        told = ",".join(f"{field}={value}" for field, value in self.changes(place).items())
-        return f"{self.name}[{told}]"
+        reported = ",".join(f"{field}={value}" for field, value in self.changes(place).items())
+        return f"{self.name}[{reported}]"
 
     def build(self, place: Sequence[int]) -> Engine:
         """The machine at a point; raises ``InputError`` where its fields contradict each other."""

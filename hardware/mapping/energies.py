@@ -47,7 +47,9 @@ class EnergyFormula:
 
     def at(self, capacity: Fraction) -> AccessEnergy:
         """Energies of a capacity in bytes; raises ``ValueError`` where a formula has no value above 0."""
-        return AccessEnergy(*(_rounded(formula.value({"capacity": capacity})) for formula in (self.read, self.write)))
+        return AccessEnergy(
+            *(_rounded(formula.value({"capacity": capacity})) for formula in (self.read, self.write))
+        )
 
 
 EnergyRule = EnergyTable | EnergyFormula

@@ -84,7 +84,7 @@ class FixedDataflow:
             if not partial.feasible:
                 continue
             for measure in self._measures(problem):
-                search.limits.heed()
+                search.limits.check()
                 partial = partial.largest(measure)
             assignment = partial.assignment()
             key = stated_key(problem, assignment)

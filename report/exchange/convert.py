@@ -169,7 +169,7 @@ def _read_own(text: str, bundle: Bundle) -> None:
     others = len(network.layers) - len(network.mac_layers)
     if others:
         message = f"{others} layers without multiply-accumulates are left out"
-        bundle.ledger.told(text, Effect.NONE, message, "layers")
+        bundle.ledger.reported(text, Effect.NONE, message, "layers")
     bundle.layers += [(layer.name, layer.operator) for layer in network.mac_layers]
 
 

@@ -64,7 +64,7 @@ class Ledger:
         if loss not in self.losses:
             self.losses.append(loss)
 
-    def told(self, where: str, effect: Effect, message: str, field: str | None = None) -> None:
+    def reported(self, where: str, effect: Effect, message: str, field: str | None = None) -> None:
         """Note a loss of something that has no line, as of a machine in memory."""
         self.add(Loss(where, None, field, effect, message))
 

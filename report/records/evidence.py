@@ -104,8 +104,8 @@ def open_evidence(store: Path | None, places: Sequence[Path]) -> EvidenceFile | 
     """
     if store is not None:
         if not store.is_file():
-            told = "no such file, expected a store that `tilewright compare` wrote"
-            raise InputError(str(store), None, told)
+            reported = "no such file, expected a store that `tilewright compare` wrote"
+            raise InputError(str(store), None, reported)
         return EvidenceFile(store)
     there = next((place for place in places if place.is_file()), None)
     return None if there is None else EvidenceFile(there)

@@ -99,7 +99,11 @@ def layers_table(document: ResultDocument, objective: Objective) -> Table:
 
 def clashes(document: ResultDocument) -> list[RenderableType]:
     """Why layers have no mapping: a blank line, and a line for each of which it is known."""
-    lines = [Text(f"{layer.name}: {layer.message}", STYLES[layer.status]) for layer in document.layers if layer.clash]
+    lines = [
+        Text(f"{layer.name}: {layer.message}", STYLES[layer.status])
+        for layer in document.layers
+        if layer.clash
+    ]
     return ["", *lines] if lines else []
 
 
@@ -160,7 +164,7 @@ def lacking(document: ResultDocument) -> list[RenderableType]:
     lines = []
     if document.totals.without_mapping:
         lines.append(f"no totals: {', '.join(document.totals.without_mapping)} without a mapping")
-    lines += [f"left out: {told}" for told in document.left_out]
+    lines += [f"left out: {reported}" for reported in document.left_out]
     return ["", *(Text(line, "yellow") for line in lines)] if lines else []
 
 

@@ -183,7 +183,9 @@ def assembled(
 def undominated(solutions: Sequence[Solution]) -> list[Solution]:
     """Those that no other one matches in both energy and cycles, in increasing order of cycles."""
     kept: list[Solution] = []
-    for solution in sorted(solutions, key=lambda solution: (solution.evaluation.cycles, solution.evaluation.energy)):
+    for solution in sorted(
+        solutions, key=lambda solution: (solution.evaluation.cycles, solution.evaluation.energy)
+    ):
         if not kept or solution.evaluation.energy < kept[-1].evaluation.energy:
             kept.append(solution)
     return kept

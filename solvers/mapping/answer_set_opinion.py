@@ -90,8 +90,8 @@ def _front(points: Sequence[Pair], problem: LayerProblem, others: Sequence[str],
     better = [pair for pair in known if not any(e <= pair[0] and c <= pair[1] for e, c in points)]
     if better and found.complete:
         energy, cycles = better[0]
-        told = f"the front has a point of {float(energy):g} pJ and {cycles} cycles, which is not listed"
-        return Proof(Verdict.REFUTED, solver, told)
+        reported = f"the front has a point of {float(energy):g} pJ and {cycles} cycles, which is not listed"
+        return Proof(Verdict.REFUTED, solver, reported)
     return _verdict(found, "points of the front", solver, same={*known} == {*points})
 
 

@@ -126,7 +126,7 @@ def search_answer_sets(
         improved = adopted(result, answer_set, problem, limits, field, finder)
         if improved.trace != result.trace:
             observer.point(improved.trace[-1])
-        result = _told(improved, message)
+        result = _reported(improved, message)
         answers[field], seconds[field] = answer_set, round(limits.elapsed - before, 4)
     sets = assembled(problem, result, answers, seconds, request.best)
     return result, replace(sets, then=second)
@@ -154,7 +154,7 @@ def _second(
         key = second.key(first.evaluation.energy, first.evaluation.cycles)
         best = replace(first, status=Status.FEASIBLE, key=key, bound=None, wall_seconds=0.0)
         if watched.failure is not None:
-            first = _told(first, _failed(f"least {second}", watched.failure))
+            first = _reported(first, _failed(f"least {second}", watched.failure))
         return first, SecondObjective(second, best)
     seconds = max(0.0, best.wall_seconds - first.wall_seconds)
     claim = SecondObjective(second, replace(best, wall_seconds=seconds))
@@ -176,6 +176,6 @@ def _failed(title: str, failure: BaseException) -> str:
     return f"{title}: {type(failure).__name__}: {one_line(failure)}"
 
 
-def _told(result: LayerResult, message: str) -> LayerResult:
+def _reported(result: LayerResult, message: str) -> LayerResult:
     """The answer with one more message."""
     return replace(result, message="; ".join(filter(None, (result.message, message)))) if message else result

@@ -20,8 +20,8 @@ from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.forest import Forest
 from tilewright.solvers.mapping.goals import BAND, Goal, below
 from tilewright.solvers.mapping.nodes import Leaves
 from tilewright.solvers.mapping.tree import Tree
@@ -196,7 +196,7 @@ def _finished(problem: LayerProblem, goal: Goal, limits: Limits) -> bool:
     """Search until the goal wants nothing more; whether it came so far within the limits."""
     search = LayerSearch(problem, limits)
     if problem.is_uneven:
-        return Forest(search, goal, Branch()).run() is None
+        return ArrangementTrees(search, goal, Branch()).run() is None
     try:
         tree = Tree(search, goal)
     except LimitReachedError:
@@ -204,7 +204,7 @@ def _finished(problem: LayerProblem, goal: Goal, limits: Limits) -> bool:
     return tree.empty or tree.run() is None
 
 
-def clashing_constraints(problem: LayerProblem, limits: Limits | None = None) -> tuple[str, ...]:
+def minimal_conflict(problem: LayerProblem, limits: Limits | None = None) -> tuple[str, ...]:
     """A smallest-by-deletion set of constraints that no mapping satisfies together.
 
     Capacities, array axes and the user's demands are left out one after the other; what cannot be left

@@ -95,7 +95,7 @@ class Distinct:
 class ArrayBounds:
     """The least value of each such product over all rows that fit the array together."""
 
-    def __init__(self, nest: Nest, tables: Tables, heed: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, nest: Nest, tables: Tables, check: Callable[[], None] = lambda: None) -> None:
         self._sizes = [
             block.axis.size
             for block in (nest.blocks[index] for index in nest.spatial)
@@ -109,7 +109,7 @@ class ArrayBounds:
             columns = {
                 v: table.group.rows[:, i].astype(np.float64) for i, v in enumerate(table.group.variables)
             }
-            reader = BatchReader(columns, heed=heed)
+            reader = BatchReader(columns, check=check)
             used = [
                 np.broadcast_to(_trips(reader, nest, index, table.group.dims), (len(table),))
                 for index in nest.spatial

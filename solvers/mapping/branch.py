@@ -1,7 +1,7 @@
 """Branch and bound over the memory hierarchy.
 
-One tree (:mod:`tilewright.solvers.mapping.tree`) serves an even space; uneven storage has a forest of them
-(:mod:`tilewright.solvers.mapping.forest`).
+One tree (:mod:`tilewright.solvers.mapping.tree`) serves an even space; uneven storage has one tree per arrangement
+(:mod:`tilewright.solvers.mapping.arrangement_trees`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tilewright.formulation.method import Outcome
 from tilewright.formulation.stopping import WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import program
+from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
-from tilewright.solvers.mapping.forest import Forest
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
 from tilewright.solvers.mapping.tree import Tree
@@ -47,8 +47,10 @@ class Branch:
         if not (program.is_compiled() or self._meanwhile(search)):
             return Outcome(False, _NOT_COMPILED if search.limits.expired else "")
         if search.problem.is_uneven:
-            forest = Forest(search, Minimum(search, self.name), self, self._on_hard(search))
-            least = forest.run(self._bound(search))
+            arrangement_trees = ArrangementTrees(
+                search, Minimum(search, self.name), self, self._on_hard(search)
+            )
+            least = arrangement_trees.run(self._bound(search))
         else:
             tree = Tree(search, Minimum(search, self.name))
             tree.on_hard = self._on_hard(search)

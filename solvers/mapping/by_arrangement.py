@@ -1,9 +1,9 @@
 """Methods that know one arrangement of storage at a time, on problems whose storage is uneven.
 
-Branch and bound searches all arrangements together (:mod:`tilewright.solvers.mapping.forest`).  Every other
-exact solver is asked for each arrangement in turn, from the second on for something better than what is
-known; the least of its bounds is the bound of the whole.  A heuristic searches the even part: what it finds
-counts, its bound does not.
+Branch and bound searches all arrangements together (:mod:`tilewright.solvers.mapping.arrangement_trees`).
+Every other exact solver is asked for each arrangement in turn, from the second on for something better than
+what is known; the least of its bounds is the bound of the whole.  A heuristic searches the even part: what it
+finds counts, its bound does not.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class ByArrangement:
         for index in range(len(rest) + 1):
             if search.limits.expired:
                 return Outcome(False, message)
-            heed = search.limits.heed
-            part = search.problem.arranged(rest[index - 1], heed) if index else search.problem
+            check = search.limits.check
+            part = search.problem.arranged(rest[index - 1], check) if index else search.problem
             inner = PartSearch(search, self._capped(part, search.key), 1 / (len(rest) + 1 - index))
             outcome = self._method.solve(inner)
             message = outcome.message if outcome.error else message

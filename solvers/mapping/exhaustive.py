@@ -156,7 +156,7 @@ def values(
     count = len(rows[0]) if rows else 1
     chosen = dict(zip(problem.space.selectors, selectors, strict=True))
     known = tables.known(rows)
-    reader = BatchReader(chosen, known) if limits is None else BatchReader(chosen, known, limits.heed)
+    reader = BatchReader(chosen, known) if limits is None else BatchReader(chosen, known, limits.check)
     legal = np.ones(count, dtype=bool)
     for limit in problem.limits:
         legal &= reader.read(limit.expr) <= limit.bound

@@ -19,8 +19,8 @@ from tilewright.formulation.mapping.relaxation import legal_groups
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds, array_rooms
+from tilewright.solvers.mapping.bound_program import BoundProgram
 from tilewright.solvers.mapping.stages import STORAGE, Stage, StagedTable, stages_of
-from tilewright.solvers.mapping.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class Layout:
     energy: Expr | None
     cycles: Expr | None
     powers: tuple[int, int]
-    floors: MappingABC[Expr, float]
+    lower_bounds: MappingABC[Expr, float]
     fits: bool
-    heeded: Limits
+    checked_limits: Limits
 
     @cached_property
-    def tape(self) -> Tape:
+    def bound_program(self) -> BoundProgram:
         """The program; it keeps what is learned of floors."""
         limits = [(limit.expr, limit.bound) for limit in self.limits]
         roots = [root for root in (self.energy, self.cycles) if root is not None]
-        return Tape(self.staged, limits, roots, self.floors, self.heeded, self.owners)
+        return BoundProgram(self.staged, limits, roots, self.lower_bounds, self.checked_limits, self.owners)
 
     @property
     def owners(self) -> tuple[Variable, ...]:
@@ -73,23 +73,23 @@ class Layout:
     def dividing(self, energy: Expr, terms: Iterable[Expr]) -> Layout:
         """The same with the energy written as a sum in which some terms have floors."""
         for staged in self.staged:
-            staged.table.values.update(staged.table.missing([energy], self.heeded))
+            staged.table.values.update(staged.table.missing([energy], self.checked_limits))
         read = None if self.energy is None else energy
-        return replace(self, energy=read, floors={**self.floors, **dict.fromkeys(terms, 0.0)})
+        return replace(self, energy=read, lower_bounds={**self.lower_bounds, **dict.fromkeys(terms, 0.0)})
 
     def of_part(self, energy: Expr, limits: Sequence[Limit], stages: Sequence[Stage]) -> Layout:
         """That of a search for the least value of a part of the energy."""
         staged = self.staged
         if stages is not self.stages:
             nest, roots = self.problem.space.nest, [energy, *(limit.expr for limit in limits)]
-            tables = (staged_table.table.reading(roots, self.heeded) for staged_table in staged)
+            tables = (staged_table.table.reading(roots, self.checked_limits) for staged_table in staged)
             staged = [StagedTable(table, nest, stages) for table in tables]
         return replace(
             self, stages=stages, staged=staged, limits=limits, energy=energy, cycles=None, powers=(1, 0)
         )
 
 
-def laid_out(problem: LayerProblem, heeded: Limits, both: bool = False) -> Layout:
+def laid_out(problem: LayerProblem, checked_limits: Limits, both: bool = False) -> Layout:
     """The layout of a problem; raises ``LimitReachedError`` where a limit strikes before.
 
     Parameters
@@ -99,19 +99,19 @@ def laid_out(problem: LayerProblem, heeded: Limits, both: bool = False) -> Layou
     space, statement = problem.space, problem.statement
     rooms = array_rooms(space.nest)
     limits = (*problem.limits, *rooms)
-    if not program.await_compiled(lambda: heeded.expired):
+    if not program.await_compiled(lambda: checked_limits.expired):
         raise LimitReachedError
-    groups = legal_groups(problem, heeded)
+    groups = legal_groups(problem, checked_limits)
     roots = [statement.energy, statement.cycles]
-    tables = Tables(groups, [*roots, *(limit.expr for limit in limits)], heeded)
+    tables = Tables(groups, [*roots, *(limit.expr for limit in limits)], checked_limits)
     powers = problem.objective.key_powers
     # networks and DMA decide the costs of perfect-only models: neither order prunes more there
     known = not problem.model.perfect_only
     stages = stages_of(space, known and powers[1] > 0, known and not powers[1])
-    array = ArrayBounds(space.nest, tables, heeded.heed)
+    array = ArrayBounds(space.nest, tables, checked_limits.check)
     staged: list[StagedTable] = []
     for table in tables.tables:
-        heeded.heed()
+        checked_limits.check()
         staged.append(StagedTable(table, space.nest, stages))
     return Layout(
         problem,
@@ -124,5 +124,5 @@ def laid_out(problem: LayerProblem, heeded: Limits, both: bool = False) -> Layou
         powers,
         array.bounds(roots),
         array.fits,
-        heeded,
+        checked_limits,
     )

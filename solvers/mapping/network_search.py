@@ -17,9 +17,9 @@ from tilewright.formulation.stopping import WhenSet
 from tilewright.foundation.errors import InputError
 from tilewright.solvers.mapping.adoption import AnswerSets
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest, search_answer_sets
-from tilewright.solvers.mapping.clashing_demands import explained
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.methods import is_prepared, method, prepare
+from tilewright.solvers.mapping.minimal_conflicts import explained
 from tilewright.solvers.mapping.network_problem import NetworkProblem
 from tilewright.solvers.mapping.solve import AUTO, layer_run
 from tilewright.solvers.observer import Observer, Unobserved
@@ -266,8 +266,8 @@ def _search(
     result = run.run()
     problem = None if run.search is None else run.search.problem
     if problem is not None and earlier is None:
-        for told in filter(None, (unfit(problem, mapping) for mapping in starts)):
-            observer.note(f"--warm-start: {told}")
+        for reported in filter(None, (unfit(problem, mapping) for mapping in starts)):
+            observer.note(f"--warm-start: {reported}")
     if run.failure is not None and tracebacks:
         observer.note("".join(traceback.format_exception(run.failure)).rstrip())
     return result, problem

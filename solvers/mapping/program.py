@@ -1,7 +1,7 @@
-"""Nodes bounded by the program that :mod:`tilewright.solvers.mapping.tape` lays out.
+"""Nodes bounded by the program that :mod:`tilewright.solvers.mapping.bound_program` lays out.
 
-The machine code (:mod:`tilewright.solvers.mapping.tape_kernel`) is compiled once per installation, for a
-second in a thread of its own that no limit of a search ends, and kept as
+The machine code (:mod:`tilewright.solvers.mapping.bound_program_kernel`) is compiled once per installation,
+for a second in a thread of its own that no limit of a search ends, and kept as
 :mod:`tilewright.foundation.compiled` has it.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from tilewright.solvers.background import Background
 from tilewright.solvers.compiling import Kernels
-from tilewright.solvers.mapping import tape_kernel
+from tilewright.solvers.mapping import bound_program_kernel
 from tilewright.solvers.mapping.opcodes import BLOCK, Floats, Integers, Program
 
 
@@ -34,7 +34,9 @@ class Runner:
         instructions, written, same, last, free = np.empty((5, count), dtype=np.int64)
         roots = np.empty(max(len(program.checks), len(program.roots)), dtype=np.int64)
         arguments, lists = np.empty((count, 3), dtype=np.int64), np.empty(options, dtype=np.int64)
-        self._plan = tape_kernel.Plan(instructions, written, arguments, lists, roots, same, last, free)
+        self._plan = bound_program_kernel.Plan(
+            instructions, written, arguments, lists, roots, same, last, free
+        )
         self._places = np.empty((groups, BLOCK), dtype=np.int64)
         self._registers = np.empty((count, BLOCK))
 
@@ -52,7 +54,7 @@ class Runner:
         cells = np.ascontiguousarray(cells)
         nodes = cells.shape[1]
         kept, values = np.empty(nodes, dtype=np.int64), np.empty((len(self._program.roots), nodes))
-        size = tape_kernel.bounds(
+        size = bound_program_kernel.bounds(
             self._program, cells, bases, chosen, self._registers, self._plan, self._places, kept, values
         )
         return kept[:size], values[:, :size]
@@ -107,5 +109,5 @@ def _run_nothing() -> None:
     Runner(program, 1).bounds(np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64), none)
 
 
-BOUNDS: Final = Kernels((__name__, "BOUNDS"), (tape_kernel.bounds,), _run_nothing)
+BOUNDS: Final = Kernels((__name__, "BOUNDS"), (bound_program_kernel.bounds,), _run_nothing)
 """What branch and bound needs."""

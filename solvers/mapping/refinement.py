@@ -45,7 +45,7 @@ class Refinement:
 
     def read(self, layout: Layout) -> None:
         """Bound nodes by a layout from now on; raises ``LimitReachedError`` where a limit strikes before."""
-        self._tape = layout.tape
+        self._bound_program = layout.bound_program
         self._layout = layout
 
     def root(self, chosen: MappingABC[Variable, int]) -> Nodes:
@@ -124,7 +124,7 @@ class Refinement:
     def pruned(self, nodes: Nodes) -> Nodes:
         """Nodes that may be legal and wanted, with their bounds raised."""
         self.bounded += len(nodes)
-        kept, read = self._tape.bounds(nodes.cells, nodes.at, nodes.chosen)
+        kept, read = self._bound_program.bounds(nodes.cells, nodes.at, nodes.chosen)
         if len(kept) < len(nodes):
             nodes = nodes.take(kept)
             if not len(nodes):

@@ -146,7 +146,7 @@ def _ask(name: str, claim: Claim, problem: LayerProblem, limits: Limits) -> Proo
     decided = Event()
 
     def listen(point: TracePoint) -> None:
-        if _refutes(point.key, claim) or _reached(point.bound, claimed):
+        if _proves_infeasible(point.key, claim) or _reached(point.bound, claimed):
             decided.set()
 
     watched = replace(limits, gap=0.0).stopping(WhenSet(decided))
@@ -154,7 +154,7 @@ def _ask(name: str, claim: Claim, problem: LayerProblem, limits: Limits) -> Proo
     result = layer_run(lambda: problem, name, watched, listen, _incumbent(claim)).run()
     spent = limits.elapsed - before
     bounds = [result.bound, *(point.bound for point in result.trace[-1:])]
-    if _refutes(result.key, claim):
+    if _proves_infeasible(result.key, claim):
         return Proof(Verdict.REFUTED, name, f"found a mapping of value {_shown(problem, result.key)}", spent)
     if claim.status is Status.INFEASIBLE:
         if result.status is Status.INFEASIBLE:
@@ -175,7 +175,7 @@ def _shown(problem: LayerProblem, key: Fraction | None) -> object:
     return None if key is None else problem.objective.value(key)
 
 
-def _refutes(key: Fraction | None, claim: Claim) -> bool:
+def _proves_infeasible(key: Fraction | None, claim: Claim) -> bool:
     """Whether a mapping of this key contradicts a claimed bound or a claimed infeasibility."""
     if key is None:
         return False

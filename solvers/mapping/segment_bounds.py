@@ -148,7 +148,7 @@ class SegmentBounds:
         )
         for key, _, outside, other in pairs:
             self.least = key
-            self._search.limits.heed()
+            self._search.limits.check()
             if self._wanted(outside, other):
                 part = self._stated(outside, other)
                 if part is not None:
@@ -174,7 +174,7 @@ class SegmentBounds:
         if whole is None:
             whole = problem = self._problem
             if problem.reduction is Reduction.FORMS or is_spread(problem.engine, slots):
-                whole = problem.arranged(slots, self._search.limits.heed)
+                whole = problem.arranged(slots, self._search.limits.check)
             self._stated_wholes[slots] = whole
         return whole
 
@@ -183,8 +183,12 @@ class SegmentBounds:
         survivors: list[Survivors] = []
         for near, alone in zip(self._near, self._near_parts, strict=True):
             part = charged(alone, self._problem.objective, self._inside)
-            survivors += self._survivors(near, part, around(near), self._inside, _MOST_NEAR * len(self._inner))
-        self._outside = max(self._outside, _floor(min((survivor.energy for survivor in survivors), default=0.0)))
+            survivors += self._survivors(
+                near, part, around(near), self._inside, _MOST_NEAR * len(self._inner)
+            )
+        self._outside = max(
+            self._outside, _floor(min((survivor.energy for survivor in survivors), default=0.0))
+        )
         return survivors
 
     def _look_inside(self) -> list[Survivors]:
@@ -195,7 +199,9 @@ class SegmentBounds:
             survivors += self._survivors(
                 inner, part, within(part.space), self._outside, _MOST_INSIDE * len(self._near)
             )
-        self._inside = max(self._inside, _floor(min((survivor.energy for survivor in survivors), default=0.0)))
+        self._inside = max(
+            self._inside, _floor(min((survivor.energy for survivor in survivors), default=0.0))
+        )
         return survivors
 
     def _least(self, parts: Iterable[LayerProblem]) -> int:
@@ -208,13 +214,13 @@ class SegmentBounds:
             for tree in trees:
                 tree.most = most
                 tree.go_on()
-        self._search.limits.heed()
+        self._search.limits.check()
         least = min([goal.enough, *(tree.least for tree in trees)])
         return 0 if math.isinf(least) else _floor(least)
 
     def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
         """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""
-        self._search.limits.heed()
+        self._search.limits.check()
         tree = Tree(self._search, goal, part)
         tree.most = most
         return None if tree.empty else tree
@@ -238,7 +244,7 @@ class SegmentBounds:
         left = tree.go_on()
         if left is None and not listed.count:
             return []
-        self._search.limits.heed()
+        self._search.limits.check()
         energy = min(listed.energy, tree.least_energy)
         own = max(0.0, energy * (1 - BAND) - elsewhere) if self._counts_energy else 0.0
         if left is None:

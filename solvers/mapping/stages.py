@@ -102,7 +102,10 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
         stages = [*first, *chain(*rough), *chain(*exact)]
     else:
         rough.append([])
-        stages = [*first, *chain.from_iterable(stage + other for stage, other in zip(rough, exact, strict=True))]
+        stages = [
+            *first,
+            *chain.from_iterable(stage + other for stage, other in zip(rough, exact, strict=True)),
+        ]
     return [Stage(STORAGE, None, (), stores), *stages] if stores else stages
 
 

@@ -21,7 +21,7 @@ from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.layout import laid_out
 from tilewright.solvers.mapping.nodes import Nodes
-from tilewright.solvers.mapping.part_floors import PartFloors
+from tilewright.solvers.mapping.part_bounds import PartBounds
 
 _PLAIN = 300_000  # parts bounded from which on the energy is divided
 _EASY = 2_000_000  # parts bounded from which on a search is a hard one
@@ -43,7 +43,7 @@ class Tree(BestFirst):
         super().__init__(search, goal, laid_out(problem or search.problem, search.limits, goal.both))
         self.on_hard: Callable[[], None] = lambda: None
         self._is_hard, self._is_plain = False, True
-        self._floors: PartFloors | None = None
+        self._lower_bounds: PartBounds | None = None
 
     def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
         """As any search; one with many choices at the outset is hard, and takes pains after the dive."""
@@ -84,7 +84,7 @@ class Tree(BestFirst):
             layout = self.layout.dividing(division.energy, division.parts)
             self._refinement.read(layout)
             self.layout = layout
-            self._floors = PartFloors(self.search, self.goal, layout, division)
+            self._lower_bounds = PartBounds(self.search, self.goal, layout, division)
 
     def _learned(self, nodes: Nodes, stage: int) -> bool:
         """What one more part of the energy costs at least under the storage of some nodes bounds all of them.
@@ -92,7 +92,7 @@ class Tree(BestFirst):
         Once all parts are known and the storage is still of interest, dive into it.
         """
         storage = self.layout.storage(nodes.chosen)
-        if self._floors is None or storage is None or not self._floors.raise_next(storage, nodes):
+        if self._lower_bounds is None or storage is None or not self._lower_bounds.raise_next(storage, nodes):
             return False
         alike = [entry for entry in self._fringe if self.layout.storage(entry[-1].chosen) == storage]
         self._fringe = [entry for entry in self._fringe if self.layout.storage(entry[-1].chosen) != storage]
@@ -101,6 +101,6 @@ class Tree(BestFirst):
             bounded = self._refinement.pruned(lot)
             if len(bounded):
                 self._push(bounded.cheapest_first(), at)
-        if storage and stage == 1 and self._floors.are_complete(storage):
+        if storage and stage == 1 and self._lower_bounds.are_complete(storage):
             self._dive(self._refinement.pruned(nodes), stage)
         return True

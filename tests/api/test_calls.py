@@ -142,26 +142,26 @@ def test_observers_are_told() -> None:
 
     class Listening:
         def __init__(self) -> None:
-            self.told: list[str] = []
+            self.reported: list[str] = []
 
         def layer(self, index: int, total: int, layer: object) -> None:
-            self.told.append(f"{index}/{total}")
+            self.reported.append(f"{index}/{total}")
 
         def point(self, point: object) -> None:
-            self.told.append("point")
+            self.reported.append("point")
 
         def phase(self, text: str) -> None:
-            self.told.append(text)
+            self.reported.append(text)
 
         def note(self, text: str) -> None:
-            self.told.append(text)
+            self.reported.append(text)
 
     observer = Listening()
     question = tw.layer("gemm:M=8,N=4,K=8").on("tpu-edge", pareto=True)
     tw.solve(question, observer=observer)
-    assert observer.told[0] == "1/1"
-    assert "point" in observer.told
-    assert observer.told.index("Pareto front") > observer.told.index("point")
+    assert observer.reported[0] == "1/1"
+    assert "point" in observer.reported
+    assert observer.reported.index("Pareto front") > observer.reported.index("point")
 
 
 CLIENT = """

@@ -30,12 +30,12 @@ def test_workers_answer_as_this_process_does() -> None:
     """The same values and mappings, whoever computes."""
     plan = make_plan(replace(ONE, patterns=("00[012]*",), methods=METHODS))
     tasks, stop = [entry.task for entry in plan.entries], threading.Event()
-    here = {task.key: told for task, told in answers_here(tasks, stop)}
-    there = {task.key: told for task, told in local_answers(CELLS, 2, tasks, stop)}
+    here = {task.key: reported for task, reported in answers_here(tasks, stop)}
+    there = {task.key: reported for task, reported in local_answers(CELLS, 2, tasks, stop)}
     assert here.keys() == there.keys()
-    for key, told in here.items():
-        assert (told.status, told.value_key) == (there[key].status, there[key].value_key)
-        assert told.mapping == there[key].mapping
+    for key, reported in here.items():
+        assert (reported.status, reported.value_key) == (there[key].status, there[key].value_key)
+        assert reported.mapping == there[key].mapping
 
 
 def test_dying_worker_fails_its_cell_alone() -> None:
@@ -49,7 +49,7 @@ def test_dying_worker_fails_its_cell_alone() -> None:
     (worker,) = children_of(os.getpid())
     time.sleep(0.5)  # the slow one has begun
     os.kill(worker, signal.SIGKILL)
-    rest = {task.key: told for task, told in answers}
+    rest = {task.key: reported for task, reported in answers}
     assert rest[slow.key].status == "error"
     assert "died with exit code -9" in rest[slow.key].message
     assert rest[last.key].status == "feasible"
@@ -80,6 +80,6 @@ def test_whatever_a_method_does_is_an_answer() -> None:
     """An unknown method is an error with its message, not an exception."""
     (entry,) = make_plan(ONE).entries
     wrong = replace(entry.task, method="annealing[walkers=none]")
-    told = answer(wrong, wrong.key)
-    assert told.status == "error"
-    assert "walkers" in told.message
+    reported = answer(wrong, wrong.key)
+    assert reported.status == "error"
+    assert "walkers" in reported.message

@@ -38,7 +38,7 @@ BENCH = (
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
     """The scheduler of a cluster of two worker processes."""
-    told = tmp_path / "scheduler.json"
+    reported = tmp_path / "scheduler.json"
     scheduler = (
         "dask_scheduler",
         "--host",
@@ -47,9 +47,9 @@ def address(tmp_path: Path) -> Iterator[str]:
         "0",
         "--no-dashboard",
         "--scheduler-file",
-        told,
+        reported,
     )
-    worker = ("dask_worker", "--scheduler-file", told, "--nthreads", "1", "--no-dashboard", "--no-nanny")
+    worker = ("dask_worker", "--scheduler-file", reported, "--nthreads", "1", "--no-dashboard", "--no-nanny")
     processes = [
         Popen(
             [sys.executable, "-m", f"distributed.cli.{name}", *map(str, rest)],
@@ -60,10 +60,10 @@ def address(tmp_path: Path) -> Iterator[str]:
         for name, *rest in (scheduler, worker, worker)
     ]
     try:
-        while not told.exists():
+        while not reported.exists():
             assert processes[0].poll() is None
             time.sleep(0.05)
-        yield json.loads(told.read_text())["address"]
+        yield json.loads(reported.read_text())["address"]
     finally:
         for process in reversed(processes):  # a worker takes its leave of a scheduler that still listens
             process.terminate()

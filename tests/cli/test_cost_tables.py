@@ -102,9 +102,9 @@ def test_a_damaged_file_is_set_aside(call: Call, table: Path) -> None:
         aside.unlink(missing_ok=True)
     table.write_text("this is no database, and long enough to have a header" * 9)
     outcome = call(*SCHEDULE)
-    told = " ".join(outcome.err.split())
+    reported = " ".join(outcome.err.split())
     assert outcome.code == 0
-    assert f"{table}: not an SQLite file, set aside as {aside.name}" in told
+    assert f"{table}: not an SQLite file, set aside as {aside.name}" in reported
     assert aside.read_text().startswith("this is no database")
     assert call(*SCHEDULE, "-q").err == ""
 

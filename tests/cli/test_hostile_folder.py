@@ -75,7 +75,7 @@ PASSING = re.compile(
 
 
 @dataclass(frozen=True)
-class Told:
+class Reported:
     """What a series of calls left behind."""
 
     codes: list[int]
@@ -128,7 +128,7 @@ def _kept(data: Any) -> Any:
     return [_kept(value) for value in data] if isinstance(data, list) else data
 
 
-def called(folder: Path, entry: list[str], calls: Calls) -> Told:
+def called(folder: Path, entry: list[str], calls: Calls) -> Reported:
     """Make calls in a folder, one after the other."""
     codes, outputs = [], []
     for verb, all_words in calls.items():
@@ -146,7 +146,7 @@ def called(folder: Path, entry: list[str], calls: Calls) -> Told:
             codes.append(done.returncode)
             outputs.append((verb, words, essence(done.stdout), done.stderr if done.returncode else ""))
     marks = folder / MARKS
-    return Told(codes, outputs, marks.read_text() if marks.exists() else "")
+    return Reported(codes, outputs, marks.read_text() if marks.exists() else "")
 
 
 def compared(tmp_path: Path, calls: Calls, way: str, *, exact: bool = True) -> list[int]:
@@ -155,13 +155,13 @@ def compared(tmp_path: Path, calls: Calls, way: str, *, exact: bool = True) -> l
     program.write_text(PROGRAM)
     entry = {"program": [str(program)], "module": ["-m", "tilewright"], "cli": ["-m", "tilewright.cli"]}[way]
     names = modules() if way == "program" else modules() - first_of_python()
-    told = called(hostile(tmp_path / "hostile", names), entry, calls)
-    assert told.marks == ""
+    reported = called(hostile(tmp_path / "hostile", names), entry, calls)
+    assert reported.marks == ""
     if exact:
         without = called(clean(tmp_path / "clean"), entry, calls)
-        assert told.codes == [0] * len(told.codes) == without.codes, told.outputs
-        assert told.outputs == without.outputs
-    return told.codes
+        assert reported.codes == [0] * len(reported.codes) == without.codes, reported.outputs
+        assert reported.outputs == without.outputs
+    return reported.codes
 
 
 def test_every_verb_is_called() -> None:

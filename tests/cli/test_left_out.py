@@ -55,8 +55,8 @@ def test_what_was_left_out_stands_beside_the_status(call: Call, tmp_path: Path) 
     assert "2 of 2 layers optimal, 1 computing node left out" in text
     outcome = call(*asked, "--format", "json")
     document = outcome.document
-    (told,) = document["left_out"]
-    assert told.startswith("node odd (Odd): the operation Odd")
+    (reported,) = document["left_out"]
+    assert reported.startswith("node odd (Odd): the operation Odd")
     assert "left_out" in call(*asked, "--format", "jsonl").out.splitlines()[0]
     page = tmp_path / "page.html"
     write_result_report(page, ResultDocument.model_validate(document))

@@ -213,13 +213,13 @@ def test_the_head_is_that_of_a_known_network(call: Call) -> None:
     found = faults_of({**document, "batch": document["batch"] + 1})
     assert any("operator: not that of fc8 in alexnet" in fault for fault in found), found
     text = made(call, "map", "gemm:M=4,N=4,K=4", "-a", "tpu-edge")
-    for model, told in (
+    for model, reported in (
         ("gemm:M=8,N=4,K=4", "operator: not that of"),
         ("gemm:M=4", "model: "),
         ("", "model: "),
     ):
         found = faults_of({**text, "model": model})
-        assert any(told in fault for fault in found), (model, found)
+        assert any(reported in fault for fault in found), (model, found)
     conv = made(call, "map", "conv:N=2,K=2,C=2,P=2,Q=2,R=1,S=1", "-a", "tpu-edge")
     found = faults_of({**conv, "batch": 3})
     assert any("contradicts the batch 3" in fault for fault in found), found

@@ -62,8 +62,8 @@ def test_formats_follow_suffixes(call: Call, tmp_path: Path) -> None:
     assert "r.txt: expected a file that ends in one of: .json, .jsonl, .csv, .yaml, .yml" in refused.err
     assert call("map", SMALL, *ARCH, "-q", "-f", "csv", "--out", "r.txt").code == 0
     assert (tmp_path / "r.txt").read_text().startswith("name,count")
-    told = call("schedule", SMALL, "--system", "hda-edge-maelstrom-mlperf", "--out", "s.csv")
-    assert (told.code, ".json" in told.err) == (2, True)
+    reported = call("schedule", SMALL, "--system", "hda-edge-maelstrom-mlperf", "--out", "s.csv")
+    assert (reported.code, ".json" in reported.err) == (2, True)
     assert ".sqlite" in call("bench", SMALL, *ARCH, "--out", "b.csv").err
 
 

@@ -86,7 +86,7 @@ def changed(data: Any, chance: random.Random) -> Any:
 def test_any_change_is_read_or_told(seed: int, tmp_path: Path) -> None:
     """No change of a file is a crash; an error is one line that names the file."""
     chance = random.Random(seed)
-    told: list[InputError] = []
+    reported: list[InputError] = []
     for _ in range(120):
         names, given = chance.choice(GROUPS)
         texts = [(DATA / name).read_text() if name.endswith(".yaml") else name for name in names]
@@ -101,6 +101,6 @@ def test_any_change_is_read_or_told(seed: int, tmp_path: Path) -> None:
         try:
             convert(paths, "tilewright", arch=given.get("arch"), layer=given.get("layer"))
         except InputError as error:
-            told.append(error)
-    assert len(told) > 20
-    assert not [error for error in told if "\n" in str(error) or not error.message]
+            reported.append(error)
+    assert len(reported) > 20
+    assert not [error for error in reported if "\n" in str(error) or not error.message]

@@ -67,7 +67,7 @@ def test_what_is_no_file_of_a_peer(call: Call, tmp_path: Path) -> None:
     (tmp_path / "template.yaml").write_text("# one\narch: {% if x %}\n")
     (tmp_path / "broken.yaml").write_text("architecture:\n  nodes: [\n")
     (tmp_path / "old.yaml").write_text("architecture: {version: 0.3, subtree: []}\n")
-    for args, told in [
+    for args, reported in [
         (("eyeriss.arch.yaml", "--to", "zigzig"), "--to: unknown name 'zigzig', did you mean 'zigzag'?"),
         (("odd.yaml", "--to", "tilewright"), "odd.yaml: holds nothing of another program"),
         (("template.yaml", "--to", "tilewright"), "template.yaml:2: holds a template"),
@@ -79,7 +79,7 @@ def test_what_is_no_file_of_a_peer(call: Call, tmp_path: Path) -> None:
     ]:
         found = call("convert", *args)
         assert found.code == 2
-        assert told in found.err.splitlines()[-1]
+        assert reported in found.err.splitlines()[-1]
 
 
 def test_repeated_keys_are_told(call: Call, tmp_path: Path) -> None:

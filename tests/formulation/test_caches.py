@@ -80,11 +80,11 @@ def imported(path: Path, text: str = MODULE) -> Any:
 def test_code_is_kept_once_and_made_again_where_its_file_is_broken(tmp_path: Path) -> None:
     """Who comes later loads the file; one that is cut short or changed counts for nothing."""
     path = tmp_path / "kept_module.py"
-    assert not imported(path).twice.is_kept
+    assert not imported(path).twice.is_cached
     assert imported(path).twice(3) == 6
     (file,) = tmp_path.rglob("*.code")
     whole, written = file.read_bytes(), file.stat().st_mtime_ns
-    assert imported(path).twice.is_kept
+    assert imported(path).twice.is_cached
     assert imported(path).twice(4) == 8
     assert file.stat().st_mtime_ns == written
     for broken in (b"", whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1]), whole[:40], whole[1:]):
@@ -140,7 +140,7 @@ def test_code_is_made_anew_where_what_it_calls_has_changed(
             monkeypatch.setattr(tilewright, names[name], module, raising=False)
             spec.loader.exec_module(module)
         outer = sys.modules[f"tilewright.{names['caller']}"].outer
-        kept = outer.is_kept
+        kept = outer.is_cached
         return outer(1), kept
 
     assert called(1) == (20, False)

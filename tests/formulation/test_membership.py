@@ -101,10 +101,10 @@ def test_the_machine_decides_what_may_be_skipped() -> None:
         node = stores[index]
         assert isinstance(node, Storage)
         mapping = Mapping((*stores[:index], *stores[index + 1 :], *loops))
-        told = f"{node.tensor} skips {node.level}, which it may not bypass"
+        reported = f"{node.tensor} skips {node.level}, which it may not bypass"
         mandatory = node.level == "BUF"
-        assert problem.evaluate(mapping).violations == ((told,) if mandatory else ())
-        assert problem.outside(mapping) == (told if mandatory else None)
+        assert problem.evaluate(mapping).violations == ((reported,) if mandatory else ())
+        assert problem.outside(mapping) == (reported if mandatory else None)
 
 
 def machine() -> Engine:
@@ -189,8 +189,8 @@ def test_the_outermost_level_holds_whole_tensors() -> None:
     """A store of the outermost level inside a loop would read elements that nothing ever brought there."""
     problem = layer_problem(parse_layer("gemm:M=10,N=1,K=1")[1], machine(), EDP)
     inside = Mapping((*at("DRAM", "B", "C"), Temporal("M", 1), *at("DRAM", "A"), *at("BUF")))
-    told = "A begins to live in DRAM inside a loop; all of it must be there"
-    assert problem.evaluate(inside).violations == (told,)
+    reported = "A begins to live in DRAM inside a loop; all of it must be there"
+    assert problem.evaluate(inside).violations == (reported,)
     idle = Mapping((*at("DRAM", "B", "C"), Temporal("M", 10), *at("DRAM", "A"), *at("BUF"), Temporal("M", 1)))
     assert not problem.evaluate(idle).violations
     assert problem.outside(idle) is None

@@ -260,10 +260,10 @@ def test_no_machine_code_is_loaded_from_where_others_write(
     assert imported(path, MODULE.replace("2 *", "3 *")).twice(2) == 6
     (kept,) = tmp_path.rglob("*.code")
     content = kept.read_bytes()
-    assert not imported(path, MODULE).twice.is_kept
+    assert not imported(path, MODULE).twice.is_cached
     kept.write_bytes(digest_of(path.stem) + content[32:])
     assert imported(path, MODULE).twice(2) == 6  # planted, and trusted
     spoil(kept.parent)
     honest = imported(path, MODULE).twice
-    assert not honest.is_kept
+    assert not honest.is_cached
     assert honest(2) == 4

@@ -26,7 +26,7 @@ def test_a_claim_has_status_and_gap() -> None:
     result = no_result(
         "branch", "1", Limits(), "", status=Status.FEASIBLE, key=Fraction(100), bound=Fraction(81)
     )
-    told = claim(objective, result)
-    assert (told["status"], told["value"], told["bound"]) == ("feasible", 10, 9)
-    assert told["gap"] is not None
-    assert abs(told["gap"] - 0.1) < 1e-12
+    reported = claim(objective, result)
+    assert (reported["status"], reported["value"], reported["bound"]) == ("feasible", 10, 9)
+    assert reported["gap"] is not None
+    assert abs(reported["gap"] - 0.1) < 1e-12

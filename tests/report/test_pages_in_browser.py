@@ -96,12 +96,12 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def faults(seen: Seen) -> list[str]:
     """Everything that is wrong with a page, in words."""
     kinds = ("overflow", "overlaps", "clipped", "scrolls", "names", "tables", "small")
-    found = [f"{kind}: {one}" for kind in kinds for one in seen.told[kind]]
+    found = [f"{kind}: {one}" for kind in kinds for one in seen.reported[kind]]
     found += [f"console: {one}" for one in seen.console]
     found += [f"faint: {one}" for one in seen.faint()]
-    found += [f"empty plot: {one['id']}" for one in seen.told["drawn"] if not one["marks"]]
-    if seen.told["words"] < 40:
-        found.append(f"empty page: {seen.told['words']} letters")
+    found += [f"empty plot: {one['id']}" for one in seen.reported["drawn"] if not one["marks"]]
+    if seen.reported["words"] < 40:
+        found.append(f"empty page: {seen.reported['words']} letters")
     roles = [role for role, _ in seen.tree]
     tables = roles.count("table") + roles.count("grid")
     if not tables or roles.count("columnheader") < 2 * tables:
@@ -151,12 +151,12 @@ def test_paper(pages: Pages, opened: Any) -> None:
     page.set_viewport_size({"width": 700, "height": 900})
     page.goto(pages["map"].as_uri())
     page.wait_for_timeout(300)
-    told = page.evaluate(
+    reported = page.evaluate(
         "[getComputedStyle(document.body).backgroundColor, document.querySelector('nav').checkVisibility(), "
         "getComputedStyle(document.querySelector('.plot text')).fill, document.documentElement.scrollWidth]"
     )
     page.close()
-    assert told == ["rgb(255, 255, 255)", False, "rgb(27, 31, 36)", 700]
+    assert reported == ["rgb(255, 255, 255)", False, "rgb(27, 31, 36)", 700]
 
 
 def test_planted_faults_are_found(opened: Any, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ PARTS: list[Parts] = [((n, Fraction(4)), (16 - n, Fraction(4))) for n in (4, 8, 
 
 
 def begun(
-    told: list[TracePoint], objective: ScheduleObjective = ScheduleObjective.MAKESPAN
+    reported: list[TracePoint], objective: ScheduleObjective = ScheduleObjective.MAKESPAN
 ) -> CodesignSearch:
     """A search over three partitions, on which one task takes 4, 8 and 12 cycles."""
     flows = ("nvdla", "shidiannao")
@@ -32,7 +32,7 @@ def begun(
         return problem_of([[(Option(0, system.subs[0].pes, Fraction(1), 0, 0),)]], engines=1)
 
     goal = CodesignGoal(load_workload("ar-vr-a"), systems, "cycles", objective, state)
-    return CodesignSearch(goal, Limits(), told.append)
+    return CodesignSearch(goal, Limits(), reported.append)
 
 
 def candidate(search: CodesignSearch, parts: Parts, bound: int) -> Candidate:
@@ -47,8 +47,8 @@ def candidate(search: CodesignSearch, parts: Parts, bound: int) -> Candidate:
 
 def test_the_least_bound_holds_once_each_partition_has_one() -> None:
     """No bound while a partition is missing; then the least, which rises with it until the proof."""
-    told: list[TracePoint] = []
-    search = begun(told)
+    reported: list[TracePoint] = []
+    search = begun(reported)
     search.learn(candidate(search, PARTS[1], 6))
     search.learn(candidate(search, PARTS[0], 2))
     early = search.result("test", "1")
@@ -61,7 +61,7 @@ def test_the_least_bound_holds_once_each_partition_has_one() -> None:
     assert (found.status, found.unfit, found.discarded, found.scheduled) == (Status.OPTIMAL, 1, 2, 0)
     assert found.best is not None
     assert found.best.parts == PARTS[0]
-    assert [(p.key, p.bound) for p in told] == [(8, None), (4, None), (4, 2), (4, 4)]
+    assert [(p.key, p.bound) for p in reported] == [(8, None), (4, None), (4, 2), (4, 4)]
 
 
 def test_what_is_told_late_takes_nothing_back() -> None:

@@ -61,6 +61,6 @@ def test_counts_are_told_once_a_second() -> None:
     said: list[str] = []
     progress = CostsProgress(said.append)
     for done in range(101):
-        progress.told(done, 100)
+        progress.reported(done, 100)
     assert said == ["costs of layers: 0 of 100 computed", "costs of layers: 100 of 100 computed"]
     assert progress.stopped.startswith("stopped while costs of layers: 100 of 100")

@@ -23,7 +23,7 @@ from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, Memory
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.answer_sets import (
     best_mappings,
-    clashing_constraints,
+    minimal_conflict,
     optimal_mappings,
     pareto_front,
 )
@@ -245,7 +245,7 @@ def test_limits_leave_fronts_incomplete() -> None:
 def test_clashing_constraints(constraints: tuple[str, ...], clash: set[str]) -> None:
     """The clash holds the demands that cannot be met together, and not the harmless ones."""
     problem = problem_of(LAYERS[0], "dmazerunner", constraints=constraints)
-    found = clashing_constraints(problem)
+    found = minimal_conflict(problem)
     assert clash <= set(found)
     assert not (set(constraints) - clash) & set(found)
 
@@ -255,9 +255,9 @@ def test_capacity_clash_names_the_level() -> None:
     engine = small_engine("hierarchy")
     tiny = replace(engine, levels=(*engine.levels[:2], replace(engine.levels[2], capacity=2)))
     problem = layer_problem(parse_layer(LAYERS[0])[1], tiny, parse_objective("edp"))
-    assert clashing_constraints(problem) == ("capacity of RF",)
+    assert minimal_conflict(problem) == ("capacity of RF",)
 
 
 def test_feasible_problem_has_no_clash() -> None:
     """Nothing clashes where a mapping exists."""
-    assert clashing_constraints(problem_of(LAYERS[0], "hierarchy")) == ()
+    assert minimal_conflict(problem_of(LAYERS[0], "hierarchy")) == ()

@@ -239,10 +239,10 @@ def long_interval() -> cp_model.CpModel:
 @pytest.mark.parametrize(("stated", "least"), [(too_wide, -(1 << 60)), (long_interval, -(1 << 31))])
 def test_what_cannot_be_narrowed_is_no_proof(stated: Callable[[], cp_model.CpModel], least: int) -> None:
     """The best solution is feasible, not optimal; the bound is that of the domains, and none is told."""
-    told: list[int] = []
-    run = CpSatRun(stated(), Limits(threads=1), lambda: False, None, told.append)
+    reported: list[int] = []
+    run = CpSatRun(stated(), Limits(threads=1), lambda: False, None, reported.append)
     assert run.solve() == cp_model.FEASIBLE
-    assert (run.bound, told) == (least, [])
+    assert (run.bound, reported) == (least, [])
     assert run.doubt
 
 

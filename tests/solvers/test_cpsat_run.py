@@ -162,14 +162,14 @@ def test_many_runs_are_right_on_models_of_that_kind(make: Callable[[int], Probe]
 def check_models(make: Callable[[int], Probe], seeds: range, workers: tuple[int, ...]) -> None:
     """Solve, and ask for as little and for less as a question without an objective."""
     for seed, threads in product(seeds, workers):
-        asked, told = make(seed), list[int]()
-        run = CpSatRun(asked.model, Limits(threads=threads), lambda: False, None, told.append)
+        asked, reported = make(seed), list[int]()
+        run = CpSatRun(asked.model, Limits(threads=threads), lambda: False, None, reported.append)
         status = run.solve()
         assert asked.is_right(run.solver, status), (seed, threads)
         if asked.least is None:
             continue
         assert run.bound == asked.least, (seed, threads)
-        assert max(told, default=asked.least) <= asked.least, (seed, threads)
+        assert max(reported, default=asked.least) <= asked.least, (seed, threads)
         for bound, answer in ((asked.least, cp_model.OPTIMAL), (asked.least - 1, cp_model.INFEASIBLE)):
             again = make(seed)
             again.model.clear_objective()

@@ -24,7 +24,7 @@ from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.layout import laid_out
-from tilewright.solvers.mapping.part_floors import PartFloors
+from tilewright.solvers.mapping.part_bounds import PartBounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
@@ -140,7 +140,7 @@ def test_no_legal_mapping_has_less_than_a_part_of_the_energy_alone(instance: Ins
         return
     division = divided(layout)
     layout = layout.dividing(division.energy, division.parts)
-    floors = PartFloors(search, Minimum(search, "test"), layout, division)
+    lower_bounds = PartBounds(search, Minimum(search, "test"), layout, division)
     roots = [division.energy, *division.parts, problem.statement.energy]
     limits = [limit.expr for limit in problem.limits]
     tables = Tables(problem.space.groups, [*roots, *limits])
@@ -159,10 +159,10 @@ def test_no_legal_mapping_has_less_than_a_part_of_the_energy_alone(instance: Ins
                 values = np.broadcast_to(reader.read(term), legal.shape)[legal]
                 least[term] = min(least[term], values.min(initial=np.inf))
         for term in division.parts:
-            found = floors.least_value(term, storage, 10**9)
+            found = lower_bounds.least_value(term, storage, 10**9)
             assert found <= least[term] if term in division.relaxed else found == least[term]
             for enough in (0.5 * found, found, 2 * found):
-                assert floors.least_value(term, storage, 10**9, enough) == min(found, enough)
+                assert lower_bounds.least_value(term, storage, 10**9, enough) == min(found, enough)
 
 
 def test_halved_tiles_are_least_tiles_of_trip_counts() -> None:

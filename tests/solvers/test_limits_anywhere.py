@@ -78,7 +78,7 @@ def proven() -> LayerResult:
 def loud(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What would have been printed of exceptions that leave a thread's function."""
     printed: list[str] = []
-    monkeypatch.setattr(threading, "excepthook", lambda told: printed.append(repr(told.exc_value)))
+    monkeypatch.setattr(threading, "excepthook", lambda reported: printed.append(repr(reported.exc_value)))
     yield printed
     await_partner()
     assert not printed
@@ -127,12 +127,12 @@ def test_a_partner_may_fail_at_any_look(monkeypatch: pytest.MonkeyPatch, loud: l
         return honest(self, search)
 
     monkeypatch.setattr(Branch, "solve", later)
-    told = 0
+    reported = 0
     for moment in moments(effort(12)):
         found = solve(problem(), "auto", Counted(looks=[0, moment], victim="cpsat"))
         assert (found.status, found.key) == (Status.OPTIMAL, proven().key)
-        told += "CP-SAT: BoomError: boom" in found.message
-    assert told >= 8
+        reported += "CP-SAT: BoomError: boom" in found.message
+    assert reported >= 8
 
 
 def test_a_dead_partner_is_an_error_where_nothing_is_proven(

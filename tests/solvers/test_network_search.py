@@ -45,7 +45,7 @@ class Slow:
     clock: Clock
     needs: list[float]
     first: float = 0.0
-    told: list[tuple[int, float]] = field(default_factory=list)
+    reported: list[tuple[int, float]] = field(default_factory=list)
 
     def __call__(
         self,
@@ -63,7 +63,7 @@ class Slow:
         assert share is not None
         spent = 0.0 if earlier is None else earlier.wall_seconds  # a search that goes on is no shorter
         need = max(self.needs[index] - spent, 0.0)
-        self.told.append((index, share))
+        self.reported.append((index, share))
         search = LayerSearch(problem, limits, observer.point)
         if earlier is not None:
             search.resume(earlier)
@@ -105,7 +105,7 @@ def test_time_that_others_leave_goes_to_the_open_layer(monkeypatch: pytest.Monke
     assert [answer.index for answer in answers] == [0, 1, 2, 3, 0]
     assert answers[0].result.status is Status.FEASIBLE
     assert answers[0].is_open
-    assert slow.told[0] == (0, 12)
+    assert slow.reported[0] == (0, 12)
     assert {index: found.result.status for index, found in last(answers).items()} == dict.fromkeys(
         range(4), Status.OPTIMAL
     )
@@ -129,7 +129,7 @@ def test_open_layers_use_all_of_the_time(monkeypatch: pytest.MonkeyPatch) -> Non
     for index in (0, 2):
         bounds = [answer.result.bound for answer in answers if answer.index == index]
         assert all(bound is not None for bound in bounds)
-    assert sum(share for index, share in slow.told if index == 0) > 15
+    assert sum(share for index, share in slow.reported if index == 0) > 15
 
 
 def test_every_layer_has_a_mapping_though_its_search_found_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_every_layer_has_a_mapping_though_its_search_found_none(monkeypatch: pyt
     statuses = {index: found.result.status for index, found in last(answers).items()}
     assert statuses[0] is Status.FEASIBLE
     assert last(answers)[0].result.bound is None
-    assert slow.told[-1][0] in (0, 2)
+    assert slow.reported[-1][0] in (0, 2)
 
 
 def test_a_search_goes_on_only_from_one_of_its_own_problem() -> None:

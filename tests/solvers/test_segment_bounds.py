@@ -22,7 +22,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import forest, segment_bounds
+from tilewright.solvers.mapping import arrangement_trees, segment_bounds
 from tilewright.solvers.mapping.goals import Below, Minimum
 from tilewright.solvers.mapping.segment_bounds import SegmentBounds
 from tilewright.solvers.mapping.solve import solve
@@ -107,8 +107,8 @@ def test_claims_are_those_of_enumeration(most: int, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("large", [False, True])
 def test_claims_where_tiles_need_not_divide(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The even part searched first, or bounded by parts as all others are."""
-    monkeypatch.setattr(forest, "is_large", lambda _problem: large)
-    monkeypatch.setattr(forest, "_FEW", 0)
+    monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: large)
+    monkeypatch.setattr(arrangement_trees, "_FEW", 0)
     drawings = (drawn(seed, 7, LEAST) for seed in count(7))
     problems = (one for one in drawings if has_parts(one) and len(list(one.arrangements())) <= 8)
     assert sum(agrees(problem, LEAST) for problem in islice(problems, effort(3))) > 0
@@ -118,10 +118,10 @@ def test_claims_where_tiles_need_not_divide(large: bool, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("part", range(8))
 def test_claims_where_tiles_need_not_divide_at_length(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same on some hundred more, in many small steps of the cutoff."""
-    monkeypatch.setattr(forest, "is_large", lambda _problem: True)
-    monkeypatch.setattr(forest, "_FEW", 0)
-    monkeypatch.setattr(forest, "_STEP", 0.01)
-    monkeypatch.setattr(forest, "_FASTER", 2)
+    monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: True)
+    monkeypatch.setattr(arrangement_trees, "_FEW", 0)
+    monkeypatch.setattr(arrangement_trees, "_STEP", 0.01)
+    monkeypatch.setattr(arrangement_trees, "_FASTER", 2)
     problems = (
         problem for seed in range(60 * part, 60 * part + 60) if has_parts(problem := drawn(seed, 8, LEAST))
     )
@@ -133,8 +133,8 @@ def test_claims_where_tiles_need_not_divide_at_length(part: int, monkeypatch: py
 def test_claims_are_those_of_enumeration_at_length(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same on some hundred more, up to eight iterations, half of them in many steps of the cutoff."""
     if part % 2:
-        monkeypatch.setattr(forest, "_STEP", 0.01)
-        monkeypatch.setattr(forest, "_FASTER", 2)
+        monkeypatch.setattr(arrangement_trees, "_STEP", 0.01)
+        monkeypatch.setattr(arrangement_trees, "_FASTER", 2)
     problems = [problem for seed in range(40 * part, 40 * part + 40) if has_parts(problem := drawn(seed, 8))]
     assert sum(agrees(problem) for problem in problems) > 5
 

@@ -104,8 +104,8 @@ def test_what_is_read(tmp_path: Path) -> None:
         (tmp_path / "latin", "UTF-8"),
         (tmp_path / "no", "No such"),
     ]
-    for path, told in cases:
-        with pytest.raises(InputError, match=told):
+    for path, reported in cases:
+        with pytest.raises(InputError, match=reported):
             read_text(path, 10, "a test")
     with pytest.raises(InputError, match="larger than 3 bytes, expected a test"):
         read_text(tmp_path / "mark", 3, "a test")

@@ -55,7 +55,9 @@ def gradient(operator: Operator, operand: str, elements: int | None = None) -> O
     operands = (*others, replace(arriving, role=Role.WEIGHT)) if is_weight else (arriving, *others)
     result = replace(target, name=f"d{operand}", role=Role.OUTPUT)
     like = _likes(operator, is_weight)
-    loops = tuple(replace(dimension, like=like.get(dimension.like, dimension.like)) for dimension in operator.dimensions)
+    loops = tuple(
+        replace(dimension, like=like.get(dimension.like, dimension.like)) for dimension in operator.dimensions
+    )
     return Operator(_kind(operator, is_weight), loops, (*operands, result), operator.is_mac)
 
 
@@ -109,6 +111,7 @@ def gathered(operator: Operator, elements: int | None) -> Operator | None:
     plain = tuple(Axis((Term(dim),), bounds[dim]) for dim in ("P", "Q"))
     result = Tensor("dI", Role.OUTPUT, (*image.axes[:-2], *plain))
     dimensions = tuple(
-        Dimension(dimension.name, dimension.bound, ERROR_LIKE.get(dimension.like, dimension.like)) for dimension in operator.dimensions
+        Dimension(dimension.name, dimension.bound, ERROR_LIKE.get(dimension.like, dimension.like))
+        for dimension in operator.dimensions
     )
     return Operator(operator.kind, dimensions, (arriving, operator.tensor("W"), result))

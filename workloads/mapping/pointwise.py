@@ -34,7 +34,11 @@ def elementwise(*, shape: Sequence[int], operands: int | Sequence[Sequence[int]]
     """
     where = "elementwise"
     bounds = _bounds(where, shape)
-    shapes = [tuple(shape)] * operands if isinstance(operands, int) else [tuple(operand_shape) for operand_shape in operands]
+    shapes = (
+        [tuple(shape)] * operands
+        if isinstance(operands, int)
+        else [tuple(operand_shape) for operand_shape in operands]
+    )
     if not shapes:
         raise InputError(where, "operands", "expected at least 1, got 0")
     names = list(bounds)

@@ -184,8 +184,8 @@ def _set_dims(
     known = sorted({axis.dim_param for axis in axes if axis.dim_param})
     for name, size in dims.items():
         if name not in known:
-            told = unknown_name(name, known) if known else "the inputs have no symbolic axes"
-            raise InputError("--dim", name, f"{where}: {told}")
+            reported = unknown_name(name, known) if known else "the inputs have no symbolic axes"
+            raise InputError("--dim", name, f"{where}: {reported}")
         for axis in axes:
             if axis.dim_param == name:
                 axis.dim_value = size

@@ -84,12 +84,12 @@ def _bounded(model: onnx.ModelProto, where: str, *, strict: bool) -> onnx.ModelP
             raise BudgetError(where, None, f"{_NOT}: it takes longer than {SECONDS:g} s") from None
         finally:
             process.kill()
-    kind, told = answer[:1], answer[1:]
+    kind, reported = answer[:1], answer[1:]
     if kind == INFERRED:
-        inferred: onnx.ModelProto = onnx.ModelProto.FromString(told)
+        inferred: onnx.ModelProto = onnx.ModelProto.FromString(reported)
         return inferred
     if kind == FAILED:
-        raise InputError(where, None, f"{_NOT}: {one_line(ValueError(told.decode(errors='replace')))}")
+        raise InputError(where, None, f"{_NOT}: {one_line(ValueError(reported.decode(errors='replace')))}")
     if kind == FULL or process.returncode in (-signal.SIGABRT, -signal.SIGKILL):
         most = size_text(MEMORY)
         raise BudgetError(

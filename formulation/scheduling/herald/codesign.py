@@ -157,7 +157,14 @@ class CodesignResult(Result[Design, ScheduleEvaluation]):
     @property
     def best(self) -> Candidate | None:
         """The partition of the best design."""
-        return next((candidate for candidate in self.candidates if self.answer and candidate.parts == self.answer.parts), None)
+        return next(
+            (
+                candidate
+                for candidate in self.candidates
+                if self.answer and candidate.parts == self.answer.parts
+            ),
+            None,
+        )
 
     @property
     def scheduled(self) -> int:
@@ -230,7 +237,9 @@ class CodesignSearch(Search[CodesignGoal, Design, ScheduleEvaluation]):
                 outcome,
                 candidates=self.candidates,
                 unfit=len(self._unfit),
-                discarded=sum(not candidate.visits and self.enough(candidate.bound) for candidate in self.candidates),
+                discarded=sum(
+                    not candidate.visits and self.enough(candidate.bound) for candidate in self.candidates
+                ),
                 stated_seconds=self._began,
             )
 

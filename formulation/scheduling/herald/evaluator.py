@@ -96,7 +96,9 @@ def _presence(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
             continue
         task = problem.tasks[placement.task]
         if placement.option not in task.options:
-            faults.append(f"{task.name} cannot run as scheduled on {problem.engines[placement.option.engine]}")
+            faults.append(
+                f"{task.name} cannot run as scheduled on {problem.engines[placement.option.engine]}"
+            )
         if placement.fetch_start < 0:
             faults.append(
                 f"{task.name} starts at {placement.start}, its fetch alone takes {placement.option.fetch}"

@@ -35,7 +35,12 @@ class ScheduleGoal:
         """
         whole = with_results_kept(self.instance, schedule)
         evaluation = evaluate_schedule(self.instance, whole)
-        return Judgement(whole, evaluation, self.objective.of(evaluation.makespan, evaluation.energy), evaluation.violations)
+        return Judgement(
+            whole,
+            evaluation,
+            self.objective.of(evaluation.makespan, evaluation.energy),
+            evaluation.violations,
+        )
 
 
 ScheduleSearch = Search[ScheduleGoal, Schedule, ScheduleEvaluation]

@@ -17,7 +17,7 @@ from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN,
 from tilewright.formulation.scheduling.tiled.costs import AtomCosts, energy
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.dag import INPUT, REGION, RESULT, WEIGHTS, AtomicDag, PartialSums
-from tilewright.formulation.scheduling.tiled.halting import heed
+from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.overlap import Regions, sample_entries
 from tilewright.formulation.scheduling.tiled.reading import Crossing, Origin, crossing, made_by
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling, check_tilings
@@ -66,7 +66,9 @@ class _Builder:
         for cuts_of in tilings:
             parts = len(cuts_of.parts) - 1
             slots.append(parts if parts == 1 or sums == "chain" else parts + 1)
-            counts.append(math.prod(len(cuts) - 1 for cuts in (cuts_of.samples, *cuts_of.axes[:3])) * slots[-1])
+            counts.append(
+                math.prod(len(cuts) - 1 for cuts in (cuts_of.samples, *cuts_of.axes[:3])) * slots[-1]
+            )
         self.slots = np.array(slots, dtype=np.int32)
         self.base = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.tasks = int(self.base[-1])
@@ -94,13 +96,13 @@ class _Builder:
     def build(self) -> AtomicDag:
         results, columns = self._atoms()
         for index, unit in enumerate(self.units):
-            heed(self.limits)
+            check(self.limits)
             self._weights(index, unit)
             self._partial_sums(index)
             for read in unit.reads:
                 self._read(index, read)
         for source in [*self.sources, *self.inputs.values()]:
-            heed(self.limits)
+            check(self.limits)
             self._close(source)
         readers = _joined(self.readers)
         starts, reads = counting_sort(readers, _joined(self.read_blocks).astype(np.int32), self.tasks)

@@ -47,7 +47,7 @@ def halting(limits: Limits | None) -> Iterator[Flag]:
         thread.join()
 
 
-def heed(limits: Limits | None) -> None:
+def check(limits: Limits | None) -> None:
     """Raise `LimitReachedError` once limits have struck; without limits, never."""
     if limits is not None and limits.expired:
         raise LimitReachedError("a limit struck before a plan was complete")

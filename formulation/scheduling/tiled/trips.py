@@ -165,15 +165,26 @@ def tensor_tiles(operator: Operator, tensor: Tensor, tiles: Sequence[Borders]) -
     covered: set[Axis] = set()
     for axis, cuts in enumerate(tiles):
         spans = [loop_ranges(operator, axis, low, high) for low, high in itertools.pairwise(cuts)]
-        moving = [tensor_axis for tensor_axis in tensor.axes if any(term.dim in spans[0] for term in tensor_axis.terms)]
+        moving = [
+            tensor_axis
+            for tensor_axis in tensor.axes
+            if any(term.dim in spans[0] for term in tensor_axis.terms)
+        ]
         count = len(cuts) - 1
         if not moving:
             share = np.add.outer(share, np.zeros(count, dtype=np.int64)).ravel()
             continue
         covered |= set(moving)
-        sizes = [math.prod(len(touched(tensor_axis, span, operator.bounds)) for tensor_axis in moving) for span in spans]
+        sizes = [
+            math.prod(len(touched(tensor_axis, span, operator.bounds)) for tensor_axis in moving)
+            for span in spans
+        ]
         elements = np.multiply.outer(elements, np.array(sizes, dtype=np.int64)).ravel()
         share = np.add.outer(share * count, np.arange(count, dtype=np.int64)).ravel()
-    rest = math.prod(len(touched(tensor_axis, {}, operator.bounds)) for tensor_axis in tensor.axes if tensor_axis not in covered)
+    rest = math.prod(
+        len(touched(tensor_axis, {}, operator.bounds))
+        for tensor_axis in tensor.axes
+        if tensor_axis not in covered
+    )
     total = math.prod(len(touched(tensor_axis, {}, operator.bounds)) for tensor_axis in tensor.axes)
     return elements * rest, share, total

@@ -86,9 +86,9 @@ def changed_machine(
             raise InputError(place, key, str(error)) from None
     if not given:
         return machine
-    told = ",".join(f"{key}={value}" for key, value in given.items())
+    reported = ",".join(f"{key}={value}" for key, value in given.items())
     known = machine.name.removesuffix("]") + "," if machine.name.endswith("]") else f"{machine.name}["
-    return replace(machine, name=f"{known}{told}]")
+    return replace(machine, name=f"{known}{reported}]")
 
 
 def _from_file(path: Path) -> TiledMachine:

@@ -165,7 +165,7 @@ def _best(
         if search.limits.expired:
             break
         chosen = {**residency, **dict(zip(free, values, strict=True))}
-        reader = BatchReader(chosen, known, search.limits.heed)
+        reader = BatchReader(chosen, known, search.limits.check)
         keys: Array = np.ones(rows.shape[1])
         try:
             for power, expr in ((a, problem.statement.energy), (b, problem.statement.cycles)):

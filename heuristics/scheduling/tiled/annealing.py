@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.scheduling.tiled.halting import heed
+from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.memo import first_equal
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
-from tilewright.heuristics.scheduling.tiled.shares import fitting_menu
+from tilewright.heuristics.scheduling.tiled.size_menus import fitting_menu
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -110,7 +110,7 @@ def annealed_sizes(
     scale, length = max(energy, 1e-12), rules.length * state
     temperature = rules.temperature * scale
     for _ in range(rules.iterations):
-        heed(limits)
+        check(limits)
         moved_state = max(1.0, state + random_numbers.uniform(-1, 1) * length)
         picked = {
             id(layer): layer.nearest(moved_state) if rules.printed else layer.cheapest_near(moved_state)
@@ -137,7 +137,7 @@ def sized_layers(problem: TiledProblem, room: float, limits: Limits | None = Non
     known: dict[object, SizedLayer] = {}
     menus = []
     for index, unit in enumerate(problem.units):
-        heed(limits)
+        check(limits)
         late = sum(read.late for read in unit.reads)
         alike = (id(first_equal(unit.layer.operator)), unit.layer.stored_weights, late)
         if alike not in known:

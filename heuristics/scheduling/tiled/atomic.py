@@ -24,7 +24,7 @@ from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_siz
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
 from tilewright.heuristics.scheduling.tiled.refining import HANDOVERS, Judged, Sizes, climb
 from tilewright.heuristics.scheduling.tiled.rounds import TIES
-from tilewright.heuristics.scheduling.tiled.shares import HANDOVER, shared_sizes
+from tilewright.heuristics.scheduling.tiled.size_menus import HANDOVER, balanced_sizes
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
 
 BEST = "best"
@@ -130,7 +130,7 @@ class AtomicDataflow(Heuristic):
             numbers = random.Random(limits.seed)
             if atoms == "shares":
                 for handover in HANDOVERS if self.refine else (HANDOVER,):
-                    sizes = shared_sizes(problem, room=self.room, handover=handover, limits=limits)
+                    sizes = balanced_sizes(problem, room=self.room, handover=handover, limits=limits)
                     yield f"{atoms} {handover}", sizes
             elif atoms == "genetic":
                 yield atoms, genetic_sizes(problem, numbers, Genetics(), room=self.room, limits=limits)

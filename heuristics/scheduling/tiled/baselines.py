@@ -23,7 +23,7 @@ from tilewright.heuristics.scheduling.tiled.partitions import (
     spread_layers,
 )
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
-from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 
 CLPS = (2, 3, 4, 6, 8)
 DEALT = {"spread": spread_layers, "runs": runs_of_layers}
@@ -35,7 +35,7 @@ DEPTHS = (2, 3, 4, 6, 8)
 def shared_dag(search: TiledSearch, room: float) -> AtomicDag:
     """Atoms that share out every layer over all engines, as many as the time that is left allows."""
     problem, limits = search.problem.problem, search.limits
-    return workable(problem, shared_sizes(problem, room=room, limits=limits), room=room, limits=limits)[1]
+    return workable(problem, balanced_sizes(problem, room=room, limits=limits), room=room, limits=limits)[1]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,11 @@ class CnnPartition(Heuristic):
             return
         work = layer_work(problem)
         most = min(machine.engines, len(work))
-        counts = [count_tried for count_tried in CLPS if count_tried <= most] or [1] if self.clps == 0 else [min(self.clps, most)]
+        counts = (
+            [count_tried for count_tried in CLPS if count_tried <= most] or [1]
+            if self.clps == 0
+            else [min(self.clps, most)]
+        )
         for count in counts:
             if search.done:
                 return
@@ -122,7 +126,11 @@ class InterLayerPipeline(Heuristic):
         problem = search.problem.problem
         work = layer_work(problem)
         most = problem.machine.engines
-        depths = [stages for stages in DEPTHS if stages <= most] or [1] if self.depth == 0 else [min(self.depth, most)]
+        depths = (
+            [stages for stages in DEPTHS if stages <= most] or [1]
+            if self.depth == 0
+            else [min(self.depth, most)]
+        )
         for depth in depths:
             for rows in ROWS if self.rows == "best" else (self.rows,):
                 if search.done:

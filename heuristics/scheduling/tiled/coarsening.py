@@ -15,7 +15,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
-from tilewright.heuristics.scheduling.tiled.shares import SizeMenu, shared_menu
+from tilewright.heuristics.scheduling.tiled.size_menus import SizeMenu, balanced_menu
 
 MOST_ATOMS = 150_000
 """Atoms of a DAG.  A search looks at many; at this size one takes about a second and less than 1 GB."""
@@ -75,7 +75,7 @@ def workable(
             return tuple(chosen), dag
         for unit in crowded:
             index = int(unit)
-            menu = shared_menu(problem, problem.units[index], counts[index], room=room)
+            menu = balanced_menu(problem, problem.units[index], counts[index], room=room)
             shrunk[index] = TIGHTER * shrunk.get(index, _estimate(menu, chosen[index]))
             fits = np.flatnonzero(menu.need <= shrunk[index])
             if not len(fits):
@@ -115,7 +115,7 @@ def _capped(
 
     def menus_in(part: float) -> list[SizeMenu]:
         return [
-            shared_menu(problem, unit, count, room=part)
+            balanced_menu(problem, unit, count, room=part)
             for unit, count in zip(problem.units, engines, strict=True)
         ]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.scheduling.tiled.halting import heed
+from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.heuristics.scheduling.tiled.annealing import SizedLayer, energy_of, size_of, sized_layers
@@ -62,7 +62,7 @@ def genetic_sizes(
     least = sum(float(menu.cost.min()) for menu in layers)
 
     def energy(picks: list[int]) -> float:
-        heed(limits)
+        check(limits)
         spread = energy_of(layers, picks, rules.printed)
         if rules.printed:
             return spread

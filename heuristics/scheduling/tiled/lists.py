@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
-from tilewright.formulation.scheduling.tiled.halting import Flag, halting, heed
+from tilewright.formulation.scheduling.tiled.halting import Flag, check, halting
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
@@ -83,7 +83,7 @@ def list_order(
             halt,
         )
     if not ended:
-        heed(limits)
+        check(limits)
     return engine, step
 
 

@@ -20,7 +20,7 @@ from tilewright.formulation.scheduling.tiled.trips import whole_shapes
 from tilewright.foundation.compiled import compiled
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.lists import zigzag
-from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -107,7 +107,7 @@ def cnn_partition(
                 slot[i] = max(slot[i], slot[read.producer] + (home[read.producer] != home[i]))
     borders = [machine.engines * i // groups for i in range(groups + 1)]
     sizes = [borders[home[i] + 1] - borders[home[i]] for i in range(len(work))]
-    shares = shared_sizes(problem, room=room, engines=sizes, limits=limits)
+    shares = balanced_sizes(problem, room=room, engines=sizes, limits=limits)
     _, dag = workable(problem, shares, room=room, engines=sizes, limits=limits)
     jobs = sorted(
         (slot[i] + sample, i, sample) for i in range(len(work)) for sample in dag.tilings[i].samples[:-1]
@@ -156,7 +156,7 @@ def pipeline(
         at = 0
         for i, count in zip(segment, regions(machine.engines, [work[i] for i in segment]), strict=True):
             begin[i], share[i], at = at, count, at + count
-    sizes: Sequence[AtomSize] = shared_sizes(problem, room=room, engines=share, limits=limits)
+    sizes: Sequence[AtomSize] = balanced_sizes(problem, room=room, engines=share, limits=limits)
     if fine:
         sizes = _fine(problem, sizes, share)
     _, dag = workable(problem, sizes, room=room, engines=share, limits=limits)

@@ -16,7 +16,7 @@ from ortools.graph.python.linear_sum_assignment import SimpleLinearSumAssignment
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
-from tilewright.formulation.scheduling.tiled.halting import heed
+from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
@@ -65,7 +65,7 @@ def place(dag: AtomicDag, machine: TiledMachine, step: Ints, how: str, limits: L
     order = np.argsort(step, kind="stable")
     bounds = np.flatnonzero(np.diff(step[order])) + 1
     for tasks in np.split(order, bounds):
-        heed(limits)
+        check(limits)
         cost = _costs(
             tasks, dag.read_starts, dag.reads, dag.block_bytes, dag.block_parent, engine, last, near, dram
         )

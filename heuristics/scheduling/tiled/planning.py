@@ -12,8 +12,8 @@ from tilewright import __version__
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
-from tilewright.formulation.scheduling.tiled.completion import Eviction, complete
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.routing import Eviction, complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 
 BUFFERING: dict[str, Eviction] = {"furthest": "furthest", "occupation": "occupation"}

@@ -16,7 +16,7 @@ from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
-from tilewright.heuristics.scheduling.tiled.shares import shared_size_list
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_size_list
 
 MOST_SIZES = 8
 """Sizes per layer and kind of estimate that moves try."""
@@ -55,7 +55,7 @@ class SizeMoves:
         if first not in self._menus:
             menu: dict[AtomSize, None] = {}
             lists = [
-                shared_size_list(
+                balanced_size_list(
                     self._problem,
                     self._problem.units[first],
                     max(1, self._problem.machine.engines // share),

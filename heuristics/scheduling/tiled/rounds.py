@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
-from tilewright.formulation.scheduling.tiled.halting import heed
+from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.heuristics.scheduling.tiled.lists import successors_of
@@ -84,7 +84,7 @@ class RoundOrder:
         step = np.zeros(self.dag.tasks, dtype=np.int32)
         state, now = self._begin(), 0
         while len(state.ready):
-            heed(limits)
+            check(limits)
             chosen = self._best(state, self.lookahead)[1]
             step[chosen] = now
             state, now = self._after(state, chosen), now + 1

@@ -7,17 +7,17 @@ from fractions import Fraction
 from operator import itemgetter
 
 from tilewright.formulation.result import Origin
-from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.errors import InputError
-from tilewright.heuristics.scheduling.tiled.levelling import levelled
 from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
+from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 
 ORDERS = ("waves", "layers", "lists", "rules")
 MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
@@ -61,12 +61,12 @@ class Stages:
         return RoundOrder(dag, machine.engines, self.options, self.lookahead).steps(self.search.limits)
 
     def planned(self, dag: AtomicDag, step: Ints, mapping: str, source: str) -> Judged:
-        """The plan of some rounds under one of `MAPPINGS`, levelled once, offered."""
+        """The plan of some rounds under one of `MAPPINGS`, smoothed once, offered."""
         engine = place(dag, self.search.problem.problem.machine, step, mapping, self.search.limits)
         return self.placed(dag, step, engine, source)
 
     def placed(self, dag: AtomicDag, step: Ints, engine: Ints, source: str) -> Judged:
-        """The plan of some rounds and engines, levelled once, offered."""
+        """The plan of some rounds and engines, smoothed once, offered."""
         machine = self.search.problem.problem.machine
         limits = self.search.limits
         plan = complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering], limits=limits)
@@ -74,10 +74,10 @@ class Stages:
             return self.offered(dag, plan, source)
         first = self.search.answer is None
         kept = [self.offered(dag, plan, source)] if first else []  # levelling takes longest
-        smoothed = self.offered(dag, levelled(dag, machine, plan, limits=limits), source)
+        smoothed_plan = self.offered(dag, smoothed(dag, machine, plan, limits=limits), source)
         if self.search.problem.problem.objective.energy_power == 0:
-            return smoothed
-        return min(smoothed, *(kept or [self.offered(dag, plan, source)]), key=itemgetter(0))
+            return smoothed_plan
+        return min(smoothed_plan, *(kept or [self.offered(dag, plan, source)]), key=itemgetter(0))
 
     def of_sizes(self, sizes: Sizes, order: str, mapping: str, source: str) -> Judged | None:
         """The plan of some sizes; ``None`` where their atoms fit no buffer, since estimates may be short."""
@@ -88,7 +88,7 @@ class Stages:
         return self.planned(dag, self.steps(dag, order), mapping, source)
 
     def settled(self, judged: Judged, *, seed: int | None = None) -> Judged:
-        """A plan levelled for as long as that gains anything, every state of it offered.
+        """A plan smoothed for as long as that gains anything, every state of it offered.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class Stages:
         while not self.search.done:
             seed += 1
             key, answer = judged
-            plan = levelled(
+            plan = smoothed(
                 answer.dag,
                 self.search.problem.problem.machine,
                 answer.plan,

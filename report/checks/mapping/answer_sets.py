@@ -47,13 +47,13 @@ def _then_faults(layer: LayerRecord) -> Iterator[str]:
         yield "then: a second objective without a mapping"
         return
     objective = parse_objective(then.objective)
-    told = None if then.value_exact is None else Fraction(then.value_exact)
+    reported = None if then.value_exact is None else Fraction(then.value_exact)
     bound = None if then.bound_exact is None else Fraction(then.bound_exact)
     recomputed = objective.key(Fraction(layer.metrics.energy_pj_exact), layer.metrics.cycles)
-    for field, text, key in (("value", then.value_exact, told), ("bound", then.bound_exact, bound)):
+    for field, text, key in (("value", then.value_exact, reported), ("bound", then.bound_exact, bound)):
         if key is not None and text != str(key):
             yield f"then.{field}_exact: {text}, expected {key}"
-    if told != recomputed or then.value != shown_value(objective, recomputed):
+    if reported != recomputed or then.value != shown_value(objective, recomputed):
         yield f"then.value: {then.value}, the layer's mapping has {shown_value(objective, recomputed)}"
     if then.bound != shown_value(objective, bound):
         yield f"then.bound: {then.bound}, but bound_exact is {then.bound_exact}"
@@ -86,9 +86,9 @@ def _solution_faults(solutions: Sequence[SolutionRecord], where: str, problem: L
             "edp": number(evaluation.energy * evaluation.cycles),
         }
         for field, value in fresh.items():
-            told = getattr(solution, field)
-            if told != value:
-                yield f"{place}.{field}: {told}, the evaluator finds {value}"
+            reported = getattr(solution, field)
+            if reported != value:
+                yield f"{place}.{field}: {reported}, the evaluator finds {value}"
 
 
 def _agreement_faults(
@@ -97,8 +97,8 @@ def _agreement_faults(
     """The best one must be as good as the layer's mapping and no better, and complete lists prove that."""
     least = min((key_of(problem.objective, solution) for solution in solutions), default=None)
     if least != layer.value_key:
-        told = "nothing" if least is None else problem.objective.value(least)
-        yield f"{where}: the least value is {told}, that of the layer is {layer.value}"
+        reported = "nothing" if least is None else problem.objective.value(least)
+        yield f"{where}: the least value is {reported}, that of the layer is {layer.value}"
     if complete and layer.status not in ("optimal", "infeasible"):
         yield f"{where}: complete, but the layer is {layer.status}"
 

@@ -121,8 +121,8 @@ def _space_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
     if reason is None:
         yield "beside: the mapping lies inside the space"
         return
-    told = Beside(mapping, evaluation, problem.key_of(evaluation), reason, layer.beside.source)
-    if layer.beside != beside_record(problem.objective, told):
+    reported = Beside(mapping, evaluation, problem.key_of(evaluation), reason, layer.beside.source)
+    if layer.beside != beside_record(problem.objective, reported):
         yield "beside: not what the evaluator finds"
 
 
@@ -216,10 +216,10 @@ def status_faults(claims: Claims, *, solved: bool, noun: str, exact: bool = True
 
 def metric_faults(stored: Record, fresh: Record) -> Iterator[str]:
     """Figures that are not those of the evaluator."""
-    told = stored.model_dump()
+    reported = stored.model_dump()
     for field, value in fresh.model_dump().items():
-        if told[field] != value:
-            text = f"{told[field]}, the evaluator finds {value}"
+        if reported[field] != value:
+            text = f"{reported[field]}, the evaluator finds {value}"
             yield f"metrics.{field}: {text if len(text) < 120 else 'not what the evaluator finds'}"
 
 

@@ -81,13 +81,13 @@ def _design_faults(
         yield f"{here}.fields: {record.fields}, the grid has {fields}"
     if design.engine is not None:
         sizes = design_quantities(design)
-        for name, told, fresh in (
+        for name, reported, fresh in (
             ("pes", record.pes, sizes[PES]),
             ("capacity_bytes", record.capacity_bytes, sizes[CAPACITY]),
             ("cost", record.cost, cost),
         ):
-            if told != (None if fresh is None else number(fresh)):
-                yield f"{here}.{name}: {told}, the machine has {fresh}"
+            if reported != (None if fresh is None else number(fresh)):
+                yield f"{here}.{name}: {reported}, the machine has {fresh}"
     yield from shown_faults(record, here)
     yield from _energy_faults(record, objective, here)
     if (record.rule == "carried") != (record.carried_from is not None):
@@ -100,8 +100,8 @@ def _design_faults(
 
 def _energy_faults(record: DesignRecord, objective: Objective, here: str) -> Iterator[str]:
     """Energy and cycles are there with a value, and may make it: a sum of products is below that of sums."""
-    told = [record.energy_pj is not None, record.cycles is not None]
-    if any(told) != (record.value is not None) or any(told) != all(told):
+    reported = [record.energy_pj is not None, record.cycles is not None]
+    if any(reported) != (record.value is not None) or any(reported) != all(reported):
         yield f"{here}: energy_pj and cycles are there where a value is, and nowhere else"
     elif record.value_exact is not None:
         energy, delay = objective.key_powers
@@ -113,7 +113,11 @@ def _energy_faults(record: DesignRecord, objective: Objective, here: str) -> Ite
 
 def _standing_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> Iterator[str]:
     """Statuses must follow from values and bounds."""
-    known = {design.index: Fraction(design.value_exact) for design in document.designs if design.value_exact is not None}
+    known = {
+        design.index: Fraction(design.value_exact)
+        for design in document.designs
+        if design.value_exact is not None
+    }
     for record in document.designs:
         here = f"designs[{record.index}]"
         value = known.get(record.index)
@@ -154,15 +158,15 @@ def _network_faults(document: ExploreDocument) -> Iterator[str]:
         here, fresh = f"designs[{record.index}].network_value", None
         if record.energy_pj is not None and record.cycles is not None:
             fresh = float(objective.key(Fraction(record.energy_pj), record.cycles))
-        told = record.network_value
-        if (told is None) != (fresh is None) or not isclose(told or 0, fresh or 0, rel_tol=_CLOSE):
-            yield f"{here}: {told}, energy and cycles give {fresh}"
+        reported = record.network_value
+        if (reported is None) != (fresh is None) or not isclose(reported or 0, fresh or 0, rel_tol=_CLOSE):
+            yield f"{here}: {reported}, energy and cycles give {fresh}"
         if record.bound_exact is None or record.network_bound is None:
             if record.bound_exact is not None or record.network_bound is not None:
                 yield f"designs[{record.index}].network_bound: one bound without the other"
         elif record.network_bound < float(Fraction(record.bound_exact)) * (1 - _CLOSE):
             yield f"designs[{record.index}].network_bound: below the bound of the layers' sum"
-        elif told is not None and record.network_bound > told * (1 + _CLOSE):
+        elif reported is not None and record.network_bound > reported * (1 + _CLOSE):
             yield f"designs[{record.index}].network_bound: above the value"
     if document.network_best != network_best(document.designs):
         yield "network_best: not what the designs tell"
@@ -218,8 +222,8 @@ def _result_faults(
         yield "best.result.versions: not those of the document"
     if not result.complete:
         yield "best.result.complete: false, but a design has a value where all its layers have one"
-    told = [(layer.name, layer.names) for layer in result.layers]
-    if told != [(layer.name, layer.names) for layer in document.layers]:
+    reported = [(layer.name, layer.names) for layer in result.layers]
+    if reported != [(layer.name, layer.names) for layer in document.layers]:
         yield "best.result.layers: not the layers of the document"
     keys = [layer.value_key for layer in result.layers]
     if any(key is None for key in keys):
@@ -235,7 +239,11 @@ def _front_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> Iter
         return
     if document.front.against != document.settings.against:
         yield f"front.against: {document.front.against}, settings.against is {document.settings.against}"
-    values = {design.index: Fraction(design.value_exact) for design in document.designs if design.value_exact is not None}
+    values = {
+        design.index: Fraction(design.value_exact)
+        for design in document.designs
+        if design.value_exact is not None
+    }
     front: list[int] = []
     for index in sorted(values, key=lambda design: (costs[design], values[design], design)):
         if not front or values[index] < values[front[-1]]:
@@ -259,10 +267,10 @@ def _totals_faults(document: ExploreDocument) -> Iterator[str]:
     counted = {rule: sum(design.rule == rule for design in document.designs) for rule in rules}
     if totals.rules != counted:
         yield f"totals.rules: {totals.rules}, the designs have {counted}"
-    for layer, told in zip(
+    for layer, reported in zip(
         document.layers, document.best.result.layers if document.best else [], strict=False
     ):
-        if layer.count != told.count or layer.macs != told.operator.build(told.name).macs:
+        if layer.count != reported.count or layer.macs != reported.operator.build(reported.name).macs:
             yield f"layers: {layer.name}: count or MACs are not those of the best design's result"
 
 

@@ -52,8 +52,8 @@ def head_faults(document: ExploreDocument) -> Iterator[str]:
 def _is_complete(document: ExploreDocument) -> bool:
     """Whether all that was asked for is proven, by what the document tells of it."""
     settings, designs, front = document.settings, document.designs, document.front
-    hopeless = all(one.status in ("infeasible", "refused") for one in designs)
-    proven = hopeless if document.best is None else document.best.optimal
+    is_pruned = all(one.status in ("infeasible", "refused") for one in designs)
+    proven = is_pruned if document.best is None else document.best.optimal
     bests = all(one.optimal for one in document.layer_bests)
     wanted = len(document.layers) if settings.each_layer else 0
     unknown = any(one.value is None and one.status not in ("infeasible", "refused") for one in designs)
@@ -70,11 +70,11 @@ def _is_complete(document: ExploreDocument) -> bool:
 def layer_best_faults(document: ExploreDocument) -> Iterator[str]:
     """The best design of each layer alone is one of the grid, and not worse than the network's best."""
     names = [layer.name for layer in document.layers]
-    told = [one.layer for one in document.layer_bests]
-    if told and not document.settings.each_layer:
+    reported = [one.layer for one in document.layer_bests]
+    if reported and not document.settings.each_layer:
         yield "layer_bests: there, but settings do not ask for them"
-    if told != [name for name in names if name in set(told)]:
-        yield f"layer_bests: of {', '.join(told)}, expected layers of the document in their order"
+    if reported != [name for name in names if name in set(reported)]:
+        yield f"layer_bests: of {', '.join(reported)}, expected layers of the document in their order"
         return
     best = document.best
     mine = {} if best is None else {layer.name: layer.value_key for layer in best.result.layers}

@@ -21,7 +21,7 @@ from tilewright.report.exchange.mapping.accelforge_actions import (
     tell_energy,
 )
 from tilewright.report.exchange.mapping.accelforge_sets import plain, tensors, widths
-from tilewright.report.exchange.mapping.chain import Chain, told_limit
+from tilewright.report.exchange.mapping.chain import Chain, reported_limit
 from tilewright.report.exchange.mapping.element_widths import apart, room
 from tilewright.report.exchange.mapping.element_widths import energies as level_energies
 from tilewright.report.exchange.mapping.machine_text import build_machine
@@ -123,7 +123,9 @@ def _compute(nodes: list[Field], arch: Field, bundle: Bundle) -> Field:
             continue
         computing.append(node)
     if len(computing) != 1:
-        raise arch.at("nodes").error(f"expected one !Compute for layers of three tensors, got {len(computing)}")
+        raise arch.at("nodes").error(
+            f"expected one !Compute for layers of three tensors, got {len(computing)}"
+        )
     _tell_others(computing[0], bundle)
     return computing[0]
 
@@ -157,7 +159,9 @@ def _add_array(node: Field, machine: _Machine, bundle: Bundle) -> None:
         if dimension.at("may_reuse") and may >= reused and may != set(Role):
             multicast, reduction = not {Role.INPUT, Role.WEIGHT} - may, Role.OUTPUT in may
             if may & {Role.INPUT, Role.WEIGHT} and not multicast:
-                dimension.at("may_reuse").lose(bundle.ledger, Effect.COST, "inputs and weights are unicast alike")
+                dimension.at("may_reuse").lose(
+                    bundle.ledger, Effect.COST, "inputs and weights are unicast alike"
+                )
         for key, message in (
             ("min_usage", "less of the array may be used"),
             ("loop_bounds", "loops on it are not bounded"),
@@ -193,12 +197,12 @@ def _add_level(node: Field, machine: _Machine, bundle: Bundle) -> None:
         every = widths(node.at("bits_per_value"), machine.kept, machine.bits)
     own = {role: every[role] for role in Role if role in keep | may}
     level |= apart(own, usual)
-    told = name in bundle.settings.energies
-    level |= level_energies(own, lambda bits: energies(name, node, bits, bundle), by_width=not told)
+    reported = name in bundle.settings.energies
+    level |= level_energies(own, lambda bits: energies(name, node, bits, bundle), by_width=not reported)
     size = plain(node.at("size"), every)
     if outermost:
         if not size.infinite:
-            told_limit(size.number("a size in bits") / max(own.values()), size, bundle)
+            reported_limit(size.number("a size in bits") / max(own.values()), size, bundle)
     else:
         bits = _UNBOUNDED * machine.bits if size.infinite else size.number("a size in bits")
         level |= room(bits, own, machine.bits, size, bundle, doubled=False)

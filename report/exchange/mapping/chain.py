@@ -77,7 +77,7 @@ class Chain:
         return abilities
 
 
-def told_limit(elements: Fraction | int, where: Field, bundle: Bundle) -> None:
+def reported_limit(elements: Fraction | int, where: Field, bundle: Bundle) -> None:
     """Note that the outermost memory has no limit here; it matters only where a layer would exceed it."""
     needed = [
         sum(tensor.footprint(operator.bounds) for tensor in operator.tensors) for _, operator in bundle.layers

@@ -43,6 +43,8 @@ def nest_text(operator: Operator) -> str:
     texts: list[Any] = [
         f"{tensor.name}[{','.join(index(axis) for axis in tensor.axes)}]" for tensor in record.tensors
     ]
-    bounds = ", ".join(f"{dimension.name}={dimension.bound} as {dimension.like}" for dimension in operator.dimensions)
+    bounds = ", ".join(
+        f"{dimension.name}={dimension.bound} as {dimension.like}" for dimension in operator.dimensions
+    )
     sign = "+=" if operator.is_mac or operator.reduction_dims else "="
     return f"{texts[-1]} {sign} {' * '.join(texts[:-1])} : {bounds}"

@@ -13,7 +13,7 @@ from typing import Any
 
 from tilewright.report.exchange.bundle import Bundle, energy_of
 from tilewright.report.exchange.losses import Effect
-from tilewright.report.exchange.mapping.chain import told_limit
+from tilewright.report.exchange.mapping.chain import reported_limit
 from tilewright.report.exchange.mapping.machine_text import is_exact_rate, rate_text
 from tilewright.report.exchange.source import Field
 
@@ -64,7 +64,7 @@ def level(
     elements = _elements(known, given, bits, width)
     if outermost:
         if elements is not None:
-            told_limit(elements, given, bundle)
+            reported_limit(elements, given, bundle)
     elif elements is None:
         raise given.error("has neither depth nor entries nor sizeKB, expected the size of the memory")
     else:

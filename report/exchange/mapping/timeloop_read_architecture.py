@@ -91,7 +91,9 @@ def read(top: Field, bundle: Bundle) -> None:
             demand_spatial(entry, site, axes, bundle, unspread=False)
         else:
             demand_temporal(entry, site, bundle)
-    demand_all(bundle, engine, [wanted for wanted in bundle.targets if wanted.at("type").value not in STORING])
+    demand_all(
+        bundle, engine, [wanted for wanted in bundle.targets if wanted.at("type").value not in STORING]
+    )
     known = {level["name"] for level in levels}
     for target in bundle.targets:
         if target.at("type").value in STORING and target.at("target").value not in known:
@@ -196,7 +198,11 @@ def _barred_loops(dims: set[str], axis: str, bundle: Bundle) -> set[str]:
     operator = bundle.operator
     for dim in sorted(dims):
         loop = like_of(dim, operator)
-        same = set() if operator is None else {dimension.name for dimension in operator.dimensions if dimension.like == loop}
+        same = (
+            set()
+            if operator is None
+            else {dimension.name for dimension in operator.dimensions if dimension.like == loop}
+        )
         if loop is not None and same <= dims:
             out.add(loop)
         else:

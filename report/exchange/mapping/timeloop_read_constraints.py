@@ -108,7 +108,9 @@ def demand_temporal(entry: Field, level: str, bundle: Bundle) -> None:
 
 def barred(entry: Field, array: str, axes: Sequence[str], bundle: Bundle) -> dict[str, set[str]]:
     """Per axis the dimensions that may not be spread along it: factors of 1, and the far side of a split."""
-    unspread = {factor.dim for factor in _factors(entry, bundle) if factor.compare != ">=" and factor.number == 1}
+    unspread = {
+        factor.dim for factor in _factors(entry, bundle) if factor.compare != ">=" and factor.number == 1
+    }
     dims_barred = {axis: set(unspread) for axis in axes}
     split, order = entry.at("split"), read_permutation(entry.at("permutation"))
     if split and order:

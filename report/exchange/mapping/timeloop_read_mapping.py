@@ -113,7 +113,9 @@ def _read_directive(
         if level in directives.temporal:
             raise target.error(f"a second temporal directive for {level}")
         loops = _loops(entry, operator)
-        directives.temporal[level] = [_Loop(item.dim, item, None, level, entry.at("factors")) for item in loops]
+        directives.temporal[level] = [
+            _Loop(item.dim, item, None, level, entry.at("factors")) for item in loops
+        ]
         return
     kept = _tensors(entry.at("keep"), operator)
     if idle:
@@ -189,7 +191,9 @@ def _spatial_loops(entry: Field, axes: Sequence[str], level: str, operator: Oper
     edge = entry.at("split").whole("the number of loops on X", least=0)
     on_x = set(read_permutation(entry.at("permutation"))[:edge])
     placed = [_Loop(loop.dim, loop, axes[loop.dim not in on_x], level, place) for loop in loops]
-    return [loop for loop in placed if loop.axis == axes[0]] + [loop for loop in placed if loop.axis == axes[1]]
+    return [loop for loop in placed if loop.axis == axes[0]] + [
+        loop for loop in placed if loop.axis == axes[1]
+    ]
 
 
 def _in_order(directives: _Directives, sites: Sites) -> list[_Loop]:

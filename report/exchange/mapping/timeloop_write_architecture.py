@@ -57,7 +57,9 @@ def _tensors(bundle: Bundle, roles: frozenset[Role] | set[Role]) -> list[str]:
     """The data spaces of some roles: the layers' own names, or the usual ones."""
     if not bundle.layers:
         return [_NAMES[role] for role in Role if role in roles]
-    names = [tensor.name for _, operator in bundle.layers for tensor in operator.tensors if tensor.role in roles]
+    names = [
+        tensor.name for _, operator in bundle.layers for tensor in operator.tensors if tensor.role in roles
+    ]
     return list(dict.fromkeys(names))
 
 
@@ -90,7 +92,11 @@ def _array(array: str, axes: tuple[str, ...], level: MemoryLevel, bundle: Bundle
     axes_by_name = {axis.name: axis for axis in level.fanout.axes if axis.name in axes}
     mesh = {"meshY" if is_on_y(array, name) else "meshX": axes_by_name[name].size for name in axes}
     names = letters(bundle.operator) if bundle.operator is not None else {dim: dim for dim in "NCKPQRS"}
-    like = {dimension.name: dimension.like for dimension in bundle.operator.dimensions} if bundle.operator else dict(names)
+    like = (
+        {dimension.name: dimension.like for dimension in bundle.operator.dimensions}
+        if bundle.operator
+        else dict(names)
+    )
 
     def carried(axis: str) -> list[str]:
         allowed = axes_by_name[axis].carries
@@ -106,7 +112,7 @@ def _array(array: str, axes: tuple[str, ...], level: MemoryLevel, bundle: Bundle
         spatial |= {"permutation": [names[dim] for dim in order], "split": len(ways[0])}
     elif len(ways) == 2 and set(ways[0]) != set(ways[1]):
         message = f"which dimensions {axes[0]} and {axes[1]} may carry is not restricted"
-        bundle.ledger.told(level.name, Effect.SPACE, message, "fanout.axes")
+        bundle.ledger.reported(level.name, Effect.SPACE, message, "fanout.axes")
     unshared = set() if level.fanout.multicast else {Role.INPUT, Role.WEIGHT}
     unshared |= set() if level.fanout.reduction else {Role.OUTPUT}
     if unshared:
@@ -136,7 +142,7 @@ def _energies(engine: Engine) -> dict[str, Any]:
 
 def _tell_losses(engine: Engine, bundle: Bundle) -> None:
     def tell(effect: Effect, field: str, message: str) -> None:
-        bundle.ledger.told(engine.name, effect, message, field)
+        bundle.ledger.reported(engine.name, effect, message, field)
 
     if engine.cost_model != "hierarchy":
         tell(Effect.COST, "cost_model", f"Timeloop counts as hierarchy does, not as {engine.cost_model}")

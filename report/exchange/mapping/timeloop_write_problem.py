@@ -23,15 +23,15 @@ def write(bundle: Bundle) -> list[Output]:
         renamed = [f"{dim} is {letter}" for dim, letter in names.items() if dim != letter]
         if renamed:
             message = f"dimensions have names of one letter: {', '.join(renamed)}"
-            bundle.ledger.told(name, Effect.NONE, message, "dimensions")
+            bundle.ledger.reported(name, Effect.NONE, message, "dimensions")
         if any(
             axis.extent(operator.bounds) < axis.size for tensor in operator.tensors for axis in tensor.axes
         ):
             message = "elements that no loop reads (an input's rim) have no place in a problem"
-            bundle.ledger.told(name, Effect.NONE, message, "tensors")
+            bundle.ledger.reported(name, Effect.NONE, message, "tensors")
         if not operator.is_mac:
             message = "an iteration counts as one multiply-accumulate"
-            bundle.ledger.told(name, Effect.COST, message, "operator")
+            bundle.ledger.reported(name, Effect.COST, message, "operator")
         prefix = f"{name}." if len(bundle.layers) > 1 else ""
         outputs.append(
             Output("layer", f"{prefix}problem.yaml", yaml_text({"problem": _problem(name, operator)}))
@@ -42,7 +42,11 @@ def write(bundle: Bundle) -> list[Output]:
 def letters(operator: Operator) -> dict[str, str]:
     """A letter for every dimension: its own name where that is one, else one that is free."""
     taken = {dim for dim in operator.bounds if len(dim) == 1 and dim.isalpha()}
-    free = [free_letter for free_letter in string.ascii_uppercase + string.ascii_lowercase if free_letter not in taken]
+    free = [
+        free_letter
+        for free_letter in string.ascii_uppercase + string.ascii_lowercase
+        if free_letter not in taken
+    ]
     names: dict[str, str] = {}
     for dim in operator.bounds:
         if dim in taken:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tilewright.report.exchange.bundle import Bundle, energy_of
 from tilewright.report.exchange.losses import Effect
-from tilewright.report.exchange.mapping.chain import Chain, told_limit
+from tilewright.report.exchange.mapping.chain import Chain, reported_limit
 from tilewright.report.exchange.mapping.element_widths import apart, energies, room
 from tilewright.report.exchange.mapping.machine_text import build_machine
 from tilewright.report.exchange.mapping.zigzag_ports import Ports
@@ -57,7 +57,9 @@ def read(top: Field, bundle: Bundle) -> None:
     sizes = _array(array, bundle)
     bits = _element_bits(top, bundle)
     memories = _in_order(
-        [_memory(name, memory_fields, sizes) for name, memory_fields in top.at("memories").fields().items()], top, bundle
+        [_memory(name, memory_fields, sizes) for name, memory_fields in top.at("memories").fields().items()],
+        top,
+        bundle,
     )
     chain = Chain(bundle)
     for outer, memory in pairwise([None, *memories]):
@@ -174,7 +176,7 @@ def _level(memory: _Memory, bits: dict[Role, int], bundle: Bundle, *, outermost:
     )
     size = place.at("size").whole("a size in bits")
     if outermost:
-        told_limit(size // max(widths.values()), place.at("size"), bundle)
+        reported_limit(size // max(widths.values()), place.at("size"), bundle)
     else:
         doubled = place.at("force_double_buffering").flag()
         level |= room(size, widths, bits[Role.INPUT], place.at("size"), bundle, doubled=doubled)

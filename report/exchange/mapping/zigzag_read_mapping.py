@@ -23,7 +23,9 @@ _LINKS = {"O": "O", "W": "I2", "I": "I1"}
 
 def recognises(data: object) -> bool:
     """Whether a file is a list of mappings of layers."""
-    return isinstance(data, list) and any(isinstance(entry, dict) and set(_MARKS) & set(entry) for entry in data)
+    return isinstance(data, list) and any(
+        isinstance(entry, dict) and set(_MARKS) & set(entry) for entry in data
+    )
 
 
 def read(top: Field, bundle: Bundle) -> None:

@@ -57,7 +57,7 @@ def dimensions(engine: Engine, bundle: Bundle) -> dict[str, str]:
     names = {axis: f"D{number}" for number, axis in enumerate(axes, 1)}
     renamed = [f"{axis} is {dim}" for axis, dim in names.items() if axis != dim]
     if renamed:
-        bundle.ledger.told(
+        bundle.ledger.reported(
             engine.name, Effect.NONE, f"axes have ZigZag's names: {', '.join(renamed)}", "fanout.axes"
         )
     return names
@@ -93,11 +93,14 @@ def _memory(level: MemoryLevel, served: list[str], engine: Engine, bundle: Bundl
         width = _UNLIMITED // whole * whole if bits is None else max(1, int(bits))
         if bits is not None and bits != width:
             message = f"{way} bandwidth of {float(bits):g} bits per cycle is {width} there"
-            bundle.ledger.told(engine.name, Effect.COST, message, f"levels.{level.name}.bandwidth")
+            bundle.ledger.reported(engine.name, Effect.COST, message, f"levels.{level.name}.bandwidth")
         for operand in way:
             costs[f"{operand}_cost"] = _float(_energy_per_bit(operand, level, engine, bundle) * width)
         allocation = [
-            f"{operand}, {to}" for operand in operands for to in directions if operand == "O" or to in ("tl", "fh")
+            f"{operand}, {to}"
+            for operand in operands
+            for to in directions
+            if operand == "O" or to in ("tl", "fh")
         ]
         ports.append(
             {
@@ -133,13 +136,13 @@ def _energy_per_bit(way: str, level: MemoryLevel, engine: Engine, bundle: Bundle
         each = ", ".join(f"{role} {float(energy):g}" for role, energy in energies.items())
         doing = "read" if way == "r" else "written"
         message = f"a bit {doing} costs {each} pJ; there all of them {float(most):g}"
-        bundle.ledger.told(engine.name, Effect.COST, message, f"levels.{level.name}.energy")
+        bundle.ledger.reported(engine.name, Effect.COST, message, f"levels.{level.name}.energy")
     return most
 
 
 def _tell_losses(engine: Engine, bundle: Bundle) -> None:
     def tell(effect: Effect, field: str, message: str) -> None:
-        bundle.ledger.told(engine.name, effect, message, field)
+        bundle.ledger.reported(engine.name, effect, message, field)
 
     tell(Effect.NONE, "clock_mhz", "ZigZag counts in cycles")
     if engine.cost_model != "hierarchy":

@@ -27,7 +27,7 @@ def write(bundle: Bundle) -> list[Output]:
         except NotStatedError as error:
             raise InputError(stored.name, "mapping", f"{error}, which ZigZag's mappings cannot say") from None
         message = "in which memory a tile begins to live is ZigZag's to decide: its counts may differ"
-        bundle.ledger.told(stored.name, Effect.COST, message, "nodes")
+        bundle.ledger.reported(stored.name, Effect.COST, message, "nodes")
     if entries and entries[-1]["name"] != "default":
         entries.append(entries[-1] | {"name": "default"})
     return [Output("mapping", "mapping.yaml", yaml_text(entries))] if entries else []

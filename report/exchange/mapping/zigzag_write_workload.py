@@ -48,7 +48,9 @@ def _entry(index: int, name: str, operator: Operator, bundle: Bundle) -> dict[st
     relations: dict[str, str] = {}
     texts = {tensor.role: _tensor(tensor, names, relations) for tensor in operator.tensors}
     if not operator.is_mac:
-        bundle.ledger.told(name, Effect.COST, "an iteration counts as one multiply-accumulate", "operator")
+        bundle.ledger.reported(
+            name, Effect.COST, "an iteration counts as one multiply-accumulate", "operator"
+        )
     entry: dict[str, Any] = {
         "id": index,
         "name": name,
@@ -70,7 +72,12 @@ def _precision(bundle: Bundle) -> dict[str, int]:
     bits = bundle.settings.element_bits
     if bits is None and bundle.engine is not None:
         by_operand = precision(bundle.engine)
-        return {"I": by_operand["I1"], "W": by_operand["I2"], "O": by_operand["O"], "O_final": by_operand["O_final"]}
+        return {
+            "I": by_operand["I1"],
+            "W": by_operand["I2"],
+            "O": by_operand["O"],
+            "O_final": by_operand["O_final"],
+        }
     return dict.fromkeys(("I", "W", "O", "O_final"), bits or _DEFAULT_BITS)
 
 

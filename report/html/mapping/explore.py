@@ -63,8 +63,8 @@ def _best_facts(document: ExploreDocument, objective: Objective) -> list[str]:
         return ["no design has a value"]
     claim = "proven optimal" if best.optimal else f"gap {gap_text(best.gap)}"
     value = f"{figure_of(document)} {objective_text(objective, best.value)}"
-    told = [line.strip() for line in network_lines(document, objective)]
-    return [f"best: {fields_text(best.fields)}: {value}, {claim}", *told]
+    reported = [line.strip() for line in network_lines(document, objective)]
+    return [f"best: {fields_text(best.fields)}: {value}, {claim}", *reported]
 
 
 def _sections(document: ExploreDocument, objective: Objective) -> list[Section]:
@@ -77,12 +77,12 @@ def _sections(document: ExploreDocument, objective: Objective) -> list[Section]:
         )
     ]
     if document.front is not None:
-        told = "proven complete" if document.front.complete else "not proven complete"
+        reported = "proven complete" if document.front.complete else "not proven complete"
         sections.append(
             Plot(
                 f"Front of {figure_of(document)} and {document.front.against}",
                 [("front", _front(document))],
-                told,
+                reported,
             )
         )
     if document.layer_bests:
@@ -133,8 +133,8 @@ def _heat_map(document: ExploreDocument, objective: Objective) -> Figure:
 
 
 def _marked(text: str, bounded: bool, best: bool) -> str:
-    told = f"≥ {text}" if bounded else text
-    return f"[{told}]" if best else told
+    reported = f"≥ {text}" if bounded else text
+    return f"[{reported}]" if best else reported
 
 
 def _front(document: ExploreDocument) -> Figure:
@@ -146,7 +146,13 @@ def _front(document: ExploreDocument) -> Figure:
     data = []
     for name, some, line in (
         ("beaten", [design for design in known if design.index not in chosen], False),
-        ("front", sorted((design for design in known if design.index in chosen), key=lambda design: design.cost or 0), True),
+        (
+            "front",
+            sorted(
+                (design for design in known if design.index in chosen), key=lambda design: design.cost or 0
+            ),
+            True,
+        ),
     ):
         data.append(
             {

@@ -143,7 +143,9 @@ def _totals(document: ResultDocument, engine: Engine, solved: Solved) -> Table:
             ("MACs per PE and cycle", percent_text(totals.macs / totals.cycles / engine.instances, 1))
         )
     if solved and len(solved) == len(document.layers):
-        moved = sum((record.count * dram_bytes(record, metrics, engine) for record, metrics in solved), Fraction(0))
+        moved = sum(
+            (record.count * dram_bytes(record, metrics, engine) for record, metrics in solved), Fraction(0)
+        )
         rows.append((f"{engine.levels[0].name} traffic", bytes_text(int(moved), 8)))
     if totals.bound is not None:
         rows.append((f"bound of {objective}", objective_text(objective, totals.bound)))

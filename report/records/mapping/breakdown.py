@@ -51,8 +51,8 @@ def energy_parts(metrics: MetricsRecord, engine: Engine, operator: Operator) -> 
                 if row.level == component:
                     cost = _access_energy(level, roles.get(row.tensor), row)
                     shares[row.tensor] = shares.get(row.tensor, Fraction(0)) + cost
-        told = sum(shares.values(), Fraction(0))
-        if shares and abs(told - Fraction(charged)) <= _ROUNDING * max(told, Fraction(1)):
+        reported = sum(shares.values(), Fraction(0))
+        if shares and abs(reported - Fraction(charged)) <= _ROUNDING * max(reported, Fraction(1)):
             parts += [
                 EnergyPart(component, name, str(roles.get(name, "")), float(share))
                 for name, share in shares.items()

@@ -135,9 +135,9 @@ def space_record(problem: LayerProblem) -> SpaceRecord:
 
 def beside_record(objective: Objective, beside: Beside[Mapping, Evaluation]) -> BesideRecord:
     """A mapping from outside the space, as data."""
-    told = solution_record(Solution(beside.answer, beside.evaluation))
+    reported = solution_record(Solution(beside.answer, beside.evaluation))
     return BesideRecord(
-        **dict(told),
+        **dict(reported),
         value=objective.value(beside.key),
         value_exact=str(beside.key),
         reason=beside.reason,

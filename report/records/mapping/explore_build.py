@@ -100,7 +100,8 @@ def explore_document(question: ExploreQuestion, found: Exploration, wall: float)
         and len(layer_bests) == (len(question.layers) if question.settings.each_layer else 0)
         and not any(record.status == "open" for record in records)
         and not (
-            (question.settings.every or question.settings.values) and any(_unknown(answer) for answer in records)
+            (question.settings.every or question.settings.values)
+            and any(_unknown(answer) for answer in records)
         ),
         model=question.model,
         batch=question.batch,
@@ -172,9 +173,11 @@ def _design(
     energy: Fraction | None = None
     cycles: int | None = None
     if value is not None:
-        tolds = [(count, found.state.known[layer, place].told) for layer, count in enumerate(counts) if count]
-        energy = sum((count * (told.energy or Fraction(0)) for count, told in tolds), Fraction(0))
-        cycles = sum(count * (told.cycles or 0) for count, told in tolds)
+        tolds = [
+            (count, found.state.known[layer, place].reported) for layer, count in enumerate(counts) if count
+        ]
+        energy = sum((count * (reported.energy or Fraction(0)) for count, reported in tolds), Fraction(0))
+        cycles = sum(count * (reported.cycles or 0) for count, reported in tolds)
     status, rule, origin, message = _standing(found, goal, place)
     return DesignRecord(
         index=design.index,
@@ -222,23 +225,25 @@ def _standing(found: Exploration, goal: Progress, place: int) -> tuple[str, str,
     """Status of a design, the rule that discarded it, and the design that the rule's bound is from."""
     state, counting = found.state, [layer for layer, count in enumerate(goal.goal.counts) if count]
     failures = [
-        known.told.message
+        known.reported.message
         for layer in counting
-        if (known := state.known.get((layer, place))) is not None and known.told.status == "error"
+        if (known := state.known.get((layer, place))) is not None and known.reported.status == "error"
     ]
-    hopeless = [layer for layer in counting if np.isinf(state.bounds[layer].low[place])]
-    if hopeless:
-        return "infeasible", "", None, f"{state.layers[hopeless[0]].name} has no mapping"
+    is_pruned = [layer for layer in counting if np.isinf(state.bounds[layer].low[place])]
+    if is_pruned:
+        return "infeasible", "", None, f"{state.layers[is_pruned[0]].name} has no mapping"
     if all(state.proven[layer, place] for layer in counting):
         return "solved", "", None, ""
     if not goal.beaten(place):
-        told = "; ".join(failures[:1])
-        return ("feasible" if place in goal.values else "open"), "", None, told
+        reported = "; ".join(failures[:1])
+        return ("feasible" if place in goal.values else "open"), "", None, reported
     if any(state.proven[layer, place] for layer in counting):
         return "discarded", "searched", None, ""
     bounds = [(state.bounds[layer], layer) for layer in counting]
     origins = {
-        layer: bound.anchors[bound.why[place]].design for bound, layer in bounds if bound.why[place] != COMPULSORY
+        layer: bound.anchors[bound.why[place]].design
+        for bound, layer in bounds
+        if bound.why[place] != COMPULSORY
     }
     if not origins:
         return "discarded", "compulsory", None, ""
@@ -318,25 +323,27 @@ def _result(question: ExploreQuestion, found: Exploration, place: int) -> Result
     )
     growing = GrowingDocument(question.model, question.batch, replace(network, notes=()), record)
     for index, (layer, state) in enumerate(zip(network.layers, network.states, strict=True)):
-        told = found.state.known[index, place].told
+        reported = found.state.known[index, place].reported
         problem = state()
-        mapping = Mapping.from_data(list(told.mapping or ()), layer.name)
+        mapping = Mapping.from_data(list(reported.mapping or ()), layer.name)
         evaluation = problem.evaluate(mapping)
         key = problem.key_of(evaluation)
-        if evaluation.violations or key != told.value:
-            raise DisagreementError(f"{layer.name}: the evaluator finds {key}, the search found {told.value}")
-        point = TracePoint(told.wall_s, key, told.bound, settings.solver, improved=True)
+        if evaluation.violations or key != reported.value:
+            raise DisagreementError(
+                f"{layer.name}: the evaluator finds {key}, the search found {reported.value}"
+            )
+        point = TracePoint(reported.wall_s, key, reported.bound, settings.solver, improved=True)
         result: Result[Any, Any] = Result(
-            status=Status.OPTIMAL if told.bound == key else Status.FEASIBLE,
+            status=Status.OPTIMAL if reported.bound == key else Status.FEASIBLE,
             answer=mapping,
             evaluation=evaluation,
             key=key,
-            bound=told.bound,
+            bound=reported.bound,
             trace=(point,),
             method=settings.solver,
             version=versions()["tilewright"],
             seed=0,
-            wall_seconds=told.wall_s,
+            wall_seconds=reported.wall_s,
             input_hash=problem.content_hash,
         )
         growing.add(index, answer_record(network, LayerAnswer(layer, result, problem, AnswerSets())))

@@ -15,6 +15,6 @@ def is_exploration(data: object) -> bool:
 def parse_exploration(data: object, where: str) -> ExploreDocument:
     """The document that plain data hold; raises ``InputError`` that names the field at fault."""
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        told = data.get("schema") if isinstance(data, dict) else data
-        raise InputError(where, "schema", f"expected {SCHEMA}, got {told!r}")
+        reported = data.get("schema") if isinstance(data, dict) else data
+        raise InputError(where, "schema", f"expected {SCHEMA}, got {reported!r}")
     return parse_record(data, ExploreDocument, where)

@@ -30,5 +30,5 @@ def document_views(document: ResultDocument, seconds: float) -> list[RenderableT
     views = [view for record in document.layers for view in further_views(record, objective, record.name)]
     beside = beside_lines(document.layers, objective)
     lines = ["", *space_lines(document.layers)]
-    told = [*tables.clashes(document), *tables.lacking(document)]
-    return [title, "", table, *lines, *told, *beside, *views, "", summary]
+    reported = [*tables.clashes(document), *tables.lacking(document)]
+    return [title, "", table, *lines, *reported, *beside, *views, "", summary]

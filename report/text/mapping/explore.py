@@ -99,14 +99,14 @@ def network_lines(document: ExploreDocument, objective: Objective) -> list[str]:
     if least is None or best is None or figure_of(document) == document.objective:
         return []
     own = document.designs[best.index].network_value
-    told = (
+    reported = (
         ""
         if own is None
         else f"      {objective} (of total energy and cycles) {objective_text(objective, own)}"
     )
     name = "this design" if least.index == best.index else fields_text(least.fields)
     return [
-        told,
+        reported,
         f"      least {objective} found {objective_text(objective, least.value)} ({name}), no design below "
         f"{objective_text(objective, least.bound)}, gap {gap_text(least.gap)}",
     ]
@@ -133,7 +133,11 @@ def _table(document: ExploreDocument, objective: Objective) -> RenderableType:
     columns = [("design", "left"), (figure_of(document), "right"), ("bound", "right"), ("status", "left")]
     known = sorted(
         (design for design in document.designs if design.bound is not None),
-        key=lambda design: (design.value is None, design.value if design.value is not None else design.bound, design.index),
+        key=lambda design: (
+            design.value is None,
+            design.value if design.value is not None else design.bound,
+            design.index,
+        ),
     )
     rows = [[_point(document, design), *_figures(design, objective)] for design in known[:SHOWN]]
     if len(known) > SHOWN:
@@ -187,9 +191,9 @@ def _front(document: ExploreDocument, objective: Objective) -> list[RenderableTy
         ]
         for design in chosen
     ]
-    told = "proven complete" if front.complete else "not proven complete"
+    reported = "proven complete" if front.complete else "not proven complete"
     table = listing(columns, rows)
-    return [Text(f"front of {figure_of(document)} and {front.against}, {told}"), table]
+    return [Text(f"front of {figure_of(document)} and {front.against}, {reported}"), table]
 
 
 def explore_csv(document: ExploreDocument) -> str:

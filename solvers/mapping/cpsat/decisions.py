@@ -127,7 +127,7 @@ class Decisions:
 
     def _encode(self, position: int, values: NDArray[np.int64]) -> tuple[Any, int, int]:
         if self._limits is not None:
-            self._limits.heed()
+            self._limits.check()
         distinct = [int(value) for value in np.unique(values)]
         low, high = distinct[0], distinct[-1]
         if low == high:

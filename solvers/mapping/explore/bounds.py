@@ -73,7 +73,9 @@ class LayerBounds:
     ) -> None:
         self.engines = [trimmed(engine, operator) if comparing else engine for engine in engines]
         features = [features_of(engine) for engine in self.engines]
-        shapes = {shape: number for number, shape in enumerate(dict.fromkeys(feature.shape for feature in features))}
+        shapes = {
+            shape: number for number, shape in enumerate(dict.fromkeys(feature.shape for feature in features))
+        }
         self._shapes = np.array([shapes[feature.shape] for feature in features])
         self.signatures = [(shapes[feature.shape], feature.rooms, feature.prices) for feature in features]
         self._objective = objective
@@ -115,7 +117,11 @@ class LayerBounds:
         key : bound of the objective key; ``None`` where no mapping exists
         """
         if not self._comparing:
-            same = [index for index, signature in enumerate(self.signatures) if signature == self.signatures[design]]
+            same = [
+                index
+                for index, signature in enumerate(self.signatures)
+                if signature == self.signatures[design]
+            ]
             mask = np.zeros(len(self.low), dtype=bool)
             mask[same] = True
         else:
@@ -187,6 +193,8 @@ def least_ratio(prices: Floats, mine: Floats, least: Floats, most: Floats) -> Fl
 
 def _columns(features: Sequence[Features], field: str) -> Floats:
     """One row per design; shapes of fewer columns are filled up, since they are never compared."""
-    rows = [[np.inf if amount is None else float(amount) for amount in getattr(each, field)] for each in features]
+    rows = [
+        [np.inf if amount is None else float(amount) for amount in getattr(each, field)] for each in features
+    ]
     width = max(map(len, rows))
     return np.array([row + [0.0] * (width - len(row)) for row in rows])

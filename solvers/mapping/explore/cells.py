@@ -102,7 +102,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Reported:
     """What the search of a cell found.
 
     Parameters
@@ -150,7 +150,7 @@ def operator_content(operator: Operator) -> list[Any]:
     ]
 
 
-def compute(cell: Cell, key: str, stop: threading.Event | None = None) -> Told:
+def compute(cell: Cell, key: str, stop: threading.Event | None = None) -> Reported:
     """Search one cell; whatever goes wrong is an answer too.
 
     Parameters
@@ -173,7 +173,7 @@ def compute(cell: Cell, key: str, stop: threading.Event | None = None) -> Told:
         return failed(str(error))
     except Exception as error:
         return failed(f"{type(error).__name__}: {one_line(error)}")
-    return _told(cell, result)
+    return _reported(cell, result)
 
 
 def _until(cell: Cell) -> Stop:
@@ -183,13 +183,13 @@ def _until(cell: Cell) -> Stop:
     return NEVER if cell.cap is None else BoundReaches(cell.cap)
 
 
-def _told(cell: Cell, result: LayerResult) -> Told:
+def _reported(cell: Cell, result: LayerResult) -> Reported:
     """The answer of the cell, of which the search has seen what lies below the cap."""
     status, bound = result.status.value, result.bound
     if cell.cap is not None and bound is not None and bound >= cell.cap and result.key != bound:
         status = ABOVE
     evaluation = result.evaluation
-    return Told(
+    return Reported(
         status,
         result.key,
         bound,
@@ -201,20 +201,22 @@ def _told(cell: Cell, result: LayerResult) -> Told:
     )
 
 
-def failed(message: str) -> Told:
+def failed(message: str) -> Reported:
     """The answer of a cell that has none."""
-    return Told(Status.ERROR.value, message=message)
+    return Reported(Status.ERROR.value, message=message)
 
 
-CELLS: Work[Cell, Told] = Work(compute, failed, names=lambda cell: (cell.asked.solver, cell.asked.cost_model))
+CELLS: Work[Cell, Reported] = Work(
+    compute, failed, names=lambda cell: (cell.asked.solver, cell.asked.cost_model)
+)
 """How workers compute cells."""
 
 
-def answers_here(cells: Iterable[Cell], stop: threading.Event) -> Iterator[tuple[Cell, Told]]:
+def answers_here(cells: Iterable[Cell], stop: threading.Event) -> Iterator[tuple[Cell, Reported]]:
     """Cells one after the other in this process; the one that runs when ``stop`` is set is dropped."""
     for cell in cells:
         if stop.is_set():
             return
-        told = compute(cell, cell.key, stop)
-        if not stop.is_set() or told.proven:
-            yield cell, told
+        reported = compute(cell, cell.key, stop)
+        if not stop.is_set() or reported.proven:
+            yield cell, reported

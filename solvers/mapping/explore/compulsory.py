@@ -62,12 +62,18 @@ def count_bounds(
         statements.append(problem.model.statement(nest))
     cycles = problem.statement.cycles
     try:
-        tables = Tables(problem.space.groups, [cycles, *(statement.energy for statement in statements)], limits)
+        tables = Tables(
+            problem.space.groups, [cycles, *(statement.energy for statement in statements)], limits
+        )
     except LimitReachedError:
         return of_operations
     if not all(len(table) for table in tables.tables):
         return of_operations  # nothing fits the array
     reader = GroupIntervalReader([group_intervals(table) for table in tables.tables])
-    least = tuple(max(0.0, float(reader.low(statement.energy)) / statement.energy_scale) for statement in statements)
-    most = tuple(min(MOST, float(reader.high(statement.energy)) / statement.energy_scale) for statement in statements)
+    least = tuple(
+        max(0.0, float(reader.low(statement.energy)) / statement.energy_scale) for statement in statements
+    )
+    most = tuple(
+        min(MOST, float(reader.high(statement.energy)) / statement.energy_scale) for statement in statements
+    )
     return CountBounds(least, most, max(0.0, float(reader.low(cycles))))

@@ -181,7 +181,9 @@ def _trimmed_fanout(fanout: Fanout, operator: Operator) -> Fanout:
     axes = []
     for axis in fanout.axes:
         parts = prod(
-            dimension.bound for dimension in operator.dimensions if axis.carries is None or dimension.like in axis.carries
+            dimension.bound
+            for dimension in operator.dimensions
+            if axis.carries is None or dimension.like in axis.carries
         )
         axes.append(replace(axis, size=min(axis.size, parts)))
     return replace(fanout, axes=tuple(axes))

@@ -75,10 +75,10 @@ class Progress:
             if not count:
                 continue
             known, low = self.state.known.get((layer, design)), self.state.bounds[layer].low[design]
-            if np.isinf(low) or (known is not None and known.told.status == "infeasible"):
+            if np.isinf(low) or (known is not None and known.reported.status == "infeasible"):
                 return None
-            if known is not None and known.told.status == "optimal" and known.told.value is not None:
-                parts.append((count, known.told.value))
+            if known is not None and known.reported.status == "optimal" and known.reported.value is not None:
+                parts.append((count, known.reported.value))
             else:
                 parts.append((count, Fraction(int(low * SAFE))))
         return parts

@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.formulation.limits import Limits
 from tilewright.hardware.mapping.design_space import Design
 from tilewright.solvers.mapping.explore.boxes import Box, Boxes, roominess
-from tilewright.solvers.mapping.explore.cells import ABOVE, BRIEF_SECONDS, Asked, Cell, Nodes, Told
+from tilewright.solvers.mapping.explore.cells import ABOVE, BRIEF_SECONDS, Asked, Cell, Nodes, Reported
 from tilewright.solvers.mapping.explore.compulsory import MOST
 from tilewright.solvers.mapping.explore.features import features_of
 from tilewright.solvers.mapping.explore.goals import Goal, Progress, best_of
@@ -20,7 +20,7 @@ from tilewright.solvers.mapping.explore.state import How, State
 from tilewright.solvers.mapping.explore.store import ExploreStore
 from tilewright.workloads.selection import SelectedLayer
 
-Answers = Callable[[Iterable[Cell], threading.Event], Iterator[tuple[Cell, Told]]]
+Answers = Callable[[Iterable[Cell], threading.Event], Iterator[tuple[Cell, Reported]]]
 """Computes cells in whatever order and place, and asks for the next one whenever there is room for it."""
 
 SLACK = 1.5
@@ -37,7 +37,7 @@ class Watcher(Protocol):
     def goal(self, number: int, total: int, designs: int) -> None:
         """The next goal is pursued."""
 
-    def told(self, layer: SelectedLayer, design: int, told: Told, left: int) -> None:
+    def reported(self, layer: SelectedLayer, design: int, reported: Reported, left: int) -> None:
         """A cell was computed; so many designs are left that may have to be looked at."""
 
 
@@ -103,10 +103,10 @@ def explore(
         exploration.goals.append(pursuit.progress)
         if watcher is not None:
             watcher.goal(number, len(goals), len(usable))
-        for cell, told in answers(pursuit, over):
-            layer, design = pursuit.answered(cell, told)
+        for cell, reported in answers(pursuit, over):
+            layer, design = pursuit.answered(cell, reported)
             if watcher is not None:
-                watcher.told(layers[layer], design, told, pursuit.left)
+                watcher.reported(layers[layer], design, reported, pursuit.left)
         pursuit.progress.refresh()
     return exploration
 
@@ -197,21 +197,21 @@ class _Pursuit:
                 raise StopIteration
         raise StopIteration
 
-    def answered(self, cell: Cell, told: Told) -> tuple[int, int]:
+    def answered(self, cell: Cell, reported: Reported) -> tuple[int, int]:
         """Take in an answer; gives the layer and the design that it was computed for."""
         layer, design = self._running.pop(cell.key)
-        if self._store is not None and (told.proven or told.status == ABOVE):
-            self._store.put(cell, told)
-        self._tell(layer, design, told, How.SEARCHED)
+        if self._store is not None and (reported.proven or reported.status == ABOVE):
+            self._store.put(cell, reported)
+        self._tell(layer, design, reported, How.SEARCHED)
         return layer, design
 
-    def _tell(self, layer: int, design: int, told: Told, how: How) -> None:
+    def _tell(self, layer: int, design: int, reported: Reported, how: How) -> None:
         self._counts[how] += 1
         if not self.progress.goal.brief:
             self._searched.add(design)
         before = float(self._state.bounds[layer].low[design])
-        self._state.tell(layer, design, told, how)
-        self._pace[layer].note(before, float(self._state.bounds[layer].low[design]), told.wall_s)
+        self._state.tell(layer, design, reported, how)
+        self._pace[layer].note(before, float(self._state.bounds[layer].low[design]), reported.wall_s)
 
     def _next_of(self, design: int) -> Cell | None:
         """The design's next cell that has to be computed."""

@@ -93,14 +93,14 @@ class DesignProofs:
             return Verdict.NOTHING, "nothing is claimed"
         key = bound = Fraction(0)
         counting = [layer for layer, count in enumerate(claim.counts) if count]
-        hopeless = is_open = False
+        is_pruned = is_open = False
         for left, layer in zip(range(len(counting), 0, -1), counting, strict=True):
             value, least, none = self.layer(claim.index, layer, share / left)
-            hopeless |= none
+            is_pruned |= none
             is_open |= value is None and not none
             key += claim.counts[layer] * (value or 0)
             bound += claim.counts[layer] * (least or 0)
-        if hopeless:
+        if is_pruned:
             if claim.infeasible:
                 return Verdict.CONFIRMED, "a layer has no mapping"
             if claim.key is not None:

@@ -17,7 +17,7 @@ from tilewright.formulation.mapping.problem import evaluate_under
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.explore.bounds import COMPULSORY, Floats, LayerBounds
-from tilewright.solvers.mapping.explore.cells import ABOVE, Asked, Cell, Nodes, Told
+from tilewright.solvers.mapping.explore.cells import ABOVE, Asked, Cell, Nodes, Reported
 from tilewright.workloads.selection import SelectedLayer
 
 _INCOMPARABLE = ("energy", "edp", "utilization")
@@ -37,7 +37,7 @@ class How(StrEnum):
 class Known:
     """An answer of a layer on a design."""
 
-    told: Told
+    reported: Reported
     how: How
 
 
@@ -115,16 +115,16 @@ class State:
         """Designs that ask the same question of a layer."""
         return self._same[layer][self.bounds[layer].signatures[design]]
 
-    def tell(self, layer: int, design: int, told: Told, how: How) -> None:
+    def tell(self, layer: int, design: int, reported: Reported, how: How) -> None:
         """An answer has come: it is that of all designs alike, and its bound speaks of others."""
-        if told.mapping is not None:
-            self.mappings[layer][design] = told.mapping
-        if told.status != ABOVE:
-            self._keep(layer, design, told, how)
-        if told.status == "infeasible":
+        if reported.mapping is not None:
+            self.mappings[layer][design] = reported.mapping
+        if reported.status != ABOVE:
+            self._keep(layer, design, reported, how)
+        if reported.status == "infeasible":
             self.bounds[layer].learn(design, None)
-        elif told.bound is not None:
-            self.bounds[layer].learn(design, told.bound)
+        elif reported.bound is not None:
+            self.bounds[layer].learn(design, reported.bound)
 
     def carry(self, layer: int, design: int) -> bool:
         """Take over the mapping of a roomier design that fits here, where no other can be better.
@@ -137,32 +137,32 @@ class State:
             return False
         anchor = bounds.anchors[bounds.why[design]]
         if anchor.key is None:
-            self._keep(layer, design, Told("infeasible"), How.CARRIED)
+            self._keep(layer, design, Reported("infeasible"), How.CARRIED)
             return True
         answer = self.known.get((layer, anchor.design))
         if answer is None:
             return False
-        told = answer.told
-        if told.status != "optimal" or told.mapping is None:
+        reported = answer.reported
+        if reported.status != "optimal" or reported.mapping is None:
             return False
         operator, engine = self.layers[layer].operator, self.engines[design]
         demands = parse_constraints(applicable(self.asked.constraints, operator, engine), operator, engine)
-        mapping = Mapping.from_data(list(told.mapping))
+        mapping = Mapping.from_data(list(reported.mapping))
         mine = evaluate_under(operator, engine, cost_model(self.asked.cost_model), demands, mapping)
         key = self.objective.key(mine.energy, mine.cycles)
         if mine.violations or key != anchor.key:
             return False
-        same = Told("optimal", key, key, mine.energy, mine.cycles, told.mapping)
+        same = Reported("optimal", key, key, mine.energy, mine.cycles, reported.mapping)
         self._keep(layer, design, same, How.CARRIED)
         return True
 
-    def _keep(self, layer: int, design: int, told: Told, how: How) -> None:
+    def _keep(self, layer: int, design: int, reported: Reported, how: How) -> None:
         alike = self.alike(layer, design)
         for other in alike:
-            self.known[layer, other] = Known(told, how if other == design else How.SHARED)
+            self.known[layer, other] = Known(reported, how if other == design else How.SHARED)
         self.answered[layer, alike] = True
-        self.proven[layer, alike] = told.proven
-        self.valued[layer, alike] = told.value is not None
+        self.proven[layer, alike] = reported.proven
+        self.valued[layer, alike] = reported.value is not None
         self.news[alike] += 1
 
     def value(self, design: int, counts: Sequence[int]) -> Fraction | None:
@@ -171,7 +171,7 @@ class State:
         for layer, count in enumerate(counts):
             if count:
                 known = self.known.get((layer, design))
-                if known is None or known.told.value is None:
+                if known is None or known.reported.value is None:
                     return None
-                total += count * known.told.value
+                total += count * known.reported.value
         return total

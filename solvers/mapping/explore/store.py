@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.foundation.database import Database, Layout, Row, check_database, seal
-from tilewright.solvers.mapping.explore.cells import ABOVE, Cell, Told
+from tilewright.solvers.mapping.explore.cells import ABOVE, Cell, Reported
 
 _COLUMNS = ("key", "status", "value", "energy", "cycles", "mapping", "wall_s", "about")
 _TABLE = """
@@ -51,7 +51,7 @@ class ExploreStore:
             self._base.close()
             raise
 
-    def get(self, key: str) -> Told | None:
+    def get(self, key: str) -> Reported | None:
         """What was proven of a cell; ``None`` where nothing was.
 
         Raises
@@ -59,19 +59,19 @@ class ExploreStore:
         DamagedError : for a row that is not what was written
         """
         rows = self._base.rows(f"SELECT {', '.join(_COLUMNS)}, seal FROM cell WHERE key = ?", (key,))
-        return self._told(rows[0]) if rows else None
+        return self._reported(rows[0]) if rows else None
 
-    def put(self, cell: Cell, told: Told) -> None:
+    def put(self, cell: Cell, reported: Reported) -> None:
         """Keep a proven cell."""
-        figure = told.bound if told.status == ABOVE else told.value
+        figure = reported.bound if reported.status == ABOVE else reported.value
         values: tuple[Any, ...] = (
             cell.key,
-            told.status,
+            reported.status,
             None if figure is None else str(figure),
-            None if told.energy is None else str(told.energy),
-            None if told.cycles is None else str(told.cycles),
-            None if told.mapping is None else json.dumps(told.mapping),
-            float(told.wall_s),
+            None if reported.energy is None else str(reported.energy),
+            None if reported.cycles is None else str(reported.cycles),
+            None if reported.mapping is None else json.dumps(reported.mapping),
+            float(reported.wall_s),
             f"{cell.operator.kind} {json.dumps(cell.operator.bounds)}",
         )
         marks = ", ".join("?" * (len(_COLUMNS) + 1))
@@ -90,13 +90,13 @@ class ExploreStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _told(self, row: Row) -> Told:
+    def _reported(self, row: Row) -> Reported:
         if row[-1] != seal(row[:-1]):
             raise self._base.damaged(f"cell {str(row[0])[:12]} is not what was written")
         with self._base.reading(f"cell {str(row[0])[:12]}"):
             _, status, value, energy, cycles, mapping, wall, _, _ = row
             key = None if value is None else Fraction(value)
-            return Told(
+            return Reported(
                 status,
                 None if status == ABOVE else key,
                 key,

@@ -53,7 +53,7 @@ def subproblems_of(
         parts = [[chosen] for chosen in left.choices]
     subproblems = []
     for choices in parts:
-        limits.heed()
+        limits.check()
         here = probe(problem, tables, OpenSpace(list(left.rows), list(choices)), key, limits)
         if not here.empty:
             subproblems.append(subproblem_of(problem, tables, here))

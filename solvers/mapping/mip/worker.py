@@ -156,14 +156,14 @@ class Worker:
         place = {variable.name: index for index, variable in enumerate(variables)}
         listed = getattr(problem, "exported_variables", problem.variables)()
         order = [place[variable.name] for variable in listed]
-        told = [-math.inf]
+        reported = [-math.inf]
 
         def progress(kind: Any, _message: str, out: Any, inp: Any, _user: Any) -> None:
             if int(kind) == int(kinds.kCallbackMipImprovingSolution):
                 self.emit("solution", values=_ordered(order, out.mip_solution))
-            elif math.isfinite(out.mip_dual_bound) and out.mip_dual_bound > told[0]:
-                told[0] = out.mip_dual_bound
-                self.emit("bound", bound=told[0])
+            elif math.isfinite(out.mip_dual_bound) and out.mip_dual_bound > reported[0]:
+                reported[0] = out.mip_dual_bound
+                self.emit("bound", bound=reported[0])
             if inp is not None and self.stop.is_set():
                 inp.user_interrupt = True
 

@@ -17,7 +17,7 @@ from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.scheduling.herald.costs import CostTable, cost_table, fetch_cycles
 from tilewright.solvers.scheduling.herald.evidence import Cost
-from tilewright.solvers.scheduling.herald.staying import Spills, may_stay, network_boundary
+from tilewright.solvers.scheduling.herald.residency_costs import Spills, may_reside, network_boundary
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Network
 from tilewright.workloads.scheduling.workload import Workload
@@ -43,7 +43,7 @@ def schedule_problem(
     limits: Limits,
     folder: Path | None = None,
     note: Callable[[str], None] | None = None,
-    told: Callable[[int, int], None] | None = None,
+    reported: Callable[[int, int], None] | None = None,
 ) -> SchedulingProblem:
     """State the problem, computing costs that are not known yet.
 
@@ -58,7 +58,9 @@ def schedule_problem(
     ------
     LimitReachedError : where a limit struck
     """
-    table = cost_table(workload_operators(workload), [system], limits, folder, told, metric=metric, note=note)
+    table = cost_table(
+        workload_operators(workload), [system], limits, folder, reported, metric=metric, note=note
+    )
     problem = problem_from_table(workload, system, metric, table)
     if not system.keep_activations:
         return problem
@@ -69,7 +71,7 @@ def schedule_problem(
         for layer in network.mac_layers
     }
     boundaries = {name: network_boundary(network) for name, network in networks.items()}
-    return may_stay(problem, operators, boundaries, Spills(system, metric, table), limits)
+    return may_reside(problem, operators, boundaries, Spills(system, metric, table), limits)
 
 
 def problem_from_table(

@@ -60,7 +60,7 @@ def codesign_run(
     strategy: str = "exhaustive",
     metric: str | None = None,
     folder: Path | None = None,
-    told: Callable[[TracePoint], None] = lambda point: None,
+    reported: Callable[[TracePoint], None] = lambda point: None,
     note: Callable[[str], None] = lambda text: None,
 ) -> CodesignRun:
     """A search for the best partition with its schedule.
@@ -89,7 +89,7 @@ def codesign_run(
     costs = CostsProgress(note)
 
     def begin(heard: Callable[[TracePoint], None]) -> CodesignSearch:
-        table = cost_table(operators, [*systems.values()], limits, folder, costs.told, note=note)
+        table = cost_table(operators, [*systems.values()], limits, folder, costs.reported, note=note)
         note(f"costs known after {limits.elapsed:.1f} s")
 
         def state(system: System) -> SchedulingProblem:
@@ -102,4 +102,6 @@ def codesign_run(
         return problem_from_table(workload, system, by, table)
 
     method = LeastBoundFirst(recount, None if folder is None else str(folder), note)
-    return CodesignRun(begin, method, method.name, limits, told, grace=GRACE, unstated=lambda: costs.stopped)
+    return CodesignRun(
+        begin, method, method.name, limits, reported, grace=GRACE, unstated=lambda: costs.stopped
+    )

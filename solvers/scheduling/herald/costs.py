@@ -57,7 +57,7 @@ def cost_table(
     systems: Sequence[System],
     limits: Limits,
     folder: Path | None = None,
-    told: Callable[[int, int], None] | None = None,
+    reported: Callable[[int, int], None] | None = None,
     *,
     metric: str | None = None,
     anew: bool = False,
@@ -104,13 +104,13 @@ def cost_table(
                     ordered = sorted(missing, key=lambda p: (p.array, p.bandwidth))
                     jobs.append(_Job(operator, flow, memory, tuple(ordered)))
         shelf.tell()
-        if told is not None and jobs:
-            told(0, len(jobs))
+        if reported is not None and jobs:
+            reported(0, len(jobs))
         for done, (job, answers) in enumerate(_computed(jobs, limits)):
             shelf.write(job, answers)
             known[job.operator, job.flow.name, job.memory] |= _answers(job, answers)
-            if told is not None:
-                told(done + 1, len(jobs))
+            if reported is not None:
+                reported(done + 1, len(jobs))
     return CostTable(known)
 
 

@@ -21,7 +21,7 @@ class CostsProgress:
         self._done: tuple[int, int] | None = None
         self._last = 0.0
 
-    def told(self, done: int, total: int) -> None:
+    def reported(self, done: int, total: int) -> None:
         """So many costs of layers under a dataflow have been computed, of all that were not known."""
         self._done = done, total
         now = time.monotonic()

@@ -76,7 +76,9 @@ def _counted(
     if outside is not None:
         return None, f"outside the space of cost tables: {outside}"
     weights = {tensor.name for tensor in operator.tensors if tensor.role is Role.WEIGHT}
-    return Cost(evaluation.energy, evaluation.cycles, _held(evaluation), _held(evaluation, weights), mapping), ""
+    return Cost(
+        evaluation.energy, evaluation.cycles, _held(evaluation), _held(evaluation, weights), mapping
+    ), ""
 
 
 def _held(found: Evaluation, tensors: set[str] | None = None) -> int:

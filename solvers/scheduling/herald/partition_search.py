@@ -86,7 +86,11 @@ class LeastBoundFirst:
             if not search.limits.expired:
                 self._refine(search, candidate)
         self._branch(search)
-        best = next(candidate for candidate in search.candidates if search.answer and candidate.parts == search.answer.parts)
+        best = next(
+            candidate
+            for candidate in search.candidates
+            if search.answer and candidate.parts == search.answer.parts
+        )
         self._question(search, best)
         return Outcome()
 

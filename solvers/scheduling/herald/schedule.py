@@ -30,7 +30,7 @@ def schedule_run(
     metric: str,
     method: str,
     limits: Limits,
-    told: Callable[[TracePoint], None] = lambda point: None,
+    reported: Callable[[TracePoint], None] = lambda point: None,
     phase: Callable[[str], None] = lambda text: None,
 ) -> ScheduleRun:
     """A search for a schedule in a thread of its own, which signals and limits end.
@@ -48,8 +48,8 @@ def schedule_run(
     costs = CostsProgress(phase)
 
     def state(heard: Callable[[TracePoint], None]) -> ScheduleSearch:
-        problem = schedule_problem(workload, system, metric, limits, note=phase, told=costs.told)
+        problem = schedule_problem(workload, system, metric, limits, note=phase, reported=costs.reported)
         phase(f"{scheduler.name} on {len(problem.tasks)} layers")
         return ScheduleSearch(ScheduleGoal(problem, objective), limits, heard, exact=scheduler.exact)
 
-    return SearchRun(state, scheduler, method, limits, told, grace=GRACE, unstated=lambda: costs.stopped)
+    return SearchRun(state, scheduler, method, limits, reported, grace=GRACE, unstated=lambda: costs.stopped)

@@ -19,9 +19,9 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
     herald,
     metric_of,
 )
+from tilewright.solvers.scheduling.herald.infeasibility import Finding, schedule_below
 from tilewright.solvers.scheduling.herald.multipliers import multiplier_bound
 from tilewright.solvers.scheduling.herald.recost import problem_on
-from tilewright.solvers.scheduling.herald.refuter import Finding, schedule_below
 from tilewright.solvers.scheduling.herald.second_opinion_costs import costs_opinion
 from tilewright.solvers.scheduling.herald.second_opinion_points import PointClaim, point_opinion
 from tilewright.solvers.second_opinion import Proof, Verdict
@@ -73,11 +73,11 @@ def prove_schedule(
         return Proof(Verdict.NOTHING, "-", "no bound is claimed")
     verdict, by, text = ask_for_better(problem, claim.objective, claim.bound, limits)
     if verdict is Verdict.CONFIRMED:
-        least, told = costs_opinion(problem, layers, claim.metric, limits)
+        least, reported = costs_opinion(problem, layers, claim.metric, limits)
         if least is False:
-            verdict, by, text = Verdict.REFUTED, SURVEYS, told
+            verdict, by, text = Verdict.REFUTED, SURVEYS, reported
         else:
-            text = f"{text}; {told}"
+            text = f"{text}; {reported}"
     return Proof(verdict, by, text, limits.elapsed - before)
 
 
@@ -122,11 +122,11 @@ def prove_codesign(
         if verdict is not Verdict.CONFIRMED:
             return answer(verdict, by, f"points[{index}]: {text}")
         share = limits.share(1 / (len(systems) - index))
-        verdict, told = point_opinion(problem, claim.objective, point, share)
+        verdict, reported = point_opinion(problem, claim.objective, point, share)
         if verdict is Verdict.REFUTED:
-            return answer(verdict, HERALD, f"points[{index}]: {told}")
+            return answer(verdict, HERALD, f"points[{index}]: {reported}")
         if verdict is Verdict.UNDECIDED:
-            undecided.append(f"points[{index}]: {told}")
+            undecided.append(f"points[{index}]: {reported}")
     if undecided:
         more = f", and {len(undecided) - 1} more" if len(undecided) > 1 else ""
         return answer(Verdict.UNDECIDED, ", ".join(asked), f"{undecided[0]}{more}")

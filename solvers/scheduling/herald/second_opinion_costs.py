@@ -43,11 +43,11 @@ def costs_opinion(
     return False, _difference(problem, fresh, metric)
 
 
-def _difference(told: SchedulingProblem, fresh: SchedulingProblem, metric: str) -> str:
-    for mine, other in zip(told.tasks, fresh.tasks, strict=True):
+def _difference(reported: SchedulingProblem, fresh: SchedulingProblem, metric: str) -> str:
+    for mine, other in zip(reported.tasks, fresh.tasks, strict=True):
         options = {option.engine: option for option in mine.options}
         for option in other.options:
-            name = told.engines[option.engine]
+            name = reported.engines[option.engine]
             stored = options.get(option.engine)
             if stored is None:
                 return f"{mine.name} fits on {name}, which the document does not tell"

@@ -45,7 +45,7 @@ class PointClaim:
     bound: Fraction
     herald: tuple[int, float]
     scheduled: bool
-    told: bool
+    reported: bool
 
 
 def point_opinion(
@@ -65,7 +65,7 @@ def point_opinion(
         return Verdict.REFUTED, f"herald makes schedules of other figures than {claim.herald}"
     if not claim.scheduled and (claim.cycles, claim.energy) not in made:
         return Verdict.REFUTED, "herald makes schedules of other figures than the point's"
-    reaches = claim.told or not claim.scheduled or least <= claim.key
+    reaches = claim.reported or not claim.scheduled or least <= claim.key
     bounded = multiplier_bound(problem, objective) >= claim.bound
     if reaches and bounded:
         return Verdict.CONFIRMED, ""

@@ -17,7 +17,7 @@ from ortools.sat.python import cp_model
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Placement, Schedule
 from tilewright.formulation.scheduling.herald.timeline import memory_may_bind
-from tilewright.solvers.scheduling.herald.residence import Residence
+from tilewright.solvers.scheduling.herald.residency_terms import ResidencyTerms
 
 
 @dataclass
@@ -128,7 +128,7 @@ def state(
         model.add(sum(loads[engine]) <= makespan)
     kept: dict[tuple[int, int], cp_model.IntVar] = {}
     if keeping:
-        stay = Residence(model, problem, options, choices)
+        stay = ResidencyTerms(model, problem, options, choices)
         kept, held = stay.decide(starts, durations, horizon)
         memory += held if watch else []
         energies += stay.spills(kept)

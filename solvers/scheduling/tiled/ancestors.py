@@ -65,7 +65,7 @@ def heads_and_rests(dag: AtomicDag, machine: TiledMachine, effort: int = EFFORT)
     back_starts, back = _grouped(last - producers, last - to, dag.tasks)
     back_units = (dag.tasks - unit_starts)[::-1].copy()
     nothing = np.zeros(0, dtype=np.int64)
-    rests = _heads(
+    remainders = _heads(
         back_starts,
         back.astype(producers.dtype),
         dag.cycles[::-1].copy(),
@@ -76,7 +76,7 @@ def heads_and_rests(dag: AtomicDag, machine: TiledMachine, effort: int = EFFORT)
         machine.on_chip_bytes,
         fetch_rate(machine),
     )
-    return heads, rests[::-1].copy()
+    return heads, remainders[::-1].copy()
 
 
 def fetch_rate(machine: TiledMachine) -> float:

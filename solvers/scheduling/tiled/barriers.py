@@ -42,7 +42,11 @@ def barriers(units: Sequence[Unit]) -> list[frozenset[int]]:
         if key not in known:
             reads = [read for read in units[reader].reads if parts or not read.late]
             extents = [(read.producer, _extent(units, read, (*extent, parts))) for read in reads]
-            known[key] = [(producer, extent_read) for producer, extent_read in extents if producer is not None and extent_read is not None]
+            known[key] = [
+                (producer, extent_read)
+                for producer, extent_read in extents
+                if producer is not None and extent_read is not None
+            ]
         return known[key]
 
     return [_before(units, target, needs) for target in range(len(units))]

@@ -67,7 +67,7 @@ def dag_bounds(dag: AtomicDag, machine: TiledMachine, *, effort: int = EFFORT) -
     ----------
     effort : visits of tasks and edges for sets of ancestors; 0 for ways alone, in a fraction of the time
     """
-    heads, rests = heads_and_rests(dag, machine, effort)
+    heads, remainders = heads_and_rests(dag, machine, effort)
     ways, to_end = path_lengths(dag)
     work = -(-int(dag.cycles.sum()) // machine.engines)
     read = np.zeros(dag.blocks, dtype=np.bool_)
@@ -81,7 +81,7 @@ def dag_bounds(dag: AtomicDag, machine: TiledMachine, *, effort: int = EFFORT) -
     cycles = {
         "work": work,
         "path": int((ways + to_end).max()),
-        "window": _window(heads, rests, dag.cycles, machine.engines),
+        "window": _window(heads, remainders, dag.cycles, machine.engines),
         **traffic_cycles(machine, traffic, leaving),
         "staged": _staged(first_read[fetched], dag.block_bytes[fetched], machine),
     }
@@ -115,11 +115,11 @@ def least_energy(dag: AtomicDag, machine: TiledMachine, traffic: int, leaving: i
     return inside + moved + ends + engine.static_power * machine.engines * cycles
 
 
-def _window(heads: Longs, rests: Longs, cycles: Longs, engines: int) -> int:
+def _window(heads: Longs, remainders: Longs, cycles: Longs, engines: int) -> int:
     """The window bound over quantiles of ``a``, and all ``b`` for each."""
-    best = int((heads + cycles + rests).max())
-    order = np.argsort(-rests, kind="stable")
-    sorted_after, sorted_heads, sorted_cycles = rests[order], heads[order], cycles[order]
+    best = int((heads + cycles + remainders).max())
+    order = np.argsort(-remainders, kind="stable")
+    sorted_after, sorted_heads, sorted_cycles = remainders[order], heads[order], cycles[order]
     for a in _thresholds(heads):
         work = np.cumsum(np.where(sorted_heads >= a, sorted_cycles, 0))
         lengths = int(a) + sorted_after + -(-work // engines)

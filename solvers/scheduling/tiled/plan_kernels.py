@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 from tilewright.formulation.scheduling.tiled import (
-    completion_kernel,
     counting_sort,
     legality_kernel,
     paths,
     plan_kernel,
+    routing_kernel,
     timing_kernel,
     uses_kernel,
 )
-from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics.scheduling.tiled import levelling_kernel, lists, partitions, placement
-from tilewright.heuristics.scheduling.tiled.levelling import levelled
+from tilewright.heuristics.scheduling.tiled import lists, partitions, placement, smoothing_kernel
+from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS
 from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.tiled import ancestors
@@ -51,7 +51,7 @@ def _search() -> None:
     machine = problem.machine
     engine, step = lists.layer_sequential(dag, machine)
     plan = complete(dag, machine, engine, step)
-    levelled(dag, machine, plan)
+    smoothed(dag, machine, plan)
     instance = RoundInstance(dag, machine)
     searched(Counts(instance, twins(instance)), 1, lambda: False, lambda _: None, labels=1)
     dag_bounds(dag, machine)
@@ -64,7 +64,7 @@ def _search() -> None:
 PLANS: Final = Kernels(
     (__name__, "PLANS"),
     (
-        completion_kernel.complete,
+        routing_kernel.complete,
         counting_sort.counting_sort,
         legality_kernel.check,
         plan_kernel.ascend,
@@ -81,7 +81,7 @@ ATOMS: Final = Kernels(
     (__name__, "ATOMS"),
     (
         ancestors._heads,
-        levelling_kernel.level,
+        smoothing_kernel.level,
         lists._list_order,
         lists._successors,
         partitions._place_in_regions,

@@ -62,7 +62,7 @@ def plan_run(
     state: Callable[[], TiledProblem],
     method: str,
     limits: Limits,
-    told: Callable[[TracePoint], None] = lambda point: None,
+    reported: Callable[[TracePoint], None] = lambda point: None,
     phase: Callable[[str], None] = lambda text: None,
     warm: Callable[[TiledProblem], AtomicPlan] | None = None,
 ) -> TiledRun:
@@ -103,4 +103,4 @@ def plan_run(
         if warm is not None:
             search.confirm(warm(search.problem.problem), WARM_START, Origin.HEURISTIC)
 
-    return SearchRun(begin, planner, method, limits, told, before, grace=GRACE)
+    return SearchRun(begin, planner, method, limits, reported, before, grace=GRACE)

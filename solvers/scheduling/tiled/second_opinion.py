@@ -22,7 +22,7 @@ from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 from tilewright.solvers.second_opinion import Proof, Verdict
 
 COMPUTED = "computed bounds"
-REFUTERS = ("ls", "rammer", "atomic[moves=0]")
+INFEASIBILITY_PROVERS = ("ls", "rammer", "atomic[moves=0]")
 """Quick methods whose plans may lie below a wrong bound."""
 
 MOST_IDLE = 256
@@ -105,7 +105,7 @@ def _verdict(claim: PlanClaim, limits: Limits) -> tuple[Verdict, str, str]:
 
 def _questioned(problem: TiledProblem, bound: Fraction | None, limits: Limits) -> tuple[Verdict, str, str]:
     """Whether a quick plan lies below a bound over all plans, or is one where none is said to exist."""
-    for method in REFUTERS:
+    for method in INFEASIBILITY_PROVERS:
         if limits.expired:
             break
         result = plan_run(_stated(problem), method, limits.share(0.3, longest=30)).run()
@@ -113,7 +113,11 @@ def _questioned(problem: TiledProblem, bound: Fraction | None, limits: Limits) -
             below = "" if bound is None else " below it"
             return Verdict.REFUTED, method, f"finds a plan{below}: {float(result.key):g}"
     if bound is None:
-        return Verdict.UNDECIDED, ", ".join(REFUTERS), "find no plan either, which proves nothing"
+        return (
+            Verdict.UNDECIDED,
+            ", ".join(INFEASIBILITY_PROVERS),
+            "find no plan either, which proves nothing",
+        )
     known = float(plan_bound(problem))
     return Verdict.UNDECIDED, COMPUTED, f"over all sizes of atoms only {known:g} is known"
 

@@ -29,7 +29,7 @@ from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.planning import quiet_end
-from tilewright.heuristics.scheduling.tiled.shares import HANDOVER, SizeMenu, fitting_menu, shared_sizes
+from tilewright.heuristics.scheduling.tiled.size_menus import HANDOVER, SizeMenu, balanced_sizes, fitting_menu
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
 from tilewright.solvers.cpsat_run import CpSatRun
 
@@ -190,16 +190,16 @@ class ChosenSizes:
             limits.share(1 / 3),
             slack=self.slack,
         )
-        told = "no time to choose sizes: shares of the layers instead"
+        reported = "no time to choose sizes: shares of the layers instead"
         source = f"{self.name}, shares"
         with quiet_end(search):
             if choice is None:
-                sizes = shared_sizes(problem, room=self.room, limits=limits)
+                sizes = balanced_sizes(problem, room=self.room, limits=limits)
             else:
                 proven = "proven" if choice.proven else "not proven"
-                told = f"least {self.goal} of the estimate: {choice.value} cycles, {proven}"
+                reported = f"least {self.goal} of the estimate: {choice.value} cycles, {proven}"
                 sizes, source = choice.sizes, f"{self.name} {self.goal}, {proven}"
             stages = Stages(search, self.name)
             dag = workable(problem, sizes, room=self.room, limits=limits)[1]
             stages.settled(stages.planned(dag, stages.steps(dag, self.order), self.mapping, source))
-        return Outcome(message=told)
+        return Outcome(message=reported)

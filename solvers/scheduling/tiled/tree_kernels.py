@@ -5,14 +5,14 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
-from tilewright.formulation.scheduling.tiled.kapla import floor_kernel
+from tilewright.formulation.scheduling.tiled.kapla import leaf_bound_kernel
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.set import (
-    band_kernel,
     leaf_kernel,
     leaf_search_kernel,
     leaf_traffic_kernel,
     program_tile,
+    stripe_kernel,
 )
 from tilewright.formulation.scheduling.tiled.set.closed_form import engine_form, program_form
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
@@ -48,10 +48,10 @@ def calls() -> None:
 TREES: Final = Kernels(
     (__name__, "TREES"),
     (
-        band_kernel.band_costs,
-        band_kernel.band_of,
-        band_kernel.largest_shares,
-        floor_kernel.floor_rows,
+        stripe_kernel.stripe_costs,
+        stripe_kernel.stripe_of,
+        stripe_kernel.largest_shares,
+        leaf_bound_kernel.leaf_bound_rows,
         leaf_figures_kernel.least_of_rows,
         leaf_kernel.buffer_energy,
         leaf_kernel.usage,

@@ -47,7 +47,7 @@ class Check(Displayed):
         """What ``tilewright check --format json`` prints."""
         raise NotImplementedError
 
-    def _told(self, head: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
+    def _reported(self, head: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
         """The beginning of that: what was checked, and whether it holds."""
         begin = {"schema": "tilewright.check/1", "command": "check"}
         return {**begin, **head, "holds": self.holds, "complete": complete}

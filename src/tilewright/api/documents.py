@@ -9,7 +9,7 @@ from typing import Any
 
 from tilewright.api.arguments import interruptible, read_budget
 from tilewright.api.checked import Check
-from tilewright.api.mapping.checking import Told, check_mappings
+from tilewright.api.mapping.checking import Reported, check_mappings
 from tilewright.api.mapping.exploration import ExplorationDocument
 from tilewright.api.mapping.exploration_check import check_exploration
 from tilewright.api.mapping.result import MappingDocument, MappingResult
@@ -83,7 +83,9 @@ def check(
     if isinstance(document, MappingResult):
         document = document.document
     loaded = load(document) if isinstance(document, str | os.PathLike) else document
-    where = loaded.where if isinstance(loaded, MappingDocument | ExplorationDocument | Contest) else "document"
+    where = (
+        loaded.where if isinstance(loaded, MappingDocument | ExplorationDocument | Contest) else "document"
+    )
     kept = None if store is None else Path(store)
     if not prove:
         return checked(loaded.record, where, store=kept)
@@ -113,7 +115,7 @@ def checked(
     record: Record,
     where: str,
     limits: Limits | None = None,
-    told: Told | None = None,
+    reported: Reported | None = None,
     store: Path | None = None,
 ) -> Check:
     """Check a document of any kind.
@@ -129,16 +131,16 @@ def checked(
     InputError : naming the file, for what it holds and cannot be
     """
     with told_of(where):
-        return _checked(record, where, limits, told, store)
+        return _checked(record, where, limits, reported, store)
 
 
 def _checked(
-    record: Record, where: str, limits: Limits | None, told: Told | None, store: Path | None
+    record: Record, where: str, limits: Limits | None, reported: Reported | None, store: Path | None
 ) -> Check:
     if isinstance(record, ResultDocument):
-        return check_mappings(record, where, limits, told)
+        return check_mappings(record, where, limits, reported)
     if isinstance(record, CompareDocument):
         return check_contest(record, where, limits, store)
     if isinstance(record, ExploreDocument):
-        return check_exploration(record, where, limits, told)
+        return check_exploration(record, where, limits, reported)
     return check_schedules(record, where, limits)

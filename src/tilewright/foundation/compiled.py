@@ -98,7 +98,7 @@ class CompiledFunction(Kernel):
                 self.versions.append(version)
 
     @property
-    def is_kept(self) -> bool:
+    def is_cached(self) -> bool:
         """Whether machine code of the present text is kept, for arguments of any kind."""
         for folder, module in code_folders(self._file):
             for file in folder.glob(f"{self._name}-*.code"):
@@ -196,6 +196,6 @@ def _imported(text: str) -> Iterator[str]:
             yield f"{match[1]}.{name}"
 
 
-def is_kept(function: object) -> bool:
+def is_cached(function: object) -> bool:
     """Whether something is a compiled function of whose present text machine code is kept."""
-    return isinstance(function, CompiledFunction) and function.is_kept
+    return isinstance(function, CompiledFunction) and function.is_cached

@@ -130,7 +130,7 @@ class Database:
     ) -> None:
         self.path = path
         self._patience, self._stop = patience, stop or threading.Event()
-        with self._told():
+        with self._reported():
             self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
@@ -151,7 +151,7 @@ class Database:
             self.rows("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
-                with self._told():
+                with self._reported():
                     self._connection.execute("ROLLBACK")
             raise
 
@@ -219,7 +219,7 @@ class Database:
         """A copy of everything that is stored now, even while others write."""
         other = Database(path, self._patience, self._stop)
         try:
-            with self._told():
+            with self._reported():
                 self._connection.backup(other._connection)
         finally:
             other.close()
@@ -240,14 +240,14 @@ class Database:
         deadline = time.monotonic() + self._patience()
         while True:
             try:
-                with self._told():
+                with self._reported():
                     return work()
             except LockedError:
                 if time.monotonic() >= deadline or self._stop.wait(_PAUSE):
                     raise
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _reported(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:

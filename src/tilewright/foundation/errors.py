@@ -131,7 +131,7 @@ def unverified(path: str) -> Iterator[None]:
         except InputError:
             raise
         except (LookupError, ValueError, TypeError, ArithmeticError) as error:
-            told = f"{type(error).__name__} {one_line(error)}"
+            reported = f"{type(error).__name__} {one_line(error)}"
             raise InputError(
-                path, None, f"its parts contradict each other, expected a document that holds: {told}"
+                path, None, f"its parts contradict each other, expected a document that holds: {reported}"
             ) from None

@@ -42,12 +42,18 @@ def option(
 
 def options_of(method: type[Any]) -> list[Field[Any]]:
     """The options of a method, in the sequence in which they are declared."""
-    return [candidate for candidate in fields(method) if "option" in candidate.metadata] if is_dataclass(method) else []
+    return (
+        [candidate for candidate in fields(method) if "option" in candidate.metadata]
+        if is_dataclass(method)
+        else []
+    )
 
 
 def options_text(method: type[Any]) -> str:
     """Names, defaults and meanings in one line."""
-    parts = [f"{entry.name}={_shown(entry)} ({entry.metadata['option']['about']})" for entry in options_of(method)]
+    parts = [
+        f"{entry.name}={_shown(entry)} ({entry.metadata['option']['about']})" for entry in options_of(method)
+    ]
     return ", ".join(parts)
 
 

@@ -42,7 +42,9 @@ def from_validation(where: str, error: ValidationError, known: Iterable[str] = (
     known : field names, for the suggestion when a field is unknown
     """
     findings = error.errors(include_url=False)
-    finding = next((candidate for candidate in findings if candidate["type"] == "extra_forbidden"), findings[0])
+    finding = next(
+        (candidate for candidate in findings if candidate["type"] == "extra_forbidden"), findings[0]
+    )
     context: MappingABC[str, Any] = finding.get("ctx", {})
     path = [str(part) for part in finding["loc"]]
     field = ".".join(path) or None

@@ -8,16 +8,16 @@ import random
 import pytest
 from tiled_plans import random_plan, random_problem
 
-from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.heuristics.scheduling.tiled.levelling import levelled
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
-from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
+from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.ancestors import fetch_rate, heads_and_rests
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
@@ -82,10 +82,10 @@ def test_heads_lie_between_ways_and_what_plain_sets_and_plans_allow(seed: int) -
     rng = random.Random(seed)
     machine = rng.choice(["atomic-2x2[buffer=24,dram=2]", "atomic-2x2", "atomic-8x8[engines=3x2,buffer=32]"])
     problem, dag = random_problem(rng, machine)
-    heads, rests = heads_and_rests(dag, problem.machine)
+    heads, remainders = heads_and_rests(dag, problem.machine)
     ways, to_end = path_lengths(dag)
     assert (heads >= ways).all()
-    assert (rests + dag.cycles >= to_end).all()
+    assert (remainders + dag.cycles >= to_end).all()
     assert (heads <= plain_heads(dag, problem.machine)).all()
     quick = heads_and_rests(dag, problem.machine, 0)
     assert (quick[0] == ways).all()
@@ -93,11 +93,11 @@ def test_heads_lie_between_ways_and_what_plain_sets_and_plans_allow(seed: int) -
     for turn in range(4):
         plan = random_plan(rng, problem, dag)
         if turn % 2:
-            plan = levelled(dag, problem.machine, plan, rounds=6, tries=16, most=32, seed=turn)
+            plan = smoothed(dag, problem.machine, plan, rounds=6, tries=16, most=32, seed=turn)
         result = problem.evaluate(dag, plan)
         begin = result.step_start[plan.first]
         assert (begin >= heads - 1e-6).all()
-        assert (begin + dag.cycles + rests <= result.cycles + 1e-6).all()
+        assert (begin + dag.cycles + remainders <= result.cycles + 1e-6).all()
         assert result.cycles >= dag_bounds(dag, problem.machine).cycles
 
 
@@ -141,8 +141,8 @@ def test_resnet50_is_within_a_factor_of_its_bound() -> None:
     problem = TiledProblem(
         resolve_model("resnet50", 1), load_tiled_machine("atomic-8x8[link=16]"), tiled_objective("makespan")
     )
-    dag = problem.dag(shared_sizes(problem))
+    dag = problem.dag(balanced_sizes(problem))
     plan = complete(dag, problem.machine, *layer_sequential(dag, problem.machine))
-    result = problem.evaluate(dag, levelled(dag, problem.machine, plan))
+    result = problem.evaluate(dag, smoothed(dag, problem.machine, plan))
     bound = dag_bounds(dag, problem.machine).cycles
     assert size_bounds(problem).cycles <= bound <= result.cycles <= 1.3 * bound

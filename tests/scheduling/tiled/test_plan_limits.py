@@ -15,8 +15,8 @@ from tiled_plans import random_network, random_plan, random_problem
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.result import Status
-from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.foundation.compiled import CompiledFunction
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import coarsening
@@ -27,11 +27,11 @@ from tilewright.heuristics.scheduling.tiled.coarsening import (
     affordable,
     workable,
 )
-from tilewright.heuristics.scheduling.tiled.levelling import levelled
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
-from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
+from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
 from tilewright.solvers.scheduling.tiled.running import plan_run
@@ -47,7 +47,7 @@ def test_a_limit_strikes_inside_every_stage() -> None:
     machine, over = problem.machine, Limits(0.0)
     engine, step = layer_sequential(dag, machine)
     for stage in (
-        lambda: shared_sizes(problem, limits=over),
+        lambda: balanced_sizes(problem, limits=over),
         lambda: problem.dag(dag.tilings, over),
         lambda: list_order(dag, machine, limits=over),
         lambda: place(dag, machine, step, "matching", over),
@@ -58,7 +58,7 @@ def test_a_limit_strikes_inside_every_stage() -> None:
             stage()
     plan = random_plan(random.Random(2), problem, dag)
     assert (
-        problem.evaluate(dag, levelled(dag, machine, plan, limits=over)).cycles
+        problem.evaluate(dag, smoothed(dag, machine, plan, limits=over)).cycles
         == problem.evaluate(dag, plan).cycles
     )
 
@@ -72,7 +72,7 @@ def test_atoms_are_as_many_as_the_time_allows(monkeypatch: pytest.MonkeyPatch) -
     problem = TiledProblem(
         resolve_model("resnet18", 1), load_tiled_machine("atomic-8x8"), tiled_objective("makespan"), batch=8
     )
-    given = shared_sizes(problem)
+    given = balanced_sizes(problem)
     fine, coarse = (workable(problem, given, limits=Limits(one))[1] for one in (600.0, 1.0))
     assert coarse.tasks <= ATOMS_PER_SECOND < fine.tasks
     rough, filling = (workable(problem, given, room=room, most=1)[1].tasks for room in (0.1, 1.0))

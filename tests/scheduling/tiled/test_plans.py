@@ -12,7 +12,6 @@ import pytest
 from tiled_plans import random_plan, random_problem
 from tiled_referee import simulate
 
-from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError, evaluate, occupancy
 from tilewright.formulation.scheduling.tiled.plan import (
     Plan,
@@ -22,11 +21,12 @@ from tilewright.formulation.scheduling.tiled.plan import (
     make_transfers,
 )
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
-from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Network
@@ -254,7 +254,7 @@ def ratios(
             problem = TiledProblem(network, machine, tiled_objective("makespan"))
             for seed in range(seeds):
                 rng = random.Random(seed)
-                sizes = shared_sizes(problem, room=rng.choice([0.2, 0.35, 0.5]), handover=128)
+                sizes = balanced_sizes(problem, room=rng.choice([0.2, 0.35, 0.5]), handover=128)
                 dag = problem.dag(sizes)
                 order = orders[seed % len(orders)]
                 plan = complete(dag, machine, *order(dag, machine), ahead=rng.choice([2, 4, 8]))
@@ -309,7 +309,7 @@ def test_short_buckets_agree_where_long_ones_are_too_fast() -> None:
     """On short atoms the referee converges as its buckets shrink, and long buckets err towards too fast."""
     machine = load_tiled_machine("atomic-8x8[engines=4x4,link=16]")
     problem = TiledProblem(resolve_model("mobilenet-v2", 1), machine, tiled_objective("makespan"))
-    dag = problem.dag(shared_sizes(problem, room=0.2))
+    dag = problem.dag(balanced_sizes(problem, room=0.2))
     plan = complete(dag, machine, *list_order(dag, machine))
     long, short, shorter = (simulate(dag, machine, plan, bucket) for bucket in (512, 64, 32))
     assert long < short <= 1.02 * shorter

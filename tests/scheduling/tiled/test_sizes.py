@@ -17,7 +17,7 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.annealing import energy_of, sized_layer
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, evolved, genetic_sizes
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
-from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.solvers.scheduling.tiled import sizes
 from tilewright.solvers.scheduling.tiled.lns import replaced
 from tilewright.solvers.scheduling.tiled.running import plan_run
@@ -61,7 +61,7 @@ def test_without_time_to_choose_sizes_are_shares(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sizes, "chosen_sizes", lambda *given, **rules: None)
     result = plan_run(lambda: small(0), "sizes", Limits(30.0)).run()
     assert result.answer is not None
-    assert result.answer.dag.tasks == small(0).dag(shared_sizes(small(0))).tasks
+    assert result.answer.dag.tasks == small(0).dag(balanced_sizes(small(0))).tasks
     assert "shares of the layers instead" in result.message
 
 

@@ -15,7 +15,7 @@ from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
-from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Network
@@ -30,7 +30,7 @@ def problem_of(name: str, machine: str, batch: int = 1) -> TiledProblem:
 def test_too_many_atoms_become_fewer_and_few_stay() -> None:
     """Layers beyond a common number get coarser atoms until the sum is kept; the others keep their sizes."""
     problem = problem_of("resnet18", "atomic-8x8", batch=4)
-    given = shared_sizes(problem)
+    given = balanced_sizes(problem)
     counts = [atom_count(unit, size, 4) for unit, size in zip(problem.units, given, strict=True)]
     same, _ = workable(problem, given, most=sum(counts))
     assert same == given
@@ -64,7 +64,7 @@ def _wide() -> TiledProblem:
 def test_a_pool_over_a_large_map_is_cut_below_the_array_width() -> None:
     """EfficientNet's first squeeze reads 112 x 112 positions of every channel: atoms of few channels fit."""
     problem = problem_of("efficientnet-b0", "atomic-8x8")
-    sizes = shared_sizes(problem)
+    sizes = balanced_sizes(problem)
     squeeze = next(i for i, one in enumerate(problem.units) if one.name == "block1_1.squeeze")
     assert sizes[squeeze].outputs * 112 * 112 < problem.machine.engine.buffer_bytes
 

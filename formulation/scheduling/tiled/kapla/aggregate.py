@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from math import ceil
 
-from tilewright.formulation.scheduling.tiled.kapla.estimate import SegmentFloor
-from tilewright.formulation.scheduling.tiled.kapla.floors import ROUNDING
+from tilewright.formulation.scheduling.tiled.kapla.estimate import SegmentBound
+from tilewright.formulation.scheduling.tiled.kapla.leaf_bounds import ROUNDING
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
-from tilewright.formulation.scheduling.tiled.set.bands import band_borders, reach
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.layers import SUM_BYTES, Producer, SetLayer
+from tilewright.formulation.scheduling.tiled.set.stripes import reach, stripe_borders
 
 
 class AggregateEstimator:
@@ -31,7 +31,7 @@ class AggregateEstimator:
         self.tiles = form.engine.grid.tiles
         self.known: dict[tuple[object, ...], tuple[float, float] | None] = {}
 
-    def floor(self, scheme: SegmentScheme) -> SegmentFloor | str:
+    def floor(self, scheme: SegmentScheme) -> SegmentBound | str:
         """The least that a scheme can cost, or why no partition makes it legal."""
         form = self.form
         prices, network = form.engine.prices, form.network
@@ -40,7 +40,7 @@ class AggregateEstimator:
         inside = scheme.end & ~scheme.start
         borders: dict[int, tuple[int, ...]] = {}
         if scheme.bands > 1:
-            borders = band_borders(network, scheme.layers, scheme.bands) or {}
+            borders = stripe_borders(network, scheme.layers, scheme.bands) or {}
             if not borders:
                 return f"{network.layers[scheme.layers[0]].name}: cannot run in bands of rows"
         work, energy, dram = 0.0, 0.0, 0
@@ -56,7 +56,9 @@ class AggregateEstimator:
             inputs = sum(reads) + outside
             moved = weights // runs + outside
             moved += sum(
-                size for size, producer in zip(reads, layer.producers, strict=True) if not inside >> producer.layer & 1
+                size
+                for size, producer in zip(reads, layer.producers, strict=True)
+                if not inside >> producer.layer & 1
             )
             results = layer.stored_bytes(batch) // (runs if layer.is_summed else 1)
             if network.masks[number][1] & ~inside or layer.is_output:
@@ -79,7 +81,7 @@ class AggregateEstimator:
         dram *= groups
         energy = (energy * groups + dram * prices.dram) * (1 - ROUNDING)
         cycles = max(ceil(work * groups / self.tiles * (1 - ROUNDING)), ceil(dram / form.machine.dram_rate))
-        return SegmentFloor(energy, cycles, dram)
+        return SegmentBound(energy, cycles, dram)
 
     def _share(self, layer: int, batch: int, borders: tuple[int, ...]) -> tuple[float, float] | None:
         """The least cycles times tiles and the least pJ in tiles of one run, over all numbers of tiles."""
@@ -88,7 +90,7 @@ class AggregateEstimator:
             work, energy = [], []
             for tiles in range(1, self.tiles + 1):
                 if borders:
-                    stated = self.form.banded.statement(layer, borders, 0, tiles)
+                    stated = self.form.striped.statement(layer, borders, 0, tiles)
                     each, cycles = stated.energy.sum(axis=1), stated.cycles.sum(axis=1)
                 else:
                     _, _, _, each, cycles = self.form.engine.statement(layer, batch, 0, tiles)

@@ -18,11 +18,11 @@ from typing import Literal
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, loads_of
 from tilewright.formulation.scheduling.tiled.kapla.segments import Kind, SegmentScheme
-from tilewright.formulation.scheduling.tiled.set.bands import band_borders
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, NodeCost
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, GROUPED, SetLayer, SetNetwork
 from tilewright.formulation.scheduling.tiled.set.partition import Partition
+from tilewright.formulation.scheduling.tiled.set.stripes import stripe_borders
 from tilewright.formulation.scheduling.tiled.set.tree import Leaf
 from tilewright.foundation.errors import InputError
 
@@ -114,10 +114,10 @@ def segment_directives(
     ------
     InputError : where its layers cannot run in its bands
     """
-    borders = band_borders(network, scheme.layers, scheme.bands) if scheme.bands > 1 else {}
+    borders = stripe_borders(network, scheme.layers, scheme.bands) if scheme.bands > 1 else {}
     if borders is None:
-        told = f"cannot run in {scheme.bands} bands of rows"
-        raise InputError(network.name, network.layers[scheme.layers[0]].name, told)
+        reported = f"cannot run in {scheme.bands} bands of rows"
+        raise InputError(network.name, network.layers[scheme.layers[0]].name, reported)
     direct, stored = dataflow.flow_bits(scheme.tree)
     share = scheme.batch // scheme.groups
     passed = {

@@ -55,7 +55,9 @@ def read_chain(network: SetNetwork, directives: ChainDirectives, where: str = "d
         for entry in segment.layers:
             at = network.index.get(entry.name)
             if at is None or end >> at & 1:
-                raise InputError(where, f"{field}, {entry.name}", "expected a layer of the network, each once")
+                raise InputError(
+                    where, f"{field}, {entry.name}", "expected a layer of the network, each once"
+                )
             if network.masks[at][0] & ~end:
                 raise InputError(where, f"{field}, {entry.name}", "stands before a layer that it reads")
             layers.append(at)
@@ -64,8 +66,10 @@ def read_chain(network: SetNetwork, directives: ChainDirectives, where: str = "d
         step = segment.layers[0].step
         for entry in segment.layers:
             if entry.step != step:
-                told = f"update(N+={entry.step}) does not match update(N+={step}) of {segment.layers[0].name}"
-                raise InputError(where, f"{field}, {entry.name}", told)
+                reported = (
+                    f"update(N+={entry.step}) does not match update(N+={step}) of {segment.layers[0].name}"
+                )
+                raise InputError(where, f"{field}, {entry.name}", reported)
         if step < 1 or segment.batch % step:
             raise InputError(where, field, f"update(N+={step}) does not divide {segment.batch} samples")
         if len({entry.batch for entry in directives.segments}) > 1:
@@ -91,8 +95,8 @@ def _partition(one: LayerDirectives, where: str) -> Partition:
     counts = dict.fromkeys(STACKED, 1)
     for stack in one.stacks:
         if stack.dim not in counts or counts[stack.dim] > 1 or stack.copies < 2:
-            told = f"expected {', '.join(STACKED)} at most once each, over 2 tiles or more"
-            raise InputError(where, f"stack({stack.dim}+={stack.shift}, {stack.copies})", told)
+            reported = f"expected {', '.join(STACKED)} at most once each, over 2 tiles or more"
+            raise InputError(where, f"stack({stack.dim}+={stack.shift}, {stack.copies})", reported)
         counts[stack.dim] = stack.copies
     front = [STACKED.index(stack.dim) for stack in one.stacks]
     a, b, c, d = (*front, *(at for at in reversed(range(4)) if at not in front))
@@ -105,17 +109,21 @@ def _check(segment: SegmentDirectives, wanted: SegmentDirectives, where: str, fi
     for given, other in zip(segment.layers, wanted.layers, strict=True):
         place = f"{field}, {given.name}"
         if given.rows != other.rows:
-            told = f"update(Yo+={given.rows}), expected {other.rows} rows, the largest of {segment.bands} bands"
-            raise InputError(where, place, told)
+            reported = (
+                f"update(Yo+={given.rows}), expected {other.rows} rows, the largest of {segment.bands} bands"
+            )
+            raise InputError(where, place, reported)
         for stack, right in zip(given.stacks, other.stacks, strict=True):
             if stack != right:
-                told = f"stack({stack.dim}+={stack.shift}, {stack.copies}), expected a shift of {right.shift}"
-                raise InputError(where, place, told)
+                reported = (
+                    f"stack({stack.dim}+={stack.shift}, {stack.copies}), expected a shift of {right.shift}"
+                )
+                raise InputError(where, place, reported)
         if len(given.tensors) != len(other.tensors):
             names = ", ".join(part.name for part in other.tensors)
             raise InputError(where, place, f"{len(given.tensors)} tensors, expected {names}")
         for part, right_part in zip(given.tensors, other.tensors, strict=True):
             if part != right_part:
                 sizes = ", ".join(f"{dim}={size}" for dim, size in right_part.sizes)
-                told = f"tensor {part.name}: expected {right_part.name}({sizes}) {right_part.place}"
-                raise InputError(where, place, told)
+                reported = f"tensor {part.name}: expected {right_part.name}({sizes}) {right_part.place}"
+                raise InputError(where, place, reported)

@@ -24,17 +24,17 @@ from itertools import accumulate, pairwise
 from math import ceil
 from typing import Protocol
 
-from tilewright.formulation.scheduling.tiled.kapla.floors import LeafFloor, LeafFloors, LeafRun
+from tilewright.formulation.scheduling.tiled.kapla.leaf_bounds import LeafBound, LeafBounds, LeafRun
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
-from tilewright.formulation.scheduling.tiled.set.banded import copies, slot_cycles
-from tilewright.formulation.scheduling.tiled.set.bands import band_borders
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
+from tilewright.formulation.scheduling.tiled.set.striped import copies, slot_cycles
+from tilewright.formulation.scheduling.tiled.set.stripes import stripe_borders
 from tilewright.formulation.scheduling.tiled.set.tree import Cut
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentFloor:
+class SegmentBound:
     """What a segment costs at least.
 
     Parameters
@@ -52,7 +52,7 @@ class SegmentFloor:
 class Estimates(Protocol):
     """Something that tells what a scheme costs at least."""
 
-    def floor(self, scheme: SegmentScheme) -> SegmentFloor | str:
+    def floor(self, scheme: SegmentScheme) -> SegmentBound | str:
         """The least that a scheme can cost, or why no partition makes it legal."""
         ...
 
@@ -68,16 +68,16 @@ class Estimator:
 
     def __init__(self, form: ClosedForm, loads: int) -> None:
         self.form, self.loads = form, loads
-        self.floors = LeafFloors(form)
+        self.lower_bounds = LeafBounds(form)
         self.room = form.room
         self.tiles = form.engine.grid.tiles
         self._start = -1
         self._dataflow = form.dataflow
 
-    def floor(self, scheme: SegmentScheme) -> SegmentFloor | str:
+    def floor(self, scheme: SegmentScheme) -> SegmentBound | str:
         """The least that a scheme can cost, or why no partition makes it legal."""
         if scheme.bands > 1:
-            return self._banded(scheme)
+            return self._striped(scheme)
         if scheme.kind == "S":
             return self._spatial(scheme)
         return self._temporal(scheme)
@@ -89,14 +89,16 @@ class Estimator:
             self._dataflow = DataFlow(self.form.network, self.form.dataflow.times)
         return self._dataflow
 
-    def _temporal(self, scheme: SegmentScheme) -> SegmentFloor | str:
-        floors = self._leaves(scheme, [(0, self.tiles)] * len(scheme.layers), False)
-        if isinstance(floors, str):
-            return floors
-        fault = self._full_in_turn(scheme, floors)
+    def _temporal(self, scheme: SegmentScheme) -> SegmentBound | str:
+        lower_bounds = self._leaves(scheme, [(0, self.tiles)] * len(scheme.layers), False)
+        if isinstance(lower_bounds, str):
+            return lower_bounds
+        fault = self._full_in_turn(scheme, lower_bounds)
         if fault:
             return fault
-        return self._segment(scheme, floors, sum(floor.cycles for floor in floors) * scheme.groups)
+        return self._segment(
+            scheme, lower_bounds, sum(floor.cycles for floor in lower_bounds) * scheme.groups
+        )
 
     def _places(self, tree: Cut) -> list[tuple[int, int]] | str:
         """The first tile and the number of tiles of every layer side by side."""
@@ -105,11 +107,11 @@ class Estimator:
             return given
         return list(zip(accumulate((0, *given)), given, strict=False))
 
-    def _banded(self, scheme: SegmentScheme) -> SegmentFloor | str:
+    def _striped(self, scheme: SegmentScheme) -> SegmentBound | str:
         tree = scheme.tree
         assert isinstance(tree, Cut)
         form, spatial = self.form, scheme.kind == "S"
-        borders = band_borders(form.network, scheme.layers, scheme.bands)
+        borders = stripe_borders(form.network, scheme.layers, scheme.bands)
         if borders is None:
             return f"{self._names(scheme)}: its layers cannot run in bands of rows"
         places = self._places(tree) if spatial else [(0, self.tiles)] * len(scheme.layers)
@@ -117,57 +119,61 @@ class Estimator:
             return places
         dataflow = self._flows(scheme.start)
         direct, stored = dataflow.flow_bits(tree)
-        floors = []
+        lower_bounds = []
         for layer, (first, count) in zip(scheme.layers, places, strict=True):
             near = tuple(bool(direct >> read.number & 1) for read in dataflow.numbers(layer))
             to_dram, runs = bool(stored >> layer & 1), max(1, self.loads)
             run = LeafRun(layer, 1, first, count, to_dram, runs, near, spatial, borders[layer], copies(tree))
-            floor = self.floors.floor(run)
+            floor = self.lower_bounds.floor(run)
             if floor is None:
                 return f"{self._name(layer)}: no partition over {count} tiles fits their buffers"
-            floors.append(floor)
+            lower_bounds.append(floor)
         if spatial:
             stages = dataflow.stages(tree).of
-            slots = slot_cycles([floor.turns for floor in floors], stages, scheme.groups)
-            return self._segment(scheme, floors, int(sum(slots)))
-        fault = self._full_in_turn(scheme, floors)
+            slots = slot_cycles([floor.turns for floor in lower_bounds], stages, scheme.groups)
+            return self._segment(scheme, lower_bounds, int(sum(slots)))
+        fault = self._full_in_turn(scheme, lower_bounds)
         if fault:
             return fault
-        return self._segment(scheme, floors, sum(floor.cycles for floor in floors) * scheme.groups)
+        return self._segment(
+            scheme, lower_bounds, sum(floor.cycles for floor in lower_bounds) * scheme.groups
+        )
 
-    def _spatial(self, scheme: SegmentScheme) -> SegmentFloor | str:
+    def _spatial(self, scheme: SegmentScheme) -> SegmentBound | str:
         tree = scheme.tree
         assert isinstance(tree, Cut)
         places = self._places(tree)
         if isinstance(places, str):
             return places
-        floors = self._leaves(scheme, places, True)
-        if isinstance(floors, str):
-            return floors
-        for layer, floor in zip(scheme.layers, floors, strict=True):
+        lower_bounds = self._leaves(scheme, places, True)
+        if isinstance(lower_bounds, str):
+            return lower_bounds
+        for layer, floor in zip(scheme.layers, lower_bounds, strict=True):
             if (floor.twice if scheme.groups > 1 else floor.once) > self.room:
                 return f"{self._name(layer)}: inputs of two subbatches do not fit its tiles"
         stages = self._flows(scheme.start).stages(tree).last
-        return self._segment(scheme, floors, max(floor.cycles for floor in floors) * (scheme.groups + stages))
+        return self._segment(
+            scheme, lower_bounds, max(floor.cycles for floor in lower_bounds) * (scheme.groups + stages)
+        )
 
     def _leaves(
         self, scheme: SegmentScheme, places: list[tuple[int, int]], apart: bool
-    ) -> list[LeafFloor] | str:
+    ) -> list[LeafBound] | str:
         dataflow = self._flows(scheme.start)
         direct, stored = dataflow.flow_bits(scheme.tree)
         batch = scheme.batch // scheme.groups
         runs = max(1, self.loads // batch)
-        floors = []
+        lower_bounds = []
         for layer, (first, count) in zip(scheme.layers, places, strict=True):
             near = tuple(bool(direct >> read.number & 1) for read in dataflow.numbers(layer))
             to_dram = bool(stored >> layer & 1)
-            floor = self.floors.floor(LeafRun(layer, batch, first, count, to_dram, runs, near, apart))
+            floor = self.lower_bounds.floor(LeafRun(layer, batch, first, count, to_dram, runs, near, apart))
             if floor is None:
                 return f"{self._name(layer)}: no partition over {count} tiles fits their buffers"
-            floors.append(floor)
-        return floors
+            lower_bounds.append(floor)
+        return lower_bounds
 
-    def _full_in_turn(self, scheme: SegmentScheme, found: list[LeafFloor]) -> str:
+    def _full_in_turn(self, scheme: SegmentScheme, found: list[LeafBound]) -> str:
         """Where all buffers together are too small for a temporal scheme; empty where they may do."""
         runs = scheme.groups * scheme.bands
         if len(found) == 1 and runs == 1:
@@ -186,10 +192,10 @@ class Estimator:
             return f"{self._names(scheme)}: weights take {pinned} bytes, all buffers have {room}"
         return ""
 
-    def _segment(self, scheme: SegmentScheme, found: list[LeafFloor], cycles: int) -> SegmentFloor:
+    def _segment(self, scheme: SegmentScheme, found: list[LeafBound], cycles: int) -> SegmentBound:
         dram = sum(floor.dram for floor in found) * scheme.groups
         energy = sum(floor.energy for floor in found) * scheme.groups
-        return SegmentFloor(energy, max(cycles, ceil(dram / self.form.machine.dram_rate)), dram)
+        return SegmentBound(energy, max(cycles, ceil(dram / self.form.machine.dram_rate)), dram)
 
     def _name(self, layer: int) -> str:
         return self.form.network.layers[layer].name

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tilewright.formulation.scheduling.tiled.set.bands import band_borders
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.stripes import stripe_borders
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.foundation.errors import InputError
 
@@ -137,12 +137,12 @@ class SegmentSpace:
                 for groups in range(1, self.batch + 1):
                     if self.batch % groups == 0:
                         yield SegmentScheme(start, end, layers, kind, groups, self.batch)
-                yield from self._banded(start, end, layers, kind)
+                yield from self._striped(start, end, layers, kind)
 
-    def _banded(self, start: int, end: int, layers: tuple[int, ...], kind: Kind) -> Iterator[SegmentScheme]:
+    def _striped(self, start: int, end: int, layers: tuple[int, ...], kind: Kind) -> Iterator[SegmentScheme]:
         """The schemes that pass on parts of single samples."""
         bands = 2
-        while bands <= self.bands and band_borders(self.network, layers, bands) is not None:
+        while bands <= self.bands and stripe_borders(self.network, layers, bands) is not None:
             yield SegmentScheme(start, end, layers, kind, self.batch, self.batch, bands)
             bands *= 2
 

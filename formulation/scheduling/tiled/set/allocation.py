@@ -32,7 +32,9 @@ def allocate(times: Sequence[float], tiles: int) -> tuple[int, ...] | None:
         spare = left - sum(allocated[child] for child in open_children)
         if spare == 0:
             break
-        rounded = sorted((allocated[child] / share, child) for child, share in zip(open_children, ideal, strict=True))
+        rounded = sorted(
+            (allocated[child] / share, child) for child, share in zip(open_children, ideal, strict=True)
+        )
         for _, child in rounded[:spare]:
             allocated[child] += 1
             left -= allocated[child]

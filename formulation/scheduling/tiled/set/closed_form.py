@@ -28,8 +28,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set.allocation import allocate, utilization
-from tilewright.formulation.scheduling.tiled.set.banded import banded_cost
-from tilewright.formulation.scheduling.tiled.set.banded_leaf import BandEngine
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.intra_layer import IntraLayerEngine
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
@@ -37,6 +35,8 @@ from tilewright.formulation.scheduling.tiled.set.node_cost import Floats as Floa
 from tilewright.formulation.scheduling.tiled.set.node_cost import NodeCost as NodeCost
 from tilewright.formulation.scheduling.tiled.set.partition import Partition
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.striped import striped_cost
+from tilewright.formulation.scheduling.tiled.set.striped_leaf import StripeEngine
 from tilewright.formulation.scheduling.tiled.set.tile_costs import EngineTile, ProgramTile, TileCosts
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import LINKS
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, leaves
@@ -78,7 +78,7 @@ class ClosedForm:
         self.network, self.machine, self.batch, self.rules = network, machine, batch, rules
         self.energy_power, self.delay_power = float(energy_power), float(delay_power)
         self.engine = IntraLayerEngine(network, machine, costs, rules, energy_power, delay_power)
-        self.banded = BandEngine(self.engine)
+        self.striped = StripeEngine(self.engine)
         self.dataflow = DataFlow(network, tuple(costs.processing_time(layer) for layer in network.layers))
         self.partitions = partitions or {}
         self.room = machine.engine.buffer_bytes
@@ -137,7 +137,7 @@ class ClosedForm:
         if cost is None:
             self.evaluations += 1
             if isinstance(tree, Cut) and tree.bands > 1:
-                cost = banded_cost(self, tree, loads)
+                cost = striped_cost(self, tree, loads)
             else:
                 cost = _Segment(self, tree, loads).cost()
             self.kept[key] = cost

@@ -17,19 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.build import build_dag
-from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, ROW, inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
-from tilewright.formulation.scheduling.tiled.set.banded import slot_cycles
-from tilewright.formulation.scheduling.tiled.set.bands import band_shares
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.set.closed_form import NodeCost
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.layers import shares
 from tilewright.formulation.scheduling.tiled.set.placement import Grid
 from tilewright.formulation.scheduling.tiled.set.spanning import spanned
+from tilewright.formulation.scheduling.tiled.set.striped import slot_cycles
+from tilewright.formulation.scheduling.tiled.set.stripes import stripe_parts
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
@@ -65,8 +65,8 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
             return begin + max(1, cost.cycles)
         each = node.batch // node.groups
         end = begin
-        if node.bands > 1 and _in_bands(cost):
-            return banded(cost, begin, sample)
+        if node.bands > 1 and _in_stripes(cost):
+            return striped(cost, begin, sample)
         if node.kind == "T":
             for number in range(node.groups):
                 for child in cost.children:
@@ -78,9 +78,9 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
                 end = max(end, visit(child, begin + (stage + number) * slot, sample + number * each))
         return end
 
-    def banded(cost: NodeCost, begin: int, sample: int) -> int:
+    def striped(cost: NodeCost, begin: int, sample: int) -> int:
         """Add all bands of a cut; when it ends."""
-        bands, slots = band_slots(cost, dataflow)
+        bands, slots = stripe_slots(cost, dataflow)
         for child, slot in zip(cost.children, slots, strict=True):
             assert child.leaf is not None
             for run, (start, turn) in enumerate(zip(slot, itertools.cycle(child.leaf.turns), strict=False)):
@@ -93,12 +93,12 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
     return runs
 
 
-def _in_bands(cost: NodeCost) -> bool:
+def _in_stripes(cost: NodeCost) -> bool:
     """Whether the leaves of a cut in bands make bands of results; a weight update makes all at once."""
     return all(child.leaf is not None and child.leaf.borders for child in cost.children)
 
 
-def band_slots(cost: NodeCost, dataflow: DataFlow) -> tuple[int, list[list[int]]]:
+def stripe_slots(cost: NodeCost, dataflow: DataFlow) -> tuple[int, list[list[int]]]:
     """The bands of an evaluated cut, and per leaf when each of its runs begins."""
     node = cost.node
     assert isinstance(node, Cut)
@@ -169,7 +169,7 @@ def _row_shares(cost: NodeCost, rows: int) -> Borders:
     """Borders of the shares of a leaf's rows, in every band those of all tiles along rows."""
     assert cost.leaf is not None
     parts = cost.leaf.partition.parts[2]
-    return band_shares(cost.leaf.borders, parts) if cost.leaf.borders else shares(rows, parts)
+    return stripe_parts(cost.leaf.borders, parts) if cost.leaf.borders else shares(rows, parts)
 
 
 def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid) -> tuple[AtomicDag, Plan]:

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set import leaf_kernel, leaf_search_kernel, leaf_traffic_kernel
-from tilewright.formulation.scheduling.tiled.set.bands import band_shares
 from tilewright.formulation.scheduling.tiled.set.layers import SetLayer, SetNetwork, shares
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow, Mesh, Prices
 from tilewright.formulation.scheduling.tiled.set.partition import (
@@ -26,6 +25,7 @@ from tilewright.formulation.scheduling.tiled.set.partition import (
 )
 from tilewright.formulation.scheduling.tiled.set.placement import grid_of
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.stripes import stripe_parts
 from tilewright.formulation.scheduling.tiled.set.tile_costs import TileCosts
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import LINKS, ports_of
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
@@ -206,12 +206,14 @@ class IntraLayerEngine:
         divided, grid = self.network.layers[layer], self.grid
         k, b, h, w = (
             np.array(shares(size, count), dtype=np.int64)
-            for size, count in zip((divided.channels, batch, divided.rows, divided.columns), partition.parts, strict=True)
+            for size, count in zip(
+                (divided.channels, batch, divided.rows, divided.columns), partition.parts, strict=True
+            )
         )
         at = first + share_tiles(partition)
         head = np.array([batch, *partition.parts], dtype=np.int64)
         if borders and not divided.is_summed:
-            h = np.array(band_shares(borders, partition.parts[2]), dtype=np.int64)
+            h = np.array(stripe_parts(borders, partition.parts[2]), dtype=np.int64)
             at = np.tile(at.reshape(partition.parts), (1, 1, len(borders) - 1, 1)).ravel()
             head[3] = len(h) - 1
         numbers = np.concatenate([head, k, b, h, w, grid.x[at], grid.y[at]])
@@ -255,7 +257,9 @@ class IntraLayerEngine:
         divided = self.network.layers[layer]
         k, b, h, w = (
             -(-size // count)
-            for size, count in zip((divided.channels, batch, divided.rows, divided.columns), parts, strict=True)
+            for size, count in zip(
+                (divided.channels, batch, divided.rows, divided.columns), parts, strict=True
+            )
         )
         cycles, *energy = self.costs.share(divided, b, k, h, w)
         return cycles, np.array(energy, dtype=np.float64)
@@ -356,8 +360,8 @@ class IntraLayerEngine:
         key = (layer, batch)
         if key not in self._numbers:
             numbered = self.network.layers[layer]
-            told = {"late", "weighs", "made", "batch", "first_row", "known_row", "hop_rows"}
-            names = {field.name for field in fields(numbered)} & set(leaf_kernel.Leaf._fields) - told
+            reported = {"late", "weighs", "made", "batch", "first_row", "known_row", "hop_rows"}
+            names = {field.name for field in fields(numbered)} & set(leaf_kernel.Leaf._fields) - reported
             values = {name: getattr(numbered, name) for name in names}
             made = numbered.makes_weights and not numbered.is_summed
             weighs = numbered.weight_bytes > 0 or made
@@ -390,7 +394,14 @@ class IntraLayerEngine:
         used: list[Longs] = []
         start = 0
         for i, (producer, number) in enumerate(zip(producers, direct, strict=True)):
-            rows[i] = (number >= 0, producer.offset, producer.channels, producer.role, producer.scattered, start)
+            rows[i] = (
+                number >= 0,
+                producer.offset,
+                producer.channels,
+                producer.role,
+                producer.scattered,
+                start,
+            )
             if number >= 0:
                 used.append(self.layouts[number])
                 start += len(used[-1])

@@ -222,7 +222,9 @@ class SetNetwork:
             leaves = whole.is_output or any(other not in number for other in self.after[layer])
             fields = {name: getattr(whole, name) for name in SetLayer.__slots__}
             external = whole.external if inside or not whole.producers else whole.inputs
-            kept_layers.append(SetLayer(**fields | {"producers": kept, "external": external, "is_output": leaves}))
+            kept_layers.append(
+                SetLayer(**fields | {"producers": kept, "external": external, "is_output": leaves})
+            )
         return SetNetwork(name, tuple(kept_layers))
 
 

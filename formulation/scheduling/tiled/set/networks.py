@@ -51,7 +51,11 @@ def _layer(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
     channels, rows, columns = shape.sizes
     main = next(tensor for tensor in operator.inputs if tensor.role is Role.INPUT)
     sizes, axes = _operand(operator, main)
-    groups = math.prod(tensor.bound for tensor in operator.dimensions if tensor.like == "G") if operator.is_mac else 1
+    groups = (
+        math.prod(tensor.bound for tensor in operator.dimensions if tensor.like == "G")
+        if operator.is_mac
+        else 1
+    )
     spread = shape.scattered[ROW] is not None or shape.scattered[COLUMN] is not None
     windows = [axis for axis in axes if axis is not None and len(axis.terms) == 2]
     if any(axis.terms[1].stride > 1 for axis in windows):
@@ -131,7 +135,11 @@ def _update(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
     inputs = groups * (rows // filters)
     (_, high, wide), axes = _operand(operator, main)
     axis = axes[ROW]
-    hop = next((tensor.stride for tensor in axis.terms if tensor.dim in positions), 1) if axis is not None else 1
+    hop = (
+        next((tensor.stride for tensor in axis.terms if tensor.dim in positions), 1)
+        if axis is not None
+        else 1
+    )
     sizes = (inputs, taps[0], taps[1]) if product else (inputs, high // (rows // filters), wide)
     producers: list[Producer] = []
     external = outside = 0

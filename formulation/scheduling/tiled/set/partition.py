@@ -149,7 +149,9 @@ def orders(parts: tuple[int, int, int, int]) -> tuple[tuple[int, int, int, int],
 def ordered(parts: tuple[int, int, int, int]) -> tuple[tuple[Partition, ...], npt.NDArray[np.int64]]:
     """A division in every order, and the rows of shares and steps that kernels read."""
     partitions = tuple(Partition(parts, order) for order in orders(parts))
-    return partitions, np.array([(*partition.parts, *partition.steps) for partition in partitions], dtype=np.int64)
+    return partitions, np.array(
+        [(*partition.parts, *partition.steps) for partition in partitions], dtype=np.int64
+    )
 
 
 def share_tiles(partition: Partition) -> Longs:

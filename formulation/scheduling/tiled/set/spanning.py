@@ -69,7 +69,9 @@ def spanned(dag: AtomicDag, plan: Plan, engines: int, wanted: Longs) -> Plan:
     begin[carried] = np.maximum(begin[carried], last[source[carried]] + 1)
     arrival = np.maximum(moving.last.astype(np.int64), begin)
     np.maximum.at(end, node[len(reader) + source[back]], arrival[back])
-    block, sender, target = (column.astype(np.int64) for column in (moving.block, moving.source, moving.target))
+    block, sender, target = (
+        column.astype(np.int64) for column in (moving.block, moving.source, moving.target)
+    )
     transfers = make_transfers(engines, block, sender, target, moving.bytes, begin, arrival)
     kept, on, since = (column.astype(np.int64) for column in (held.block, held.engine, held.start))
     residency = make_residency(kept, on, since, end)

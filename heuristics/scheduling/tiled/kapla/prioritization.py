@@ -37,12 +37,16 @@ def top_chains(
     """
     rows: dict[int, list[_Row]] = {starts[0]: [_Row(0.0, 0)]}
     for start in starts[:-1]:
-        kept = nsmallest(keep, rows.pop(start, []), key=lambda candidate: value(candidate.energy, candidate.cycles))
+        kept = nsmallest(
+            keep, rows.pop(start, []), key=lambda candidate: value(candidate.energy, candidate.cycles)
+        )
         for row in kept:
             for candidate in candidates.get(start, []):
                 grown = _Row(row.energy + candidate.energy, row.cycles + candidate.cycles, candidate, row)
                 rows.setdefault(candidate.scheme.end, []).append(grown)
-    ends = nsmallest(keep, rows.get(starts[-1], []), key=lambda candidate: value(candidate.energy, candidate.cycles))
+    ends = nsmallest(
+        keep, rows.get(starts[-1], []), key=lambda candidate: value(candidate.energy, candidate.cycles)
+    )
     return [_segments(row) for row in ends]
 
 

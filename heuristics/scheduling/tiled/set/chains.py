@@ -113,7 +113,8 @@ def best_chain(
         if most_labels and len(front) > most_labels:
             exact = False
             keep = sorted(
-                front, key=lambda segment: value(segment[0] + least_energy[start], segment[1] + least_cycles[start])
+                front,
+                key=lambda segment: value(segment[0] + least_energy[start], segment[1] + least_cycles[start]),
             )
             front = sorted(keep[:most_labels])
         labels[start] = front

@@ -135,7 +135,11 @@ def grow_from(
             for layer in ready_layers(before, done, growth.in_order):
                 if layer not in alone:
                     costs = [form.segment(tree, loads) for tree in singles(layer, batch)]
-                    fitting = [ratio * known_cost.energy + known_cost.cycles for known_cost in costs if not isinstance(known_cost, str)]
+                    fitting = [
+                        ratio * known_cost.energy + known_cost.cycles
+                        for known_cost in costs
+                        if not isinstance(known_cost, str)
+                    ]
                     if not fitting:
                         continue
                     alone[layer] = min(fitting)

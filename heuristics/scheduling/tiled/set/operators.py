@@ -138,7 +138,9 @@ def group(tree: Node, path: Path, begin: int, end: int, kind: Literal["S", "T"],
     node = at(tree, path)
     assert isinstance(node, Cut)
     batch = node.batch // node.groups
-    new = Cut(kind, batch, groups, tuple(fitted(child, batch // groups) for child in node.children[begin:end]))
+    new = Cut(
+        kind, batch, groups, tuple(fitted(child, batch // groups) for child in node.children[begin:end])
+    )
     children = (*node.children[:begin], new, *node.children[end:])
     return replaced(tree, path, (Cut(node.kind, node.batch, node.groups, children),))
 

@@ -14,7 +14,7 @@ from tilewright.solvers.mapping.machine_sizes import MachineSize
 from tilewright.solvers.scheduling.herald.build import option_on
 from tilewright.solvers.scheduling.herald.costs import tile_memory
 from tilewright.solvers.scheduling.herald.evidence import counted_cost
-from tilewright.solvers.scheduling.herald.staying import dram_energies
+from tilewright.solvers.scheduling.herald.residency_costs import dram_energies
 from tilewright.workloads.mapping.operator import Operator
 
 _FIGURES = {
@@ -76,20 +76,20 @@ def _option_faults(
         return
     yield from _figure_faults(record, option_on(index, sub, system, flow, cost), where)
     most = dram_energies(operator, flow, sub, system, mapping)
-    for told, whole in zip(_SPILLS, most, strict=True):
-        spill = Fraction(getattr(record, told))
+    for reported, whole in zip(_SPILLS, most, strict=True):
+        spill = Fraction(getattr(record, reported))
         if spill and not system.keep_activations:
-            yield f"{where}.{told}: {spill}, but the system sends results to DRAM"
+            yield f"{where}.{reported}: {spill}, but the system sends results to DRAM"
         elif spill not in (0, whole):
-            yield f"{where}.{told}: {spill}, the evaluator finds {whole}"
+            yield f"{where}.{reported}: {spill}, the evaluator finds {whole}"
 
 
 def _figure_faults(record: OptionRecord, fresh: Option, where: str) -> Iterator[str]:
-    spilled = sum(Fraction(getattr(record, told)) for told in _SPILLS)
-    for field, told in _FIGURES.items():
+    spilled = sum(Fraction(getattr(record, reported)) for reported in _SPILLS)
+    for field, reported in _FIGURES.items():
         counted = getattr(fresh, field)
         if field == "energy":
             counted -= spilled  # what comes to it where a result does not stay stands apart
-        stored = getattr(record, told)
+        stored = getattr(record, reported)
         if str(stored) != str(counted):
-            yield f"{where}.{told}: {stored}, the evaluator finds {counted}"
+            yield f"{where}.{reported}: {stored}, the evaluator finds {counted}"

@@ -112,9 +112,9 @@ def _head_faults(document: CompareDocument) -> Iterator[str]:
 
 def _problem_faults(document: CompareDocument, least: Least) -> Iterator[str]:
     problem = least.problem
-    told = (document.workload, document.system, document.batch)
+    reported = (document.workload, document.system, document.batch)
     asked = (problem.network.name, problem.machine.name, problem.batch)
-    for field, stated, other in zip(("workload", "system", "batch"), told, asked, strict=True):
+    for field, stated, other in zip(("workload", "system", "batch"), reported, asked, strict=True):
         if stated != other:
             yield f"{field}: {stated}, the problem has {other}"
     if document.bound_exact != str(least.key):
@@ -184,14 +184,14 @@ def _figure_faults(document: CompareDocument, run: RunRecord, least: Least) -> I
         yield f"value_exact: {run.value_exact}, below the bound {document.bound_exact}"
     whole, machine = least.whole, least.problem.machine
     energy_bound = least.bounds.energy * (1 - 1e-9)
-    for field, told, bound in (
+    for field, reported, bound in (
         ("cycles", cycles, least.bounds.cycles),
         ("energy_pj", energy, energy_bound),
         ("dram_bytes", run.dram_bytes or 0, compulsory_bytes(whole)),
         ("atoms", run.atoms or 0, whole.tasks),
     ):
-        if told < bound:
-            yield f"{field}: {told}, no plan has less than {bound}"
+        if reported < bound:
+            yield f"{field}: {reported}, no plan has less than {bound}"
     utilization = whole.macs / (machine.macs_per_cycle * max(1, cycles))
     if run.utilization != utilization:
         yield f"utilization: {run.utilization}, the network's operations in {cycles} cycles are {utilization}"

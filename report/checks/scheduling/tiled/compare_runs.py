@@ -83,14 +83,14 @@ def _kept_faults(document: CompareDocument, method: str, run: RunRecord, kept: K
     if kept.method != method:
         yield f"evidence: that of a run of {kept.method}"
     for field in _ASKED:
-        told, asked = getattr(document.settings, field), getattr(kept, field)
-        if told != asked:
-            yield f"evidence: its {field} was {asked}, the contest's is {told}"
+        reported, asked = getattr(document.settings, field), getattr(kept, field)
+        if reported != asked:
+            yield f"evidence: its {field} was {asked}, the contest's is {reported}"
     fresh = kept.shown(document.bound_key, run.evidence)
     for field, value in fresh.model_dump().items():
-        told = getattr(run, field)
-        if told != value:
-            yield f"{field}: {told}, the evidence has {value}"
+        reported = getattr(run, field)
+        if reported != value:
+            yield f"{field}: {reported}, the evidence has {value}"
 
 
 def _space_faults(run: RunRecord, problem: TiledProblem, answer: AtomicPlan) -> Iterator[str]:
@@ -119,8 +119,8 @@ def _proof(check: RunCheck, problem: TiledProblem, limits: Limits) -> Proof:
     if check.faults:
         return Proof(Verdict.REFUTED, "evidence", check.faults[0])
     if check.kept is None:
-        told = "no evidence is told" if run.evidence is None else "its evidence is not there"
-        return Proof(Verdict.UNDECIDED, "-", told)
+        reported = "no evidence is told" if run.evidence is None else "its evidence is not there"
+        return Proof(Verdict.UNDECIDED, "-", reported)
     status = Status(run.status)
     if not run.space and status is not Status.INFEASIBLE:
         if check.answer is None:

@@ -150,8 +150,8 @@ def _space_faults(document: PlanDocument, problem: TiledProblem, answer: AtomicP
 
 
 def _problem_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:
-    told = (document.workload, document.system, document.layers)
+    reported = (document.workload, document.system, document.layers)
     asked = (problem.network.name, problem.machine.name, len(problem.units))
-    for field, stated, other in zip(("workload", "system", "layers"), told, asked, strict=True):
+    for field, stated, other in zip(("workload", "system", "layers"), reported, asked, strict=True):
         if stated != other:
             yield f"{field}: {stated}, the problem has {other}"

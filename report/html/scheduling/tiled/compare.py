@@ -60,9 +60,13 @@ def write_contest_report(path: Path, document: CompareDocument, command: str = "
 def values_figure(document: CompareDocument) -> Figure:
     """A bar up to each method's median, a dot per run, and a line at the bound."""
     scale, label = unit(str(tiled_objective(document.objective)))
-    rows = [contestant for contestant in reversed(ranked(document.contestants)) if contestant.best is not None]
+    rows = [
+        contestant for contestant in reversed(ranked(document.contestants)) if contestant.best is not None
+    ]
     bars = [(contestant.method, run) for contestant in rows if (run := typical(contestant)) is not None]
-    dots = [(contestant.method, run) for contestant in rows for run in contestant.runs if run.value is not None]
+    dots = [
+        (contestant.method, run) for contestant in rows for run in contestant.runs if run.value is not None
+    ]
     bound = float(document.bound) * scale
     layout = {**base_layout(label, ""), "height": 140 + 34 * len(rows), "showlegend": False}
     layout["xaxis"]["rangemode"] = "tozero"

@@ -16,7 +16,11 @@ def draw_contest(document: CompareDocument, path: Path) -> None:
     from matplotlib.figure import Figure
 
     scale, label = unit(str(tiled_objective(document.objective)))
-    rows = [(contestant, typical(contestant)) for contestant in ranked(document.contestants) if contestant.best is not None]
+    rows = [
+        (contestant, typical(contestant))
+        for contestant in ranked(document.contestants)
+        if contestant.best is not None
+    ]
     figure = Figure(figsize=(7.0, 1.2 + 0.32 * len(rows)), layout="constrained")
     axes = figure.add_subplot()
     for place, (contestant, run) in enumerate(rows):

@@ -60,7 +60,7 @@ def _point(document: CodesignDocument, point: PartitionPointRecord) -> PointClai
         bound=Fraction(point.bound_exact),
         herald=(point.herald_cycles, point.herald_energy_pj),
         scheduled=point.scheduled,
-        told=document.partition == point.partition,
+        reported=document.partition == point.partition,
     )
 
 

@@ -52,14 +52,14 @@ def codesign_document(
         message=result.message,
         trace=[trace_record(parse_objective(objective_name(objective)), point) for point in result.trace],
         versions=versions(),
-        **_told(objective, result),
+        **_reported(objective, result),
     )
 
 
 def codesign_data(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
     """The proof, the best partition and every point with Herald's and the best figures, as plain data."""
     points = [point_record(candidate).model_dump() for candidate in result.candidates]
-    return {**_told(objective, result), "points": points}
+    return {**_reported(objective, result), "points": points}
 
 
 def point_record(one: Candidate) -> PartitionPointRecord:
@@ -84,7 +84,7 @@ def partition_data(parts: Parts) -> list[dict[str, float]]:
     return [{"pes": pes, "bytes_per_cycle": float(rate)} for pes, rate in parts]
 
 
-def _told(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
+def _reported(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
     """What documents and benchmarks tell of the whole grid."""
     return {
         "objective": objective.value,

@@ -213,7 +213,7 @@ def contestant(method: str, runs: Sequence[RunRecord], missing: int, bound: Frac
     """What the runs of a method come to."""
     keys = sorted(keys_of(runs))
     without = len(runs) - len(keys) + missing
-    told = ContestantRecord(
+    reported = ContestantRecord(
         method=method,
         runs=list(runs),
         missing=missing,
@@ -223,9 +223,9 @@ def contestant(method: str, runs: Sequence[RunRecord], missing: int, bound: Frac
         worst=number(keys[-1]) if keys and not without else None,
         gap=None,
     )
-    middle = told.median_key
+    middle = reported.median_key
     shown = None if middle is None else number(middle)
-    return told.model_copy(update={"median": shown, "gap": gap_of(middle, bound)})
+    return reported.model_copy(update={"median": shown, "gap": gap_of(middle, bound)})
 
 
 def ranked(contestants: Sequence[ContestantRecord]) -> list[ContestantRecord]:
@@ -242,7 +242,11 @@ def ranked(contestants: Sequence[ContestantRecord]) -> list[ContestantRecord]:
 
 def winner_of(contestants: Sequence[ContestantRecord]) -> WinnerRecord | None:
     """The method with the least median, and whether it is far enough ahead; ``None`` without any median."""
-    medians = [(key, contestant.method) for contestant in ranked(contestants) if (key := contestant.median_key) is not None]
+    medians = [
+        (key, contestant.method)
+        for contestant in ranked(contestants)
+        if (key := contestant.median_key) is not None
+    ]
     if not medians:
         return None
     (least, method), *others = medians

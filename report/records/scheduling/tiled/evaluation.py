@@ -71,7 +71,7 @@ def judged_document(document: PlanDocument, where: str = "document") -> JudgedPl
 def evaluation_data(plan: JudgedPlan) -> dict[str, Any]:
     """What ``tilewright evaluate --format json`` prints: verdict, metrics, links, engines and layers."""
     problem, key = plan.problem, plan.key
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "schema": EVALUATION,
         "command": "evaluate",
         "workload": problem.network.name,
@@ -88,7 +88,7 @@ def evaluation_data(plan: JudgedPlan) -> dict[str, Any]:
         evaluation = plan.evaluation
         metrics = plan_metrics(problem, plan.answer, evaluation)
         times = timeline(plan.answer, problem.machine, evaluation)
-        told |= {
+        reported |= {
             "metrics": metrics.model_dump(),
             "links": [
                 {"link": load.name, "bytes": load.bytes, "busy": load.busy}
@@ -100,7 +100,7 @@ def evaluation_data(plan: JudgedPlan) -> dict[str, Any]:
             ],
             "layers": layer_rows(plan),
         }
-    return told | {
+    return reported | {
         "input_hash": inputs_hash(TiledProblemRecord.of(problem), plan.objective),
         "versions": versions(),
     }
@@ -118,7 +118,8 @@ def layer_rows(plan: JudgedPlan) -> list[dict[str, Any]]:
             "layer": tiling.layer,
             "atoms": tiling.atoms,
             "cut": [
-                len(borders) - 1 for borders in (tiling.samples, tiling.channels, tiling.rows, tiling.columns, tiling.inputs)
+                len(borders) - 1
+                for borders in (tiling.samples, tiling.channels, tiling.rows, tiling.columns, tiling.inputs)
             ],
             "start": float(low[i]),
             "end": float(high[i]),

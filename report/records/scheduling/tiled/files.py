@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.foundation.errors import InputError
 from tilewright.report.records.files import parse_record
@@ -82,9 +82,9 @@ def edited_plan(data: dict[str, Any], where: str, objective: str | None = None) 
     goal = objective or str(data.get("objective"))
     tiled_objective(goal, where, "objective")
     problem = read_problem(data["problem"], goal, where)
-    told = data["plan"]
-    is_open = all(told.get(name) is None for name in _PARTS)
-    record = parse_record(_whole(told, f"{where}: plan", is_open=is_open), PlanRecord, f"{where}: plan")
+    reported = data["plan"]
+    is_open = all(reported.get(name) is None for name in _PARTS)
+    record = parse_record(_whole(reported, f"{where}: plan", is_open=is_open), PlanRecord, f"{where}: plan")
     return EditedPlan(problem, goal, record, record.build(problem, f"{where}: plan"), is_open)
 
 
@@ -99,19 +99,19 @@ def read_problem(data: object, objective: str, where: str) -> TiledProblem:
     return record.build(objective, f"{where}: problem")
 
 
-def _whole(told: MappingABC[str, Any], where: str, *, is_open: bool) -> dict[str, Any]:
+def _whole(reported: MappingABC[str, Any], where: str, *, is_open: bool) -> dict[str, Any]:
     """A plan's data with lists packed and what may be left out filled in."""
-    tasks, columns = _packed_columns(told, _TASKS, where)
-    made: dict[str, Any] = {**({} if tasks is None else {"tasks": tasks}), **told, **columns}
+    tasks, columns = _packed_columns(reported, _TASKS, where)
+    made: dict[str, Any] = {**({} if tasks is None else {"tasks": tasks}), **reported, **columns}
     made.setdefault("last", made.get("first"))
-    layers = told.get("layers")
+    layers = reported.get("layers")
     if isinstance(layers, list):
         made["layers"] = [_counted(layer) if isinstance(layer, dict) else layer for layer in layers]
-    ends = told.get("last", told.get("first"))
-    if "steps" not in told and isinstance(ends, list):
+    ends = reported.get("last", reported.get("first"))
+    if "steps" not in reported and isinstance(ends, list):
         made["steps"] = 1 + max(ends, default=0)
     for part, names in _PARTS.items():
-        node = {name: [] for name in names} if is_open else told.get(part)
+        node = {name: [] for name in names} if is_open else reported.get(part)
         if isinstance(node, dict):
             rows, packed_ones = _packed_columns(node, names, f"{where}.{part}")
             made[part] = {**({} if rows is None else {"count": rows}), **node, **packed_ones}

@@ -22,12 +22,12 @@ def warm_plan(data: object, where: str, problem: TiledProblem) -> AtomicPlan:
     assert isinstance(data, dict)
     edited = edited_plan(data, where, "makespan")
     theirs, mine = edited.problem, problem
-    told = ("network", theirs.network.name, mine.network.name), ("batch", theirs.batch, mine.batch)
+    reported = ("network", theirs.network.name, mine.network.name), ("batch", theirs.batch, mine.batch)
     grids = [
         f"{given.machine.engines} engines and {len(given.machine.dram_ports)} DRAM ports"
         for given in (theirs, mine)
     ]
-    for what, given, other in (*told, ("machine", *grids)):
+    for what, given, other in (*reported, ("machine", *grids)):
         if given != other:
             raise InputError(where, "problem", f"is of another {what}: {given}, expected {other}")
     try:

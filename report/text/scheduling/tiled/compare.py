@@ -66,7 +66,11 @@ def compare_views(document: CompareDocument) -> list[RenderableType]:
         Text(winner_text(document)),
         Text(f"bound over all sizes of atoms and all plans: {bound}", "dim"),
     ]
-    notes += [Text(f"{contestant.method}: {text}") for contestant in document.contestants for text in _messages(contestant)]
+    notes += [
+        Text(f"{contestant.method}: {text}")
+        for contestant in document.contestants
+        for text in _messages(contestant)
+    ]
     shown: list[RenderableType] = [title, "", values]
     if figures.row_count:
         shown += ["", figures]

@@ -96,8 +96,8 @@ def busy_lines(plan: JudgedPlan) -> list[RenderableType]:
     share = np.mean(times.raster(_CELLS) != IDLE, axis=0)
     cells = "".join(_BLOCKS[round(float(busy) * (len(_BLOCKS) - 1))] for busy in share)
     mean = percent_text(float(times.busy.mean()), 1)
-    told = f"busy engines from 0 to {count_text(times.cycles)} cycles; {mean} on average"
-    return [Text(cells), Text(told, "dim")]
+    reported = f"busy engines from 0 to {count_text(times.cycles)} cycles; {mean} on average"
+    return [Text(cells), Text(reported, "dim")]
 
 
 def layers_table(rows: Sequence[dict[str, Any]]) -> RenderableType:

@@ -12,12 +12,12 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.heuristics.scheduling.tiled.levelling import levelled
+from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
 
 Ints = npt.NDArray[np.int32]
@@ -28,7 +28,7 @@ LATE = 30
 
 def single_steps(dag: AtomicDag, machine: TiledMachine, plan: Plan, seed: int = 0) -> Plan:
     """A round plan with its transfers moved to other sources and other single steps."""
-    return levelled(dag, machine, plan, rounds=8, tries=16, most=32, widths=1, seed=seed)
+    return smoothed(dag, machine, plan, rounds=8, tries=16, most=32, widths=1, seed=seed)
 
 
 def moved(engine: Ints, step: Ints, engines: int, random_numbers: random.Random) -> tuple[Ints, Ints] | None:

@@ -185,7 +185,10 @@ class Counts:
         instance, rate = self.instance, self.instance.port_rate
         if rate is None:
             return np.zeros(len(self.classes), dtype=np.int64)
-        sizes = [[sum(instance.size[b] for b in _fetched(instance, t)) for t in members] for members in self.classes]
+        sizes = [
+            [sum(instance.size[b] for b in _fetched(instance, t)) for t in members]
+            for members in self.classes
+        ]
         return np.array([instance.duration(min(members), rate) for members in sizes], dtype=np.int64)
 
     @cached_property

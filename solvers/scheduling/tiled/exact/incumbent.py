@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
@@ -21,7 +21,7 @@ from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
-from tilewright.heuristics.scheduling.tiled.shares import fitting_menu
+from tilewright.heuristics.scheduling.tiled.size_menus import fitting_menu
 from tilewright.solvers.scheduling.tiled.exact.climbing import single_steps
 from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
 

@@ -30,9 +30,9 @@ class OrderModel:
         least: int,
         most: int,
         *,
-        heed: Callable[[], None] = lambda: None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        self.instance, self.heed = instance, heed
+        self.instance, self.check = instance, check
         self.rounds = Rounds(instance, count, idle, least, most)
         self.model = self.rounds.model
         self.count = count
@@ -46,7 +46,7 @@ class OrderModel:
     def build(self) -> OrderModel:
         """All groups of constraints."""
         for group in (self.tasks, self.starts, self.fetches, self.stores, self.loads, self.waits):
-            self.heed()
+            self.check()
             group()
         return self
 
@@ -177,11 +177,13 @@ class OrderModel:
         """
         for r in range(self.count - 1):
             here = [task for task, window in enumerate(self.window) if r in window]
-            self.heed()
+            self.check()
             late = self.late_blocks(r, here)
             wait = self.model.new_int_var(0, self.rounds.longest, "")
             self.rounds.carry(
-                wait, [(literal, self.instance.size[b]) for b, literal in late.items()], self.instance.dram_rate
+                wait,
+                [(literal, self.instance.size[b]) for b, literal in late.items()],
+                self.instance.dram_rate,
             )
             for block, literal in late.items():
                 self.shared_block(block, literal, r, wait)

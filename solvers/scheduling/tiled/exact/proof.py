@@ -239,7 +239,7 @@ class RoundProof:
             self.space.idle,
             self.least,
             self.most if most is None else most,
-            heed=self.search.limits.heed,
+            check=self.search.limits.check,
         ).build()
         if sequence is not None:
             model.follow(sequence)
@@ -295,7 +295,7 @@ class RoundProof:
                 order=plan.first.tolist(),
                 places=plan.engine.tolist(),
                 open_rounds=range(begin, min(begin + width, rounds)),
-                heed=search.limits.heed,
+                check=search.limits.check,
             ).build()
             hint(statement, plan)
             self.start(statement, "windows", limits.share(1.0, effort.LONGEST_WINDOW), None).solve()
@@ -326,7 +326,7 @@ class RoundProof:
             self.least,
             self.most if most is None else most,
             order=order,
-            heed=self.search.limits.heed,
+            check=self.search.limits.check,
         ).build()
 
     def start(

@@ -98,7 +98,10 @@ def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
         counts.results if linked else np.zeros((len(classes), len(classes)), dtype=np.int64),
         counts.reading if linked else np.zeros(len(classes), dtype=np.int64),
         np.array(
-            [min(counts.passing(instance.size[t] * instance.outputs[t]) for t in members) for members in classes],
+            [
+                min(counts.passing(instance.size[t] * instance.outputs[t]) for t in members)
+                for members in classes
+            ],
             dtype=np.int64,
         ),
         instance.hop_cycles * instance.unit if linked else 0,
@@ -115,7 +118,7 @@ def searched(
     counts: Counts,
     most: int,
     over: Callable[[], bool],
-    told: Callable[[int], None],
+    reported: Callable[[int], None],
     labels: int = LABELS_AT_MOST,
     *,
     steady: bool = True,
@@ -142,7 +145,7 @@ def searched(
         proven = -(-int(memory.state[BOUND]) // unit)
         if proven > bound:
             bound = proven
-            told(bound)
+            reported(bound)
     rounds = path(tables, memory) if status == ENDED and memory.state[BEST] else None
     return RoundSequence(bound, bool(status == ENDED), counts, rounds, int(memory.state[LABELS]))
 

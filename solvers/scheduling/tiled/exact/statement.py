@@ -38,9 +38,9 @@ class PlanModel:
         order: Sequence[int] | None = None,
         places: Sequence[int] | None = None,
         open_rounds: range = range(0),
-        heed: Callable[[], None] = lambda: None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        self.instance, self.heed = instance, heed
+        self.instance, self.check = instance, check
         self.rounds = Rounds(instance, count, idle, least, most)
         self.model = self.rounds.model
         self.count, self.engines = count, range(instance.engines)
@@ -77,7 +77,7 @@ class PlanModel:
             self.loads,
             self.delays,
         ):
-            self.heed()
+            self.check()
             group()
         return self.statement
 

@@ -147,7 +147,9 @@ class _Split:
             if known >= tried:
                 self._finish(self.cover.limits.share(TRY))
                 tried = 2 * known
-            used = [int(column) for column in relaxation.used if not prices.known[column] and not gone[column]]
+            used = [
+                int(column) for column in relaxation.used if not prices.known[column] and not gone[column]
+            ]
             order = waiting[np.argsort(relaxation.through[waiting], kind="stable")]
             first = set(used)
             others = (int(column) for column in order if column not in first)
@@ -188,7 +190,9 @@ class _Split:
             power, unit = self.powers[n], self.prices.scale[n] / UNITS
             if power:
                 counts = [floor(cost[number] / unit) for number in known]
-                sides.append(Side(counts, power, self._pieces(n, unit, counts, [number[n] for number in near])))
+                sides.append(
+                    Side(counts, power, self._pieces(n, unit, counts, [number[n] for number in near]))
+                )
                 constant += power * log(unit)
         statement = CoverStatement(self.form.network, [self.sets[number] for number in known], sides)
         linear, most = statement.linear, self.best.value * (1 - TOLERANCE)

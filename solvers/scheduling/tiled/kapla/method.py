@@ -29,7 +29,7 @@ class ProvenChains(ChainMethod):
         """Best-first on the bounds of segments."""
         form = self.form(search)
         self.begin(search, form)
-        return told(
+        return reported(
             form,
             BestFirst(
                 form,
@@ -64,12 +64,12 @@ class CoveredLayers(ChainMethod):
             found=lambda chain: self.offer_tree(search, form, chain.tree),
         )
         try:
-            return told(form, cover.solve())
+            return reported(form, cover.solve())
         except ChildError as failure:
             return Outcome(message=f"solver {self.solver}: {failure}", error=True)
 
 
-def told(form: ClosedForm, found: ProvenChain) -> Outcome:
+def reported(form: ClosedForm, found: ProvenChain) -> Outcome:
     """What a search says of its chains."""
     if found.chain is None:
         return Outcome(message="no chain of segments fits" if found.proven else "")

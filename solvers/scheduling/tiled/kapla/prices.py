@@ -139,7 +139,7 @@ def least_prices(best: BestKnown, splits: int, schemes: Iterable[SegmentScheme])
     """What every scheme costs at least, of those that may fit; ``None`` where the time is up."""
     estimator = Estimator(best.form, loads_of(best.form, splits))
     valid: list[SegmentScheme] = []
-    floors: list[tuple[float, float]] = []
+    lower_bounds: list[tuple[float, float]] = []
     for scheme in schemes:
         if best.stop():
             return None
@@ -147,7 +147,7 @@ def least_prices(best: BestKnown, splits: int, schemes: Iterable[SegmentScheme])
         floor = estimator.floor(scheme)
         if not isinstance(floor, str):
             valid.append(scheme)
-            floors.append((floor.energy, float(floor.cycles)))
+            lower_bounds.append((floor.energy, float(floor.cycles)))
     best.valid += len(valid)
-    costs = np.array(floors).reshape(-1, 2) * splits
+    costs = np.array(lower_bounds).reshape(-1, 2) * splits
     return Prices(best, splits, valid, costs[:, 0].copy(), costs[:, 1].copy())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tilewright import __version__
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
-from tilewright.formulation.scheduling.tiled.completion import complete
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
@@ -69,7 +69,9 @@ class PlacedWindows:
 def summary(windows: list[Window]) -> str:
     """How many windows were proven, and what they gained in bytes times hops."""
     proven = sum(window.cost == window.bound for window in windows)
-    before, cost, bound = (sum(getattr(window, name) for window in windows) for name in ("before", "cost", "bound"))
+    before, cost, bound = (
+        sum(getattr(window, name) for window in windows) for name in ("before", "cost", "bound")
+    )
     return (
         f"{proven} of {len(windows)} windows proven; bytes times hops of all windows {before:,} before, "
         f"{cost:,} after, at least {bound:,}"

@@ -13,8 +13,8 @@ import math
 from dataclasses import dataclass
 
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.frontier import least_value, summed
+from tilewright.solvers.scheduling.tiled.set.layer_bounds import LayerBounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +42,23 @@ class TreeBounds:
 
 def tree_bounds(form: ClosedForm) -> TreeBounds:
     """Bounds on every tree of a closed form's network and batch."""
-    floors = Floors(form)
+    lower_bounds = LayerBounds(form)
     network, machine = form.network, form.machine
-    if math.inf in floors.work:  # a layer that no tiles can run
+    if math.inf in lower_bounds.work:  # a layer that no tiles can run
         return TreeBounds(math.inf, 0, 0, 0, math.inf)
-    moved = sum(floors.compulsory)
-    ends = sum(member.is_output for member in network.layers) + sum(member.external > 0 for member in network.layers)
-    spared = (len(network) + form.batch * ends) * floors.rounding
-    spared += sum(floors.rounded_bytes(layer) for layer in range(len(network))) * machine.hop_energy
-    rest = moved * floors.byte_energy - spared
-    rest += sum(floors.tile_energy[layer] for layer in range(len(network)) if layer not in floors.path)
-    hulls = [floors.hull(layer) for layer in floors.path]
+    moved = sum(lower_bounds.compulsory)
+    ends = sum(member.is_output for member in network.layers) + sum(
+        member.external > 0 for member in network.layers
+    )
+    spared = (len(network) + form.batch * ends) * lower_bounds.rounding
+    spared += sum(lower_bounds.rounded_bytes(layer) for layer in range(len(network))) * machine.hop_energy
+    rest = moved * lower_bounds.byte_energy - spared
+    rest += sum(
+        lower_bounds.tile_energy[layer] for layer in range(len(network)) if layer not in lower_bounds.path
+    )
+    hulls = [lower_bounds.hull(layer) for layer in lower_bounds.path]
     together = [(time, (energy + rest) * (1 - 1e-9)) for time, energy in summed(hulls)]
-    work = math.ceil(sum(floors.work) / form.engine.grid.tiles - 1e-6)
+    work = math.ceil(sum(lower_bounds.work) / form.engine.grid.tiles - 1e-6)
     dram = math.ceil(moved / machine.dram_rate)
     path = math.ceil(together[0][0] - 1e-6)
     value = least_value(together, max(work, dram), form.value)

@@ -4,7 +4,7 @@ Spaces are LS and LP (section 3.4), and all trees whose cuts have at least two c
 cut may have a single child, a segment for the whole network without DRAM inside.  Children of a root T cut
 know nothing of each other, so the best tree is a chain of segments, found by Pareto labels over down-sets.
 That looks at every segment once where enumeration looks at every row of them.  Of all trees only those are
-looked at that may be below a value (`hopeful.py`), which rises until there is one.
+looked at that may be below a value (`open_trees.py`), which rises until there is one.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from math import inf
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Node, rooted
 from tilewright.heuristics.scheduling.tiled.set.chains import Segments, best_chain, down_sets
-from tilewright.solvers.scheduling.tiled.set.floors import Floors
-from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
+from tilewright.solvers.scheduling.tiled.set.layer_bounds import LayerBounds
+from tilewright.solvers.scheduling.tiled.set.open_trees import OpenTrees
 from tilewright.solvers.scheduling.tiled.set.segments import SegmentMaker
 
 STEP, GROWTH = 0.02, 1.6
@@ -84,7 +84,10 @@ class _Found:
             energy, cycles = sum(segment.energy for segment in row), sum(segment.cycles for segment in row)
             value = self.form.value(energy * groups, cycles * groups)
             if value < self.value:
-                self.tree, self.value = rooted([segment.tree for segment in row], self.form.batch, groups), value
+                self.tree, self.value = (
+                    rooted([segment.tree for segment in row], self.form.batch, groups),
+                    value,
+                )
         return exact
 
 
@@ -102,17 +105,17 @@ def _makers(form: ClosedForm, stop: Callable[[], bool]) -> list[tuple[int, Segme
 def _best_of_all(form: ClosedForm, stop: Callable[[], bool], known: Node | None) -> ProvenTree:
     """The best of all trees: all of those below a value that rises until there is one."""
     sets, whole = down_sets(form.network)
-    best, floors = _Found(form, known), Floors(form)
+    best, lower_bounds = _Found(form, known), LayerBounds(form)
     makers = _makers(form, stop)
-    hopeful = [HopefulTrees(form, floors, maker.loads, stop) for _, maker in makers]
+    open_trees = [OpenTrees(form, lower_bounds, maker.loads, stop) for _, maker in makers]
     every = [Segments() for _ in makers]
-    least = min(_least(candidate) for candidate in hopeful)
+    least = min(_least(candidate) for candidate in open_trees)
     step, above = STEP, 1 + STEP
     while True:
         value = least * above if least > 0 and above < FAR else inf
         if best.value <= value * CLOSE:
             value = best.value
-        for trees, segments, (groups, maker) in zip(hopeful, every, makers, strict=True):
+        for trees, segments, (groups, maker) in zip(open_trees, every, makers, strict=True):
             if not maker.fill_below(segments, sets, trees, value):
                 best.chained(segments, sets, groups)
                 return ProvenTree(best.tree, best.value, False)
@@ -123,7 +126,7 @@ def _best_of_all(form: ClosedForm, stop: Callable[[], bool], known: Node | None)
         above += step
 
 
-def _least(trees: HopefulTrees) -> float:
+def _least(trees: OpenTrees) -> float:
     """What no tree undercuts, layer by layer."""
     energy, cycles = trees.classes.others(0)
     return trees.form.value(energy, cycles)

@@ -20,7 +20,7 @@ import numpy as np
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Floats
 from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow
-from tilewright.solvers.scheduling.tiled.set.floors import Floors
+from tilewright.solvers.scheduling.tiled.set.layer_bounds import LayerBounds
 from tilewright.solvers.scheduling.tiled.set.leaf_figures_kernel import least_of_rows
 from tilewright.solvers.scheduling.tiled.set.places import Places
 
@@ -44,8 +44,8 @@ class LeafFigures:
     loads : samples for which weights are loaded once
     """
 
-    def __init__(self, form: ClosedForm, floors: Floors, places: Places, loads: int) -> None:
-        self.form, self.floors, self.places, self.loads = form, floors, places, loads
+    def __init__(self, form: ClosedForm, lower_bounds: LayerBounds, places: Places, loads: int) -> None:
+        self.form, self.lower_bounds, self.places, self.loads = form, lower_bounds, places, loads
         self._known: dict[tuple[int, int, bool, tuple[int, ...], tuple[int, ...], bool], Taken] = {}
         self._least: dict[tuple[int, bool, tuple[int, ...], tuple[int, ...]], tuple[float, float]] = {}
 
@@ -83,7 +83,7 @@ class LeafFigures:
         least = self._least.get(key)
         if least is None:
             energy = moved = math.inf
-            for batch in self.floors.batches:
+            for batch in self.lower_bounds.batches:
                 if batch <= self.loads:
                     taken, runs = (
                         self.of(layer, batch, stored, fetched, False, given),
@@ -183,10 +183,10 @@ class LeafFigures:
 
     def _by_number(self, layer: int, batch: int, stored: bool, fetched: int) -> Taken:
         """The same by the floors of layers, for each number of tiles."""
-        floors, runs = self.floors, self.form.batch // batch
-        energy, cycles = floors.leaf_figures(layer, batch, floors.fetched_bytes(layer, fetched))
-        moved = floors.moved(layer, batch, stored, fetched)
-        energy = energy + moved * runs * floors.byte_energy - (1 + 3 * runs) * floors.rounding
+        lower_bounds, runs = self.lower_bounds, self.form.batch // batch
+        energy, cycles = lower_bounds.leaf_figures(layer, batch, lower_bounds.fetched_bytes(layer, fetched))
+        moved = lower_bounds.moved(layer, batch, stored, fetched)
+        energy = energy + moved * runs * lower_bounds.byte_energy - (1 + 3 * runs) * lower_bounds.rounding
         through = max(0.0, moved - 1)
         cycles = np.maximum(cycles, through / self.form.machine.dram_rate)
         return Taken(energy[1:], cycles[1:], np.full(len(self.places), through))

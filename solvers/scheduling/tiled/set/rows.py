@@ -99,7 +99,7 @@ class Rows:
                 if (mask & ~end) >> layer & 1 and not self._before[layer] & mask & ~end:
                     yield end | 1 << layer
 
-    def over(self, mask: int, kind: Kind, hopeless: Callable[[int, int, int], bool]) -> Iterator[Row]:
+    def over(self, mask: int, kind: Kind, is_pruned: Callable[[int, int, int], bool]) -> Iterator[Row]:
         """Every row of at least two children.
 
         Parameters
@@ -108,7 +108,7 @@ class Rows:
         hopeless : whether what a begun row stores and fetches, and its last stage, leave no hope
         """
         seen: set[tuple[frozenset[int], int, int, int]] = set()
-        return self._grown(mask, kind, Row((), 0, 0, 0), (), seen, hopeless)
+        return self._grown(mask, kind, Row((), 0, 0, 0), (), seen, is_pruned)
 
     def alike(self, parts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         """The children of a T cut in every order in which producers come first and the same reads are
@@ -149,7 +149,7 @@ class Rows:
         begun: Row,
         stages: tuple[int, ...],
         seen: set[tuple[frozenset[int], int, int, int]],
-        hopeless: Callable[[int, int, int], bool],
+        is_pruned: Callable[[int, int, int], bool],
     ) -> Iterator[Row]:
         done = sum(begun.parts)
         for end in self.ends(mask, done):
@@ -167,12 +167,12 @@ class Rows:
                 if key in seen:
                     continue
                 seen.add(key)
-            if hopeless(row.stored, row.fetched, row.slots):
+            if is_pruned(row.stored, row.fetched, row.slots):
                 continue
             if end == mask:
                 yield row
             else:
-                yield from self._grown(mask, kind, row, places, seen, hopeless)
+                yield from self._grown(mask, kind, row, places, seen, is_pruned)
 
     def _stage(self, before: tuple[int, ...], stages: tuple[int, ...], part: int) -> int:
         """How many subbatches after the first a child of an S cut begins."""
@@ -188,7 +188,11 @@ class Rows:
         """Layers stored and reads fetched as far as the children up to the last one settle it."""
         inside = self._inside.get(mask)
         if inside is None:
-            inside = tuple(internal for internal in self.reads if mask >> internal.layer & 1 and mask >> internal.producer & 1)
+            inside = tuple(
+                internal
+                for internal in self.reads
+                if mask >> internal.layer & 1 and mask >> internal.producer & 1
+            )
             self._inside[mask] = inside
         last, stored, fetched = parts[-1], 0, 0
         near = [part for part, place in zip(parts, places, strict=True) if places[-1] - place <= 1]

@@ -22,7 +22,7 @@ from tilewright.formulation.scheduling.tiled.set.intra_layer import LeafCost
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, shortest
 from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers
-from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
+from tilewright.solvers.scheduling.tiled.set.open_trees import OpenTrees
 
 SPAN, SPANS = 1.04, 8
 """How many times as long as its beginning a span of cycles ends, and how many there are at most."""
@@ -61,7 +61,7 @@ class SegmentMaker:
                 return False
         return True
 
-    def fill_below(self, segments: Segments, sets: list[int], hopeful: HopefulTrees, value: float) -> bool:
+    def fill_below(self, segments: Segments, sets: list[int], open_trees: OpenTrees, value: float) -> bool:
         """Add every segment that may be part of a tree below a value; returns whether these are all.
 
         The short ones come first: what is left of a network beside a long segment is then covered by segments
@@ -74,55 +74,55 @@ class SegmentMaker:
             if 2 * length > count and self._around is None:
                 self._around = ends_of(segments, sets)
             for start in sets[:-1]:
-                ends[start] = self._longer(hopeful, ends[start])
+                ends[start] = self._longer(open_trees, ends[start])
                 for end in sorted(ends[start]):
-                    for segment in self._between(hopeful, start, end, value):
+                    for segment in self._between(open_trees, start, end, value):
                         segments.add(segment)
                     if self.stop():
                         return False
         return not self.stop()
 
-    def _longer(self, hopeful: HopefulTrees, ends: set[int]) -> set[int]:
+    def _longer(self, open_trees: OpenTrees, ends: set[int]) -> set[int]:
         """Down-sets larger by one layer; some of them once time is up."""
         longer_ends: set[int] = set()
-        for end in hopeful.rows.next_ends((1 << len(self.form.network)) - 1, ends):
+        for end in open_trees.rows.next_ends((1 << len(self.form.network)) - 1, ends):
             longer_ends.add(end)
             if self.stop():
                 break
         return longer_ends
 
-    def _between(self, hopeful: HopefulTrees, start: int, end: int, value: float) -> Iterator[Segment]:
+    def _between(self, open_trees: OpenTrees, start: int, end: int, value: float) -> Iterator[Segment]:
         """The layers between two down-sets as every tree with hope below a value."""
         form, runs = self.form, self.form.batch // self.samples
-        energy, cycles = self._others(hopeful, start, end)
-        least = hopeful.classes.least_of_segment(hopeful.segment(end ^ start, self.samples))
+        energy, cycles = self._others(open_trees, start, end)
+        least = open_trees.classes.least_of_segment(open_trees.segment(end ^ start, self.samples))
         most = form.most(value, energy + least[0], cycles + runs * least[1])
         fastest, last = least[1], (most[1] - cycles) / runs
         spans = [(fastest, last)] if HUGE in most else parts_of_time(fastest, last)
         for number, (fastest, last) in enumerate(spans):
             spend = form.most(value, energy + least[0], cycles + runs * fastest)[0] - energy
-            for tree in hopeful.over(end ^ start, self.samples, spend, last, number):
+            for tree in open_trees.over(end ^ start, self.samples, spend, last, number):
                 if form.value(energy + tree.energy, cycles + runs * tree.cycles) * (1 - 1e-9) >= value:
                     continue
-                cost = self._cost(hopeful, tree.node)
+                cost = self._cost(open_trees, tree.node)
                 if cost is not None:
                     yield Segment(start, end, cost.energy, cost.cycles, cost.node)
                     if end ^ start == (1 << len(form.network)) - 1:  # nothing is beside it
                         value = min(value, form.value(runs * cost.energy, runs * cost.cycles))
 
-    def _others(self, hopeful: HopefulTrees, start: int, end: int) -> tuple[float, float]:
+    def _others(self, open_trees: OpenTrees, start: int, end: int) -> tuple[float, float]:
         """pJ and cycles that all segments beside one take at least."""
         if self._around is None:
-            return hopeful.classes.others(end ^ start)
+            return open_trees.classes.others(end ^ start)
         runs, (ahead, behind) = self.form.batch // self.samples, self._around
         before, after = ahead.get(start, (inf, inf)), behind.get(end, (inf, inf))
         return runs * (before[0] + after[0]), runs * (before[1] + after[1])
 
-    def _cost(self, hopeful: HopefulTrees, tree: Node) -> NodeCost | None:
+    def _cost(self, open_trees: OpenTrees, tree: Node) -> NodeCost | None:
         """The cost of a tree, or of one that differs in the order of children of T cuts and fits."""
         if tree not in self._made:
             self._made[tree] = None
-            for tree_apart in hopeful.members.buffers_apart(tree):
+            for tree_apart in open_trees.members.buffers_apart(tree):
                 cost = self.form.segment(tree_apart, self.loads)
                 if not isinstance(cost, str):
                     self._made[tree] = cost
@@ -188,7 +188,9 @@ class SegmentMaker:
                     if here is None or not past.fits(here, form.room):
                         continue
                     producers = network.layers[layer].producers
-                    direct = tuple(here.layout if producer.layer == past.layer else -1 for producer in producers)
+                    direct = tuple(
+                        here.layout if producer.layer == past.layer else -1 for producer in producers
+                    )
                     key = _Past(past.done | 1 << layer, layer, direct, here)
                     cycles = form.bounded(here.cycles, here.counts)
                     for path in rivals:
@@ -232,7 +234,10 @@ def ends_of(segments: Segments, sets: list[int]) -> tuple[Ends, Ends]:
         energy, cycles = ahead.get(start, (inf, inf))
         for segment in segments.from_start(start):
             known = ahead.get(segment.end, (inf, inf))
-            ahead[segment.end] = min(known[0], energy + segment.energy), min(known[1], cycles + segment.cycles)
+            ahead[segment.end] = (
+                min(known[0], energy + segment.energy),
+                min(known[1], cycles + segment.cycles),
+            )
     return ahead, {segment: (behind[0][segment], behind[1][segment]) for segment in sets}
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Floats, Longs
 from tilewright.solvers.scheduling.tiled.set.distances import ANY, Distances
 from tilewright.solvers.scheduling.tiled.set.divisions import Divisions
-from tilewright.solvers.scheduling.tiled.set.floors import Floors
+from tilewright.solvers.scheduling.tiled.set.layer_bounds import LayerBounds
 from tilewright.solvers.scheduling.tiled.set.leaf_figures import Given, LeafFigures, Taken
 from tilewright.solvers.scheduling.tiled.set.places import places_of
 from tilewright.solvers.scheduling.tiled.set.places_kernel import fewer, side_by_side, wider
@@ -60,12 +60,16 @@ class SubtreeClasses:
     """
 
     def __init__(
-        self, form: ClosedForm, floors: Floors, loads: int, stop: Callable[[], bool] = lambda: False
+        self,
+        form: ClosedForm,
+        lower_bounds: LayerBounds,
+        loads: int,
+        stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.form, self.floors, self.stop = form, floors, stop
+        self.form, self.lower_bounds, self.stop = form, lower_bounds, stop
         self.places = places_of(form.engine.grid.tiles)
         self.distances = Distances(form, self.places)
-        self.leaves = LeafFigures(form, floors, self.places, loads)
+        self.leaves = LeafFigures(form, lower_bounds, self.places, loads)
         self.rows = Rows(form.dataflow, sums_are_exact(form.dataflow.times, form.batch))
         bound_inside = not form.rules.segment_bounds_only
         self.rate = float(form.machine.dram_rate) if bound_inside else math.inf
@@ -93,7 +97,7 @@ class SubtreeClasses:
             if asked.mask >> layer & 1:
                 least = self.leaves.least(layer, bool(asked.stored >> layer & 1), asked.fetched)
                 energy, moved = energy + least[0], moved + least[1]
-                work += self.floors.work[layer]
+                work += self.lower_bounds.work[layer]
         cycles = max(work / self.places.total, moved / self.form.machine.dram_rate)
         return energy, cycles * asked.samples / self.form.batch
 
@@ -106,9 +110,11 @@ class SubtreeClasses:
                 continue
             numbers = self.form.dataflow.numbers(layer)
             fetched = sum(1 << read.number for read in numbers if mask >> read.producer & 1)
-            least = self.leaves.least(layer, bool(network.masks[layer][1] & mask) or layer_shape.is_output, fetched)
+            least = self.leaves.least(
+                layer, bool(network.masks[layer][1] & mask) or layer_shape.is_output, fetched
+            )
             energy, moved = energy + least[0], moved + least[1]
-            work += self.floors.work[layer]
+            work += self.lower_bounds.work[layer]
         return energy, max(work / self.places.total, moved / self.form.machine.dram_rate)
 
     def _leaf(self, asked: Asked) -> list[Subtrees]:
@@ -123,17 +129,17 @@ class SubtreeClasses:
         for groups in range(1, asked.samples + 1):
             if asked.samples % groups:
                 continue
-            hopeless = self._hopeless_row(asked, limit, groups)
+            is_pruned = self._pruned_row(asked, limit, groups)
             kinds: tuple[Kind, ...] = ("S", "T")
             for kind in kinds:
-                for row in self.rows.over(asked.mask, kind, hopeless):
+                for row in self.rows.over(asked.mask, kind, is_pruned):
                     for way in self._ways(asked, limit, kind, groups, row):
                         if self.stop():
                             return []
                         self._keep(by_time, asked, limit, numbers, way)
         return list(by_time.values())
 
-    def _hopeless_row(self, asked: Asked, limit: Limit, groups: int) -> Callable[[int, int, int], bool]:
+    def _pruned_row(self, asked: Asked, limit: Limit, groups: int) -> Callable[[int, int, int], bool]:
         """Judges rows by the least that their layers spend, move and work: the slowest child of an S cut
         takes no less than the work of all over the tiles of the cut.  Once time is up none has hope.
         """
@@ -143,9 +149,9 @@ class SubtreeClasses:
         known: dict[tuple[int, int, int], tuple[float, float]] = {}
         part = asked.samples / self.form.batch
         area = float(np.where(limit.energy > 0, limit.cycles * self.places.tiles, -math.inf).max()) * SLACK
-        work = part * sum(self.floors.work[layer] for layer in inside)
+        work = part * sum(self.lower_bounds.work[layer] for layer in inside)
 
-        def hopeless(stored: int, fetched: int, stages: int) -> bool:
+        def is_pruned(stored: int, fetched: int, stages: int) -> bool:
             if work * (groups + stages) / groups > area or self.stop():
                 return True
             stored, fetched = stored | asked.stored, fetched | asked.fetched
@@ -158,7 +164,7 @@ class SubtreeClasses:
                 energy, moved = energy + least[0], moved + least[1]
             return energy > spend or moved * part / self.rate > last
 
-        return hopeless
+        return is_pruned
 
     def _children(self, asked: Asked, kind: Kind, groups: int, row: Row) -> list[Asked]:
         """The children of a cut over a row.
@@ -308,7 +314,7 @@ class SubtreeClasses:
                 if direct >> read.number & 1:
                     for producer, other in enumerate(row.parts):
                         if other >> read.producer & 1:
-                            passed[producer, reader] += self.floors.read_bytes[read.number]
+                            passed[producer, reader] += self.lower_bounds.read_bytes[read.number]
         return passed * self.form.batch * self.form.machine.hop_energy
 
     def _distances(self, child: Subtrees) -> int:
@@ -318,7 +324,9 @@ class SubtreeClasses:
         if child.ways:
             return ANY
         layer = child.asked.mask.bit_length() - 1
-        read = [self.floors.read_bytes[size.number] for size in self.rows.reads if size.producer == layer]
+        read = [
+            self.lower_bounds.read_bytes[size.number] for size in self.rows.reads if size.producer == layer
+        ]
         whole = all(size in (0, self.form.network.layers[layer].output_bytes) for size in read)
         return self.distances.table(layer, child.asked.samples) if whole else ANY
 
@@ -342,7 +350,7 @@ class SubtreeClasses:
             inside = self._inside(layer, asked.samples, stored, asked.fetched, asked.given)
             energy, moved = energy + inside.energy, moved + inside.moved
             slowest = np.maximum(slowest, inside.cycles)
-            work += self.floors.work[layer] * asked.samples / self.form.batch
+            work += self.lower_bounds.work[layer] * asked.samples / self.form.batch
         slowest = np.maximum(slowest, work / self.places.tiles)
         return Taken(energy, np.maximum(slowest, _over(moved, self.rate)), moved)
 
@@ -362,7 +370,9 @@ class SubtreeClasses:
                     )
                     here = [taken.energy, taken.cycles * runs, taken.moved * runs]
                     every.append([np.minimum(figure, fewer(figure, begin, apart)) for figure in here])
-            within = self._within[key] = Taken(*(np.minimum.reduce(figure) for figure in zip(*every, strict=True)))
+            within = self._within[key] = Taken(
+                *(np.minimum.reduce(figure) for figure in zip(*every, strict=True))
+            )
         return within
 
 
@@ -373,4 +383,6 @@ def _over(moved: Floats, rate: float) -> Floats:
 
 def _least_of(classes: list[Subtrees]) -> Taken:
     """The least of several classes by place."""
-    return Taken(*(np.minimum.reduce(figure) for figure in zip(*(figure.taken for figure in classes), strict=True)))
+    return Taken(
+        *(np.minimum.reduce(figure) for figure in zip(*(figure.taken for figure in classes), strict=True))
+    )

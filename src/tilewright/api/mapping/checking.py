@@ -19,7 +19,7 @@ from tilewright.solvers.mapping.network_search import share_of_layer
 from tilewright.solvers.mapping.second_opinion import prove
 from tilewright.solvers.second_opinion import Proof, Verdict
 
-Told = Callable[[int, int, str, Proof], None]
+Reported = Callable[[int, int, str, Proof], None]
 """Told of a second opinion: its place, how many there are, the layer, and what was said."""
 
 
@@ -57,8 +57,8 @@ class MappingCheck(Check):
             if self.proofs:
                 entry["proof"] = proof_data(self.proofs[index])
             layers.append(entry)
-        told = self._told({"arch": self.record.arch.name}, complete=self.record.complete)
-        return {**told, "layers": layers, "totals_faults": list(self.totals)}
+        reported = self._reported({"arch": self.record.arch.name}, complete=self.record.complete)
+        return {**reported, "layers": layers, "totals_faults": list(self.totals)}
 
     def views(self) -> Sequence[RenderableType]:
         """One line per layer, every fault, and a summary."""
@@ -69,7 +69,7 @@ class MappingCheck(Check):
 
 
 def check_mappings(
-    record: ResultDocument, where: str, limits: Limits | None, told: Told | None
+    record: ResultDocument, where: str, limits: Limits | None, reported: Reported | None
 ) -> MappingCheck:
     """Check every layer of a document.
 
@@ -93,7 +93,7 @@ def check_mappings(
             proofs.append(Proof(Verdict.UNDECIDED, "-", text))
             continue
         proofs.append(prove(claim_of(check.layer, record.settings), check.problem, mine))
-        if told is not None:
-            told(index + 1, len(checks), check.layer.name, proofs[-1])
+        if reported is not None:
+            reported(index + 1, len(checks), check.layer.name, proofs[-1])
     own = (f"{check.layer.name}: {fault}" for check in checks for fault in check.faults)
     return MappingCheck((*own, *totals), tuple(proofs), record, checks, totals)

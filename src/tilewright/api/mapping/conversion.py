@@ -59,7 +59,10 @@ class Conversion(Displayed):
     @property
     def layers(self) -> list[Layer]:
         """The layers."""
-        return [Layer(name, operator, f"nest:{nest_text(operator)}") for name, operator in self._found.bundle.layers]
+        return [
+            Layer(name, operator, f"nest:{nest_text(operator)}")
+            for name, operator in self._found.bundle.layers
+        ]
 
     @property
     def constraints(self) -> list[str]:

@@ -35,7 +35,7 @@ from tilewright.report.records.mapping.build import key_gap
 from tilewright.report.records.mapping.explore import ExploreDocument, ExploreSettings
 from tilewright.report.records.mapping.explore_build import ExploreQuestion, explore_document
 from tilewright.report.text.mapping.explore import explore_csv, explore_views
-from tilewright.solvers.mapping.explore.cells import CELLS, Asked, Cell, Told, answers_here
+from tilewright.solvers.mapping.explore.cells import CELLS, Asked, Cell, Reported, answers_here
 from tilewright.solvers.mapping.explore.goals import Goal
 from tilewright.solvers.mapping.explore.search import LAYER_SECONDS, Answers, Exploration, Watcher
 from tilewright.solvers.mapping.explore.search import explore as search_designs
@@ -361,7 +361,7 @@ def _answers(workers: int, cluster: str | None) -> Answers:
     if cluster is not None:
         from tilewright.foundation.cluster import cluster_answers, connected
 
-        def sent(cells: Iterable[Cell], stop: threading.Event) -> Iterator[tuple[Cell, Told]]:
+        def sent(cells: Iterable[Cell], stop: threading.Event) -> Iterator[tuple[Cell, Reported]]:
             client = connected(cluster)  # closed at the end; the next goal has its own
             return cluster_answers(CELLS, client, cells, stop)
 
@@ -370,7 +370,7 @@ def _answers(workers: int, cluster: str | None) -> Answers:
         return answers_here
     from tilewright.foundation.pool import local_answers
 
-    def pooled(cells: Iterable[Cell], stop: threading.Event) -> Iterator[tuple[Cell, Told]]:
+    def pooled(cells: Iterable[Cell], stop: threading.Event) -> Iterator[tuple[Cell, Reported]]:
         return local_answers(CELLS, workers, cells, stop)
 
     return pooled

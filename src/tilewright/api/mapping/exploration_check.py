@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tilewright.api.checked import Check
-from tilewright.api.mapping.checking import MappingCheck, Told, check_mappings
+from tilewright.api.mapping.checking import MappingCheck, Reported, check_mappings
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
@@ -48,9 +48,9 @@ class ExploreCheck(Check):
 
     def to_dict(self) -> dict[str, Any]:
         """What ``tilewright check --format json`` prints."""
-        told = self._told({"arch": self.record.machine}, complete=self.record.complete)
+        reported = self._reported({"arch": self.record.machine}, complete=self.record.complete)
         best = None if self.best is None else self.best.to_dict()
-        found = {**told, "faults": list(self.own), "best": best}
+        found = {**reported, "faults": list(self.own), "best": best}
         if self.designs:
             found["proofs"] = [{"of": about, **proof_data(proof)} for about, proof in self.designs]
         return found
@@ -62,16 +62,16 @@ class ExploreCheck(Check):
             views += [Text(f"best design: {fields_text(self.record.best.fields)}"), *self.best.views()]
         views += [Text(f"✗ {fault}") for fault in self.own]
         agree = "do not agree with each other" if self.own else "agree with each other"
-        told = "their values and bounds are proofs that --prove repeats"
+        reported = "their values and bounds are proofs that --prove repeats"
         if self.designs:
             verdicts = Counter(proof.verdict.value for _, proof in self.designs)
-            told = ", ".join(f"{count} claims {verdict}" for verdict, count in verdicts.items())
+            reported = ", ".join(f"{count} claims {verdict}" for verdict, count in verdicts.items())
         views += [
             Text(f"{about}: {proof.verdict.value}: {proof.text}", STYLES.get(proof.verdict.value, "yellow"))
             for about, proof in self.designs
             if proof.verdict in (Verdict.REFUTED, Verdict.UNDECIDED)
         ]
-        views.append(Text(f"{len(self.record.designs)} designs {agree}; {told}"))
+        views.append(Text(f"{len(self.record.designs)} designs {agree}; {reported}"))
         return views
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ class ExploreCheck(Check):
 
 
 def check_exploration(
-    record: ExploreDocument, where: str, limits: Limits | None, told: Told | None
+    record: ExploreDocument, where: str, limits: Limits | None, reported: Reported | None
 ) -> ExploreCheck:
     """Check a document of an exploration, the best design's mappings included.
 
@@ -93,7 +93,7 @@ def check_exploration(
     InputError : for a machine or an objective that is none
     """
     own = tuple(explore_faults(record, where))
-    best = None if record.best is None else check_mappings(record.best.result, where, limits, told)
+    best = None if record.best is None else check_mappings(record.best.result, where, limits, reported)
     designs = () if limits is None or own else design_proofs(record, where, limits)
     proofs = tuple(proof for _, proof in designs)
     if best is None:
@@ -111,8 +111,10 @@ def design_proofs(record: ExploreDocument, where: str, limits: Limits) -> tuple[
     best = record.best
     claims = [one for one in record.designs if best is None or one.index != best.index]
     if best is None:
-        told = Proof(Verdict.UNDECIDED, "-", "without a best design the document does not tell the layers")
-        return tuple((_about(one), told) for one in claims if one.status not in ("refused", "open"))
+        reported = Proof(
+            Verdict.UNDECIDED, "-", "without a best design the document does not tell the layers"
+        )
+        return tuple((_about(one), reported) for one in claims if one.status not in ("refused", "open"))
     space, objective, layers = (
         stated_space(record, where),
         parse_objective(record.objective),

@@ -76,7 +76,8 @@ class Layer(Displayed):
     def rows(self) -> list[dict[str, Any]]:
         """One row per dimension."""
         return [
-            {"dimension": dimension.name, "bound": dimension.bound, "like": dimension.like} for dimension in self.operator.dimensions
+            {"dimension": dimension.name, "bound": dimension.bound, "like": dimension.like}
+            for dimension in self.operator.dimensions
         ]
 
     def views(self) -> Sequence[RenderableType]:

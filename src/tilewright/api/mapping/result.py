@@ -269,8 +269,10 @@ class MappingDocument(Displayed):
         return document_views(self.record, sum(layer.wall_s for layer in self.record.layers))
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{count} {status}" for status, count in self.record.totals.statuses.items())
-        return f"MappingDocument({self.record.model!r} on {self.record.arch.name!r}, {told or 'no layers'})"
+        reported = ", ".join(f"{count} {status}" for status, count in self.record.totals.statuses.items())
+        return (
+            f"MappingDocument({self.record.model!r} on {self.record.arch.name!r}, {reported or 'no layers'})"
+        )
 
 
 def only_layer(document: MappingDocument, name: str) -> MappingResult:

@@ -45,8 +45,8 @@ class ScheduleCheck(Check):
             **({"space": record.space} if isinstance(record, PlanDocument) else {}),
             "status": record.status,
         }
-        told = {**self._told(head, complete=record.complete), "faults": [*self.faults]}
-        return told if self.proof is None else {**told, "proof": proof_data(self.proof)}
+        reported = {**self._reported(head, complete=record.complete), "faults": [*self.faults]}
+        return reported if self.proof is None else {**reported, "proof": proof_data(self.proof)}
 
     def views(self) -> Sequence[RenderableType]:
         """One line on the document, every fault, and a summary."""

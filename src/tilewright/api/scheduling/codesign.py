@@ -49,7 +49,7 @@ def codesign(
     ------
     InputError : for an unknown name, or steps that leave no split
     """
-    budget, told = read_budget(stop, threads, seed), observer or Unobserved()
+    budget, reported = read_budget(stop, threads, seed), observer or Unobserved()
     goal = schedule_objective(objective)
     with named_arguments(), interruptible() as event:
         chip = with_steps(accelerator_class(resources), pe_step, bandwidth_step)
@@ -57,7 +57,7 @@ def codesign(
         networks = (work if isinstance(work, Workload) else workload(work)).networks
         limits = budget.limits(event)
         run = codesign_run(
-            networks, chip, flows, goal, limits, search, metric, told=told.point, note=told.phase
+            networks, chip, flows, goal, limits, search, metric, reported=reported.point, note=reported.phase
         )
         result = run.run()
     settings = schedule_settings(EXACT, metric or METRIC_OF[goal], budget)

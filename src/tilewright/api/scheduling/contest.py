@@ -41,7 +41,9 @@ class Contest(Displayed):
     def rows(self) -> list[dict[str, Any]]:
         """One row per run."""
         return [
-            {"method": contestant.method, **run.model_dump()} for contestant in self.record.contestants for run in contestant.runs
+            {"method": contestant.method, **run.model_dump()}
+            for contestant in self.record.contestants
+            for run in contestant.runs
         ]
 
     def views(self) -> Sequence[RenderableType]:
@@ -87,9 +89,9 @@ class ContestCheck(Check):
             "objective": record.objective,
             "store": None if self.evidence is None else str(self.evidence),
         }
-        told = {**self._told(head, complete=record.complete), "faults": [*self.faults]}
+        reported = {**self._reported(head, complete=record.complete), "faults": [*self.faults]}
         if self.proofs:
-            told["proof"] = proof_data(self.proof)
+            reported["proof"] = proof_data(self.proof)
         rows = []
         for index, check in enumerate(self.runs):
             row: dict[str, Any] = {
@@ -102,7 +104,7 @@ class ContestCheck(Check):
             if self.proofs:
                 row["proof"] = proof_data(self.proofs[1 + index])
             rows.append(row)
-        return {**told, "runs": rows}
+        return {**reported, "runs": rows}
 
     @property
     def proof(self) -> Proof:
@@ -114,8 +116,8 @@ class ContestCheck(Check):
             mine = [proof for proof in self.proofs if proof.verdict is verdict]
             if mine:
                 texts = dict.fromkeys(proof.text for proof in mine)
-                told = f"{len(mine)} of {len(self.proofs)} claims: {'; '.join(texts)}"
-                return Proof(verdict, mine[0].solver, told, seconds)
+                reported = f"{len(mine)} of {len(self.proofs)} claims: {'; '.join(texts)}"
+                return Proof(verdict, mine[0].solver, reported, seconds)
         return Proof(Verdict.CONFIRMED, "evaluator", "the bound, and every plan has its value", seconds)
 
     def views(self) -> Sequence[RenderableType]:

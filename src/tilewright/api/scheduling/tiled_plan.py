@@ -135,8 +135,8 @@ class PlanEvaluation(Displayed):
 
     def __repr__(self) -> str:
         problem = self.plan.problem
-        told = "legal" if self.legal else "illegal"
-        return f"PlanEvaluation({problem.network.name!r} on {problem.machine.name!r}, {told})"
+        reported = "legal" if self.legal else "illegal"
+        return f"PlanEvaluation({problem.network.name!r} on {problem.machine.name!r}, {reported})"
 
 
 def evaluate_plan(

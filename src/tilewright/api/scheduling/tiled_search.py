@@ -30,7 +30,7 @@ def search_plan(problem: TiledProblem, objective: str, request: SearchRequest) -
     """
     if request.deterministic:
         raise InputError("deterministic", None, "expected False: it is for layers")
-    name, told = request.method or DEFAULT, request.observer or Unobserved()
+    name, reported = request.method or DEFAULT, request.observer or Unobserved()
     budget, warm_starts = request.budget, request.warm_starts
     given = [*warm_starts] if isinstance(warm_starts, list | tuple) else [warm_starts]
     if len(given) > 1:
@@ -41,8 +41,8 @@ def search_plan(problem: TiledProblem, objective: str, request: SearchRequest) -
             lambda: problem,
             name,
             budget.limits(stop),
-            told.point,
-            told.phase,
+            reported.point,
+            reported.phase,
             (lambda stated: warm[0]) if warm else None,
         )
         result = run.run()

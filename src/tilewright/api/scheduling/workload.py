@@ -143,12 +143,12 @@ class WorkloadOnSystem:
             raise InputError("warm_starts", None, "expected none: they are for layers")
         if request.deterministic:
             raise InputError("deterministic", None, "expected False: it is for layers")
-        name, told, budget = request.method or EXACT, request.observer or Unobserved(), request.budget
+        name, reported, budget = request.method or EXACT, request.observer or Unobserved(), request.budget
         networks, hardware = self.workload.networks, self.system.hardware
         with named_arguments(), interruptible() as stop:
             limits = budget.limits(stop)
             run = schedule_run(
-                networks, hardware, self.objective, self.metric, name, limits, told.point, told.phase
+                networks, hardware, self.objective, self.metric, name, limits, reported.point, reported.phase
             )
             result = run.run()
         problem = None if run.search is None else run.search.problem.instance

@@ -27,9 +27,9 @@ def test_ways_agree_on_a_small_network(tmp_path: Path, capsys: pytest.CaptureFix
     args = ["table6", "--networks", "mlp", "--batch", "2", "--store", str(store)]
     for more in (["--minutes", "0"], [], []):
         assert kapla_tables.main([*args, *more]) == 0
-    told = capsys.readouterr()
-    assert told.err.count("mlp energy kapla 4: found") == 1
-    assert told.out.count("| mlp |") == 3
+    reported = capsys.readouterr()
+    assert reported.err.count("mlp energy kapla 4: found") == 1
+    assert reported.out.count("| mlp |") == 3
     store.write_text("not a database")
     assert kapla_tables.main(args) == 2
 

@@ -25,7 +25,7 @@ from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.set.annealing import FOREVER, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
-from tilewright.solvers.scheduling.tiled.set import hopeful, places
+from tilewright.solvers.scheduling.tiled.set import open_trees, places
 from tilewright.solvers.scheduling.tiled.set.any_order import allocations_in_any_order
 from tilewright.solvers.scheduling.tiled.set.bounds import TreeBounds, tree_bounds
 from tilewright.solvers.scheduling.tiled.set.enumeration import (
@@ -35,9 +35,9 @@ from tilewright.solvers.scheduling.tiled.set.enumeration import (
     trees_over,
 )
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
-from tilewright.solvers.scheduling.tiled.set.floors import Floors
-from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
+from tilewright.solvers.scheduling.tiled.set.layer_bounds import LayerBounds
 from tilewright.solvers.scheduling.tiled.set.leaf_figures import Given
+from tilewright.solvers.scheduling.tiled.set.open_trees import OpenTrees
 from tilewright.solvers.scheduling.tiled.set.segments import parts_of_time
 from tilewright.solvers.scheduling.tiled.set.subtree_terms import Asked, Limit
 
@@ -121,9 +121,9 @@ def cheap(form: ClosedForm, tree: Node, loads: int) -> tuple[float, float]:
 def test_no_tree_undercuts_what_is_said_of_it(network: str, layers: tuple[int, ...], batch: int) -> None:
     """Trees over all layers take no less than said, before their leaves are mapped."""
     form = form_of(part(network, layers), batch)
-    for samples in Floors(form).batches:
+    for samples in LayerBounds(form).batches:
         count = 0
-        for tree in HopefulTrees(form, Floors(form), samples).over(
+        for tree in OpenTrees(form, LayerBounds(form), samples).over(
             (1 << len(layers)) - 1, samples, HUGE, HUGE
         ):
             energy, cycles = cheap(form, tree.node, samples)
@@ -178,7 +178,7 @@ def test_no_subtree_undercuts_its_class(
     """
     monkeypatch.setattr(places, "MOST_TILES", most_tiles)
     form = form_of(part(network, layers), batch)
-    classes = HopefulTrees(form, Floors(form), batch).classes
+    classes = OpenTrees(form, LayerBounds(form), batch).classes
     numbers = classes.places
     every = Limit(*(np.full(len(numbers), HUGE) for _ in range(2)))
     fitting = [tree for tree in segments_of(form, batch) if cheap(form, tree, batch)[0] < math.inf]
@@ -211,7 +211,7 @@ def test_leaves_are_known_where_they_know_what_they_read() -> None:
     tree = Cut("T", 1, 1, (Leaf(0, 1), Cut("S", 1, 1, (Leaf(1, 1), Leaf(2, 1), Leaf(3, 1)))))
     cost = form.segment(tree, 1)
     assert not isinstance(cost, str)
-    classes = HopefulTrees(form, Floors(form), 1).classes
+    classes = OpenTrees(form, LayerBounds(form), 1).classes
     for one in cost.children[1].children:
         asked = asked_of(form, tree, one.node)
         told = asked._replace(given=given_of(form, cost, asked))
@@ -238,7 +238,7 @@ def test_no_tree_is_lost_below_what_it_takes(network: str, layers: tuple[int, ..
     form = form_of(part(network, layers), batch)
     fitting = [tree for tree in segments_of(form, batch) if cheap(form, tree, batch)[0] < math.inf]
     ranked = sorted(fitting, key=lambda one: math.prod(cheap(form, one, batch)))
-    trees = HopefulTrees(form, Floors(form), batch)
+    trees = OpenTrees(form, LayerBounds(form), batch)
     for one in [*ranked[:15], *Random(5).sample(ranked, 5)]:
         energy, cycles = cheap(form, one, batch)
         found = []
@@ -277,11 +277,11 @@ def test_trees_left_out_as_needless_have_a_flat_one(
     the same cost with fewer cuts is, and that is no fuller.
     """
     form = form_of(part(network, layers), batch)
-    flow, hopeful = form.dataflow, HopefulTrees(form, Floors(form), batch)
-    assert hopeful.rows.any_order
+    flow, open_trees = form.dataflow, OpenTrees(form, LayerBounds(form), batch)
+    assert open_trees.rows.any_order
     kept: set[Node] = set()
-    for one in hopeful.over((1 << len(layers)) - 1, batch, HUGE, HUGE):
-        kept.update(hopeful.members.buffers_apart(one.node))
+    for one in open_trees.over((1 << len(layers)) - 1, batch, HUGE, HUGE):
+        kept.update(open_trees.members.buffers_apart(one.node))
     left_out, every = 0, set(segments_of(form, batch))
     assert kept < every
     for tree in every - kept:
@@ -311,11 +311,11 @@ def test_trees_that_are_kept_are_those_that_are_made(
     form = form_of(part(network, layers), batch)
 
     def found() -> list[Node]:
-        every = HopefulTrees(form, Floors(form), batch).over((1 << len(layers)) - 1, batch, HUGE, HUGE)
+        every = OpenTrees(form, LayerBounds(form), batch).over((1 << len(layers)) - 1, batch, HUGE, HUGE)
         return sorted((one.node for one in every), key=repr)
 
     kept = found()
-    monkeypatch.setattr(hopeful, "MOST_TREES", -1)
+    monkeypatch.setattr(open_trees, "MOST_TREES", -1)
     assert kept == found()
     assert kept
 
@@ -323,9 +323,9 @@ def test_trees_that_are_kept_are_those_that_are_made(
 def test_orders_that_only_buffers_tell_apart_cost_the_same() -> None:
     """Of the trees that one stands for, those that differ in T cuts alone cost the same if they fit."""
     form = form_of(part("goog", (5, 6, 7, 8)))
-    hopeful, several = HopefulTrees(form, Floors(form), 1), 0
-    for one in hopeful.over(15, 1, HUGE, HUGE):
-        costs = [form.segment(tree, 1) for tree in hopeful.members.buffers_apart(one.node)]
+    open_trees, several = OpenTrees(form, LayerBounds(form), 1), 0
+    for one in open_trees.over(15, 1, HUGE, HUGE):
+        costs = [form.segment(tree, 1) for tree in open_trees.members.buffers_apart(one.node)]
         fit = [cost for cost in costs if not isinstance(cost, str)]
         several += len(fit) > 1
         assert len({cost.cycles for cost in fit}) <= 1
@@ -403,18 +403,18 @@ def test_no_tree_is_faster_than_its_own_longest_path(
 def test_no_leaf_undercuts_its_floor(network: str, layers: tuple[int, ...], batch: int) -> None:
     """No leaf of a tree that fits spends less, or takes less time, than its floor by number of tiles."""
     form = form_of(part(network, layers), batch)
-    floors = Floors(form)
+    lower_bounds = LayerBounds(form)
     for _, tree in Random(4).sample(valued(form), 60):
         for cost in form.evaluate(tree).walk():
             if not isinstance(cost.node, Leaf):
                 continue
             layer, small = cost.node.layer, cost.node.batch
-            energy, cycles = floors.leaf_figures(layer, small)
+            energy, cycles = lower_bounds.leaf_figures(layer, small)
             runs, ends = batch // small, form.network.layers[layer].is_output
-            outside = batch * floors.external_bytes(layer) * floors.byte_energy
-            stored = batch * form.network.layers[layer].output_bytes * floors.byte_energy * ends
-            weights = floors.weight_bytes(layer) * floors.byte_energy
-            least = energy[cost.tiles] + outside + weights + stored - 3 * runs * floors.rounding
+            outside = batch * lower_bounds.external_bytes(layer) * lower_bounds.byte_energy
+            stored = batch * form.network.layers[layer].output_bytes * lower_bounds.byte_energy * ends
+            weights = lower_bounds.weight_bytes(layer) * lower_bounds.byte_energy
+            least = energy[cost.tiles] + outside + weights + stored - 3 * runs * lower_bounds.rounding
             assert cost.energy * runs >= least * (1 - 1e-9)
             assert cost.cycles >= cycles[cost.tiles] - 1
 

@@ -31,21 +31,21 @@ def test_tables_are_of_what_the_store_has(tmp_path: Path, capsys: pytest.Capture
     assert (
         set_figures.main(["--platforms", "edge", "--networks", "resnet", "--batches", "1", "4", *only]) == 0
     )
-    told = capsys.readouterr().out
-    assert "| ResNet-50 | 1 | 1.00 / 1.00 | 3.00 / 2.00* |" in told
-    assert "3.00 times as fast, 50.0 % less energy (paper's SET: 1.90, 21.7 %)" in told
-    assert "| ResNet-50 | 4 | - |" in told
+    reported = capsys.readouterr().out
+    assert "| ResNet-50 | 1 | 1.00 / 1.00 | 3.00 / 2.00* |" in reported
+    assert "3.00 times as fast, 50.0 % less energy (paper's SET: 1.90, 21.7 %)" in reported
+    assert "| ResNet-50 | 4 | - |" in reported
     seeds = ["--platforms", "edge", "--networks", "resnet", "--batches", "16", "--seeds", "3"]
     assert set_figures.main([*seeds, *only]) == 0
     assert "| 1.00 / 0.50 | 1,000 | 6.000 | -50.0 % (-75.0 to +0.0) |" in capsys.readouterr().out
     assert set_losses.main(["--graphs", "1", *only]) == 0
-    told = capsys.readouterr().out
-    assert "1 graphs, 1 of them proven" in told
-    assert "| all | 1 | 0 | 50.00 % |" in told
+    reported = capsys.readouterr().out
+    assert "1 graphs, 1 of them proven" in reported
+    assert "| all | 1 | 0 | 50.00 % |" in reported
     assert set_proofs.main(["goog:5-12", "resnet:2-9", *only]) == 0
-    told = capsys.readouterr().out
-    assert "| goog | 5 to 12 (8) | 2 | 3.0 | proven |" in told
-    assert "| resnet | 2 to 9 (8) | - | | not run |" in told
+    reported = capsys.readouterr().out
+    assert "| goog | 5 to 12 (8) | 2 | 3.0 | proven |" in reported
+    assert "| resnet | 2 to 9 (8) | - | | not run |" in reported
     assert set_trees.main(["resnet", *only]) == 0
     assert "not run" in capsys.readouterr().out
 

@@ -15,8 +15,8 @@ WANT: dict[str, Any] = DATA["runs"][1]["modes"]["SET"]
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """Exit code and output of a command."""
     code = run(list(words))
-    told = capsys.readouterr()
-    return code, told.out, told.err
+    reported = capsys.readouterr()
+    return code, reported.out, reported.err
 
 
 def test_reference_tree_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,12 +25,12 @@ def test_reference_tree_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixtur
     stated = {"network": "program:resnet", "figures": "program", "defects": "all", "tree": WANT["ra_tree"]}
     path.write_text(json.dumps(stated))
     code, out, _ = called(capsys, "evaluate", str(path), "-f", "json")
-    told = json.loads(out)
+    reported = json.loads(out)
     assert code == 0
-    assert told["closed_form"]["cycles"] == WANT["Latency"]
-    assert told["closed_form"]["energy_pj"] == pytest.approx(WANT["Energy"], rel=1e-5)
-    assert [row["dram_bytes"] for row in told["nodes"]] == [node["dram"] for node in WANT["nodes"]]
-    assert "plan" not in told
+    assert reported["closed_form"]["cycles"] == WANT["Latency"]
+    assert reported["closed_form"]["energy_pj"] == pytest.approx(WANT["Energy"], rel=1e-5)
+    assert [row["dram_bytes"] for row in reported["nodes"]] == [node["dram"] for node in WANT["nodes"]]
+    assert "plan" not in reported
 
 
 def test_tree_of_the_catalog_with_graph_and_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,10 +116,10 @@ def test_tree_of_a_search_is_written_and_read(tmp_path: Path, capsys: pytest.Cap
     ]
     assert called(capsys, *words, "-m", "set-ls", "--out", str(plan))[0] == 0
     code, out, _ = called(capsys, "evaluate", str(tree), "-f", "json")
-    told, written = json.loads(out), json.loads(plan.read_text())
+    reported, written = json.loads(out), json.loads(plan.read_text())
     assert code == 0
-    assert told["plan"]["cycles"] == written["metrics"]["cycles"]
-    assert f"closed form {told['closed_form']['value']:.6g}" in written["message"]
+    assert reported["plan"]["cycles"] == written["metrics"]["cycles"]
+    assert f"closed form {reported['closed_form']['value']:.6g}" in written["message"]
     code, _, err = called(capsys, *words, "-m", "ls")
     assert code == 1
     assert "tree.yaml: cannot be written: the best plan is not made from a tree" in err

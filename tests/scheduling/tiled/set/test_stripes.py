@@ -6,13 +6,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from tilewright.formulation.scheduling.tiled.set.banded import slot_cycles
-from tilewright.formulation.scheduling.tiled.set.bands import band_borders
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form
 from tilewright.formulation.scheduling.tiled.set.layers import SAMPLING, Producer, SetLayer, SetNetwork
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.partition import parse_partition
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.striped import slot_cycles
+from tilewright.formulation.scheduling.tiled.set.stripes import stripe_borders
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, InvalidTreeError, Leaf, check_tree, rooted
 from tilewright.formulation.scheduling.tiled.set.tree_text import format_tree, parse_tree
 from tilewright.formulation.scheduling.tiled.units import units_of
@@ -30,7 +30,7 @@ def form_of(model: str, partitions: dict[int, str] | None = None) -> ClosedForm:
     return form
 
 
-def banded(kind: str, layers: range, bands: int) -> Cut:
+def striped(kind: str, layers: range, bands: int) -> Cut:
     """A cut of leaves, one sample at a time."""
     return Cut("S" if kind == "S" else "T", 2, 2, tuple(Leaf(one, 1) for one in layers), bands)
 
@@ -89,7 +89,7 @@ def test_bands_begin_as_soon_as_their_rows_are_there() -> None:
     seen = 0
     for seed in range(60):
         network, bands = windows(Random(seed)), Random(seed).randint(2, 4)
-        borders = band_borders(network, range(4), bands)
+        borders = stripe_borders(network, range(4), bands)
         if borders is None:
             continue
         seen += 1
@@ -115,9 +115,9 @@ def test_bands_move_every_byte_once(kind: str) -> None:
     given = tuple(tiles)
     if kind == "S":
         form.allocation = lambda cut, tiles: given  # type: ignore[method-assign]
-    whole = form.evaluate(rooted([banded(kind, layers, 1)], 2))
+    whole = form.evaluate(rooted([striped(kind, layers, 1)], 2))
     for bands in (2, 7, 14):
-        cost = form.evaluate(rooted([banded(kind, layers, bands)], 2))
+        cost = form.evaluate(rooted([striped(kind, layers, bands)], 2))
         np.testing.assert_array_equal(cost.counts, whole.counts)
         assert cost.energy == pytest.approx(whole.energy, rel=0.02)  # arrays read the halos of bands twice
         assert cost.buffer.max() < whole.buffer.max()
@@ -128,9 +128,9 @@ def test_weight_updates_add_up_bands() -> None:
     found = form_of("alexnet:training").network.index["conv3.update"]
     form = form_of("alexnet:training", {found: "K:16,W:1,H:1,B:1"})
     form.room = form.engine.room = 1 << 40
-    whole = form.evaluate(rooted([banded("T", range(found, found + 1), 1)], 2))
+    whole = form.evaluate(rooted([striped("T", range(found, found + 1), 1)], 2))
     for bands in (2, 4, 13):
-        cost = form.evaluate(rooted([banded("T", range(found, found + 1), bands)], 2))
+        cost = form.evaluate(rooted([striped("T", range(found, found + 1), bands)], 2))
         np.testing.assert_array_equal(cost.counts, whole.counts)
         assert cost.cycles >= whole.cycles
         assert cost.buffer.max() < whole.buffer.max()
@@ -139,9 +139,9 @@ def test_weight_updates_add_up_bands() -> None:
 def test_buffers_hold_two_bands_with_their_halos() -> None:
     """A tile of a pipeline holds twice the inputs of its largest band, counted row by row, not whole maps."""
     form = form_of("vgg16")
-    cut = banded("S", range(6, 9), 8)
+    cut = striped("S", range(6, 9), 8)
     cost = form.evaluate(cut)
-    borders = band_borders(form.network, range(6, 9), 8)
+    borders = stripe_borders(form.network, range(6, 9), 8)
     assert borders is not None
     for child, number in zip(cost.children, range(6, 9), strict=True):
         assert child.leaf is not None
@@ -193,6 +193,6 @@ def test_layers_without_rows_are_not_cut() -> None:
     """A classifier behind a convolution has one row, and the message says that it cannot run in bands."""
     form = form_of("mobilenet-v1")
     last = len(form.network)
-    found = form.attempt(banded("S", range(last - 2, last), 2))
+    found = form.attempt(striped("S", range(last - 2, last), 2))
     assert isinstance(found, str)
     assert "bands of rows" in found

@@ -29,7 +29,7 @@ _STEPS = 1.002 ** np.arange(1500)
 """Up to twenty times a bound."""
 
 
-class PartFloors:
+class PartBounds:
     """Floors of the parts of a divided energy.
 
     Parameters
@@ -39,7 +39,9 @@ class PartFloors:
 
     def __init__(self, search: LayerSearch, goal: Goal, layout: Layout, division: Division) -> None:
         self._search, self._goal, self._layout, self._division = search, goal, layout, division
-        self._parts = [term for term in division.parts if layout.tape.has_floor(term)]  # others are in tables
+        self._parts = [
+            term for term in division.parts if layout.bound_program.has_floor(term)
+        ]  # others are in tables
         self._found: dict[tuple[int, ...], dict[Expr, float]] = {}  # by storage
         self._least: dict[Hashable, tuple[float, float]] = {}  # with what would have been enough
         self._layouts: dict[Expr, Layout] = {}
@@ -50,24 +52,24 @@ class PartFloors:
 
     def raise_next(self, storage: MappingABC[Variable, int], nodes: Nodes) -> bool:
         """Find what one more part costs at least under the storage of some nodes; whether there was one."""
-        floors = self._under(storage)
-        term = next((term for term in self._parts if term not in floors), None)
+        lower_bounds = self._under(storage)
+        term = next((term for term in self._parts if term not in lower_bounds), None)
         if term is None:
             return False
-        floors[term] = 0.0
+        lower_bounds[term] = 0.0
         with suppress(LimitReachedError):
-            floors[term] = self._known_least(term, storage, self._enough(term, nodes, floors))
-            if not math.isinf(floors[term]):  # nothing is legal, which the search itself will find
-                self._layout.tape.raise_floor(term, floors[term], storage)
+            lower_bounds[term] = self._known_least(term, storage, self._enough(term, nodes, lower_bounds))
+            if not math.isinf(lower_bounds[term]):  # nothing is legal, which the search itself will find
+                self._layout.bound_program.raise_lower_bound(term, lower_bounds[term], storage)
         return True
 
     def _under(self, storage: MappingABC[Variable, int]) -> dict[Expr, float]:
         """The floors known under a storage."""
         return self._found.setdefault(tuple(storage.values()), {})
 
-    def _enough(self, term: Expr, nodes: Nodes, floors: MappingABC[Expr, float]) -> float:
+    def _enough(self, term: Expr, nodes: Nodes, lower_bounds: MappingABC[Expr, float]) -> float:
         """The least value of a term, of some values tried, with which nothing in the nodes is wanted."""
-        rest = sum(floors.get(other, 0.0) for other in self._division.beside(term))
+        rest = sum(lower_bounds.get(other, 0.0) for other in self._division.beside(term))
         energy: Array = np.asarray(max(1.0, float(nodes.energy.min())) * _STEPS, dtype=np.float64)
         cycles = np.full(len(energy), float(nodes.cycles.min()))
         a, b = self._layout.powers

@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.bands import band_borders, reach
 from tilewright.formulation.scheduling.tiled.set.intra_layer import LeafCost
 from tilewright.formulation.scheduling.tiled.set.layers import SetLayer
 from tilewright.formulation.scheduling.tiled.set.node_cost import NodeCost
+from tilewright.formulation.scheduling.tiled.set.stripes import reach, stripe_borders
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, leaves
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def kept_bytes(layer: SetLayer, borders: Sequence[int], leaf: LeafCost) -> int:
     return max(rows) * columns * layer.inputs * layer.operands
 
 
-def banded_cost(form: ClosedForm, cut: Cut, loads: int) -> NodeCost | str:
+def striped_cost(form: ClosedForm, cut: Cut, loads: int) -> NodeCost | str:
     """The cost of a cut of leaves in bands, a child of a root T cut or the root, or why it does not fit.
 
     Parameters
@@ -79,7 +79,7 @@ def banded_cost(form: ClosedForm, cut: Cut, loads: int) -> NodeCost | str:
     network, tiles = form.network, form.engine.grid.tiles
     layers = [leaf.layer for leaf in leaves(cut)]
     name = f"{cut.written} of {network.layers[layers[0]].name} to {network.layers[layers[-1]].name}"
-    borders = band_borders(network, layers, cut.bands)
+    borders = stripe_borders(network, layers, cut.bands)
     if borders is None:
         return f"{name}: its layers cannot run in bands of rows"
     given = form.allocation(cut, tiles) if cut.kind == "S" else (tiles,) * len(layers)
@@ -96,7 +96,7 @@ def banded_cost(form: ClosedForm, cut: Cut, loads: int) -> NodeCost | str:
             for read in form.dataflow.numbers(layer)
         )
         to_dram = bool(stored >> layer & 1)
-        leaf_cost = form.banded.leaf(
+        leaf_cost = form.striped.leaf(
             layer,
             borders[layer],
             first,

@@ -23,7 +23,7 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set.closed_form import HUGE, ClosedForm, Longs
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
-from tilewright.solvers.scheduling.tiled.set.floors import Floors
+from tilewright.solvers.scheduling.tiled.set.layer_bounds import LayerBounds
 from tilewright.solvers.scheduling.tiled.set.members import Members
 from tilewright.solvers.scheduling.tiled.set.subtree_terms import Asked, Limit, Subtrees, Way
 from tilewright.solvers.scheduling.tiled.set.subtrees import SLACK, SubtreeClasses
@@ -35,7 +35,7 @@ to each.
 
 
 @dataclass(frozen=True, slots=True)
-class Hopeful:
+class OpenTree:
     """A tree in its place.
 
     Parameters
@@ -55,14 +55,14 @@ class Hopeful:
     weights: Longs
 
 
-Remembered = tuple[Hopeful, tuple[tuple[int, int], ...]]
+Remembered = tuple[OpenTree, tuple[tuple[int, int], ...]]
 """A tree, and the layouts of those of its layers whose results others read."""
 
 MOST_TREES, MOST_TREES_KEPT = 20_000, 100_000
 """Trees of one class in one place, and of all, that are kept at most."""
 
 
-class HopefulTrees:
+class OpenTrees:
     """Trees over sets of layers as children of a root T cut.
 
     Parameters
@@ -72,18 +72,22 @@ class HopefulTrees:
     """
 
     def __init__(
-        self, form: ClosedForm, floors: Floors, loads: int, stop: Callable[[], bool] = lambda: False
+        self,
+        form: ClosedForm,
+        lower_bounds: LayerBounds,
+        loads: int,
+        stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self.form, self.loads, self.stop = form, loads, stop
         self._layouts: dict[int, int] = {}
         self._direct: dict[tuple[int, int, int], bool] = {}
-        self.classes = SubtreeClasses(form, floors, loads, stop)
+        self.classes = SubtreeClasses(form, lower_bounds, loads, stop)
         self.rows = self.classes.rows
         self.members = Members(form.dataflow, self.rows.any_order)
         self._outputs = sum(1 << i for i, layer in enumerate(form.network.layers) if layer.is_output)
         self._dissolved: dict[tuple[tuple[int, ...], int, int], bool] = {}
         self._known: dict[tuple[Way, int, int], list[Placement]] = {}
-        self._leaves: dict[tuple[object, ...], tuple[Hopeful | None, int]] = {}
+        self._leaves: dict[tuple[object, ...], tuple[OpenTree | None, int]] = {}
         self._trees_known: dict[tuple[object, ...], tuple[float, float, list[Remembered] | None]] = {}
         self._trees_kept = 0
 
@@ -97,7 +101,7 @@ class HopefulTrees:
 
     def over(
         self, mask: int, samples: int, energy: float, cycles: float, number: int = 0
-    ) -> Iterator[Hopeful]:
+    ) -> Iterator[OpenTree]:
         """Trees whose cuts have at least two children, and that may spend and take no more than that.
 
         Parameters
@@ -125,7 +129,7 @@ class HopefulTrees:
         energy: float,
         cycles: float,
         outer: tuple[Way, int] | None,
-    ) -> Iterator[Hopeful]:
+    ) -> Iterator[OpenTree]:
         """All trees of a class in one place that spend and take no more than what is left for them.
 
         Layouts of all leaves before it are known, and those of its own until the next tree is asked for.
@@ -166,7 +170,11 @@ class HopefulTrees:
         """
         asked = group.asked
         direct = self.rows.crossing(asked.mask) & ~asked.fetched
-        read = tuple(self._layouts[read_layer.producer] for read_layer in self.rows.reads if direct >> read_layer.number & 1)
+        read = tuple(
+            self._layouts[read_layer.producer]
+            for read_layer in self.rows.reads
+            if direct >> read_layer.number & 1
+        )
         way, at = outer
         beside = self._beside(way, at) if way.kind == "T" else None
         key = group, first, tiles, read, beside
@@ -201,7 +209,7 @@ class HopefulTrees:
         energy: float,
         cycles: float,
         outer: tuple[Way, int] | None,
-    ) -> Iterator[Hopeful]:
+    ) -> Iterator[OpenTree]:
         """The trees of a class of cuts, made from those of their children."""
         asked = group.asked
         for way in group.ways:
@@ -209,15 +217,18 @@ class HopefulTrees:
                 continue
             for children, places, passed in self._placements(way, first, tiles):
                 for row in self._filled(way, children, places, passed, energy, cycles / way.slots):
-                    times, moved = [child.cycles for child in row], way.groups * sum(child.moved for child in row)
+                    times, moved = (
+                        [child.cycles for child in row],
+                        way.groups * sum(child.moved for child in row),
+                    )
                     taken = way.slots * (sum(times) if way.kind == "T" else max(times))
                     taken = max(taken, moved / self.classes.rate)
                     held = self._held(way, row, top=outer is None)
                     if taken <= cycles and held is not None:
                         node = Cut(way.kind, asked.samples, way.groups, tuple(child.node for child in row))
-                        yield Hopeful(node, sum(child.energy for child in row), taken, moved, *held)
+                        yield OpenTree(node, sum(child.energy for child in row), taken, moved, *held)
 
-    def _held(self, way: Way, row: tuple[Hopeful, ...], *, top: bool) -> tuple[Longs, Longs, Longs] | None:
+    def _held(self, way: Way, row: tuple[OpenTree, ...], *, top: bool) -> tuple[Longs, Longs, Longs] | None:
         """What a cut holds at least, inputs and weights; ``None`` where these do not fit the buffers.
 
         Of the children of a T cut those that pass results on directly follow each other in every order.
@@ -226,7 +237,11 @@ class HopefulTrees:
         buffer, inputs, weights = row[0].buffer, row[0].inputs, row[0].weights
         if way.kind == "S":
             for child in row[1:]:
-                buffer, inputs, weights = buffer + child.buffer, inputs + child.inputs, weights + child.weights
+                buffer, inputs, weights = (
+                    buffer + child.buffer,
+                    inputs + child.inputs,
+                    weights + child.weights,
+                )
             if way.groups > 1:
                 buffer = buffer + inputs
         else:
@@ -251,11 +266,14 @@ class HopefulTrees:
         passes = self._direct.get(key)
         if passes is None:
             direct = self.rows.crossing(reader.mask) & ~reader.fetched
-            passes = any(direct >> read_layer.number & 1 and part >> read_layer.producer & 1 for read_layer in self.rows.reads)
+            passes = any(
+                direct >> read_layer.number & 1 and part >> read_layer.producer & 1
+                for read_layer in self.rows.reads
+            )
             self._direct[key] = passes
         return passes
 
-    def _leaf(self, asked: Asked, first: int, tiles: int) -> Hopeful | None:
+    def _leaf(self, asked: Asked, first: int, tiles: int) -> OpenTree | None:
         """A leaf with the layouts of its producers; none where it does not fit."""
         form, layer = self.form, asked.mask.bit_length() - 1
         direct = tuple(
@@ -270,7 +288,7 @@ class HopefulTrees:
 
     def _mapped(
         self, asked: Asked, first: int, tiles: int, direct: tuple[int, ...]
-    ) -> tuple[Hopeful | None, int]:
+    ) -> tuple[OpenTree | None, int]:
         """A leaf whose producers have these layouts, and the number of its own."""
         form, layer = self.form, asked.mask.bit_length() - 1
         runs = max(1, self.loads // asked.samples)
@@ -282,7 +300,7 @@ class HopefulTrees:
             cycles = form.bounded(cycles, cost.counts)
         energy = cost.energy * form.batch / asked.samples
         held = cost.buffer, cost.inputs, cost.weights
-        leaf = Hopeful(Leaf(layer, asked.samples), energy, float(cycles), float(cost.counts[1]), *held)
+        leaf = OpenTree(Leaf(layer, asked.samples), energy, float(cycles), float(cost.counts[1]), *held)
         return leaf, cost.layout
 
     def _filled(
@@ -293,7 +311,7 @@ class HopefulTrees:
         passed: tuple[float, ...],
         energy: float,
         cycles: float,
-    ) -> Iterator[tuple[Hopeful, ...]]:
+    ) -> Iterator[tuple[OpenTree, ...]]:
         """Trees for all children of a cut, or the last of them, that together keep within what is left.
 
         Parameters

@@ -13,15 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set import leaf_kernel, leaf_traffic_kernel
-from tilewright.formulation.scheduling.tiled.set.band_kernel import (
-    ENERGY,
-    NEVER,
-    ROW,
-    band_costs,
-    band_of,
-    largest_shares,
-)
-from tilewright.formulation.scheduling.tiled.set.bands import Borders, known_rows, reach
 from tilewright.formulation.scheduling.tiled.set.intra_layer import (
     INPUTS_IN_BUFFERS,
     IntraLayerEngine,
@@ -29,6 +20,15 @@ from tilewright.formulation.scheduling.tiled.set.intra_layer import (
 )
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow, Mesh
 from tilewright.formulation.scheduling.tiled.set.partition import Partition, divisions, orders, share_tiles
+from tilewright.formulation.scheduling.tiled.set.stripe_kernel import (
+    ENERGY,
+    NEVER,
+    ROW,
+    largest_shares,
+    stripe_costs,
+    stripe_of,
+)
+from tilewright.formulation.scheduling.tiled.set.stripes import Borders, known_rows, reach
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import DRAM, HOPS, LINKS
 
 Longs = npt.NDArray[np.int64]
@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BandStatement:
+class StripeStatement:
     """What the kernels need of a layer in bands: numbers, bands, mesh, and a menu with its costs per band.
 
     Parameters
@@ -68,7 +68,7 @@ class Estimated(NamedTuple):
     alike: bool
 
 
-class BandEngine:
+class StripeEngine:
     """Finds and keeps the costs of leaves in bands, one sample at a time.
 
     Parameters
@@ -123,7 +123,7 @@ class BandEngine:
 
     def costs(
         self,
-        stated: BandStatement,
+        stated: StripeStatement,
         flow: Flow,
         whole: Flow,
         streamed: int,
@@ -141,7 +141,7 @@ class BandEngine:
         estimated : what estimates need to know; ``None`` for exact costs
         """
         engine = self.engine
-        rows, cycles = band_costs(
+        rows, cycles = stripe_costs(
             stated.leaf,
             stated.borders,
             stated.known,
@@ -164,7 +164,7 @@ class BandEngine:
 
     def statement(
         self, layer: int, borders: Borders, first: int, tiles: int, fixed: Partition | None = None
-    ) -> BandStatement:
+    ) -> StripeStatement:
         """What the kernels need of a layer on its tiles."""
         engine = self.engine
         shape = engine.shapes[layer]
@@ -172,7 +172,7 @@ class BandEngine:
         if key not in self._menus:
             self._menus[key] = self._menu(shape, borders, tiles, fixed)
         known = known_rows(engine.network.layers[shape], borders)
-        return BandStatement(
+        return StripeStatement(
             self.numbers(shape),
             np.array(borders, dtype=np.int64),
             np.array(known, dtype=np.int64),
@@ -195,7 +195,9 @@ class BandEngine:
         if fixed is None:
             least = 0
             if striped.is_mac and striped.groups == 1 and not summed:
-                most = max(reach(striped, high) - reach(striped, low) for low, high in itertools.pairwise(borders))
+                most = max(
+                    reach(striped, high) - reach(striped, low) for low, high in itertools.pairwise(borders)
+                )
                 held = striped.inputs * most * striped.input_columns
                 least = int(held / (engine.room * tiles * INPUTS_IN_BUFFERS) + 1)
             # the largest band is what tiles are to be busy with; every tile has rows in each of them
@@ -217,7 +219,9 @@ class BandEngine:
                     time, each = self.share_cost(layer, count, partition)
                     known[key] = time, float(each.sum())
                 cycles[i, j], energy[i, j] = known[key]
-        table = np.array([(*striped.parts, *striped.steps) for striped in partitions], dtype=np.int64).reshape(-1, 8)
+        table = np.array(
+            [(*striped.parts, *striped.steps) for striped in partitions], dtype=np.int64
+        ).reshape(-1, 8)
         return table, energy, cycles, tuple(partitions)
 
     def share_cost(self, layer: int, rows: int, partition: Partition) -> tuple[float, Floats]:
@@ -236,7 +240,7 @@ class BandEngine:
         layer: int,
         borders: Borders,
         first: int,
-        stated: BandStatement,
+        stated: StripeStatement,
         flow: Flow,
         partition: Partition,
         streamed: int,
@@ -253,7 +257,7 @@ class BandEngine:
         apart = partition.parts[2] == 1 or striped.is_summed
         energy, turns = np.zeros(4), []
         for j, (low, high) in enumerate(itertools.pairwise(borders)):
-            band = band_of(stated.leaf, low, high, int(stated.known[j]) if apart else 0)
+            band = stripe_of(stated.leaf, low, high, int(stated.known[j]) if apart else 0)
             again = flow if j == 0 or streamed else flow._replace(runs=NEVER)
             leaf_traffic_kernel.traffic(now, band, again, stated.mesh, parts, steps, True)
             leaf_kernel.usage(band, parts, idle, shares_in, shares_weights)

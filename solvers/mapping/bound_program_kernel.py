@@ -1,4 +1,4 @@
-"""The machine code behind :mod:`tilewright.solvers.mapping.tape`: its instructions over blocks of nodes.
+"""The machine code of :mod:`tilewright.solvers.mapping.bound_program`: its instructions on blocks of nodes.
 
 One compiled interpreter serves every problem; :mod:`tilewright.solvers.mapping.program` calls it.  Nothing
 is allocated.  Operations come in the same sequence and in the same float64 arithmetic as the interval

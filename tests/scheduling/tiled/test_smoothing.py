@@ -10,13 +10,13 @@ import pytest
 from tiled_plans import random_plan, random_problem
 from tiled_referee import simulate
 
-from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics.scheduling.tiled.levelling import Effort, levelled, levelled_and_cycles
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
-from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
+from tilewright.heuristics.scheduling.tiled.smoothing import Effort, smoothed, smoothed_and_cycles
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
@@ -38,11 +38,11 @@ def test_levelled_plans_are_legal_and_no_longer(seed: int) -> None:
     for turn in range(3):
         plan = random_plan(rng, problem, dag)
         before = problem.evaluate(dag, plan).cycles
-        found, counted = levelled_and_cycles(dag, problem.machine, plan, Effort(6, 12, 24), turn)
+        found, counted = smoothed_and_cycles(dag, problem.machine, plan, Effort(6, 12, 24), turn)
         after = problem.evaluate(dag, found).cycles
         assert counted is not None
         assert after <= min(before, counted + 1)
-        again, the_same = levelled_and_cycles(dag, problem.machine, found, Effort(rounds=0), turn)
+        again, the_same = smoothed_and_cycles(dag, problem.machine, found, Effort(rounds=0), turn)
         assert problem.evaluate(dag, again).cycles == after
         assert the_same is not None
         assert abs(the_same - after) <= 1
@@ -61,7 +61,7 @@ def test_weights_of_a_second_layer_come_while_the_first_one_runs() -> None:
     fetch = 9 * 256
     assert int(dag.cycles[0]) >= fetch
     before = problem.evaluate(dag, plan).cycles
-    assert problem.evaluate(dag, levelled(dag, machine, plan)).cycles == pytest.approx(before - fetch, abs=4)
+    assert problem.evaluate(dag, smoothed(dag, machine, plan)).cycles == pytest.approx(before - fetch, abs=4)
 
 
 def test_tasks_over_several_steps_are_left_alone() -> None:
@@ -69,7 +69,7 @@ def test_tasks_over_several_steps_are_left_alone() -> None:
     problem, dag = random_problem(random.Random(1), "atomic-2x2")
     plan = random_plan(random.Random(1), problem, dag)
     longer = replace(plan, last=plan.last + (np.arange(dag.tasks) == dag.tasks - 1))
-    assert levelled(dag, problem.machine, longer) is longer
+    assert smoothed(dag, problem.machine, longer) is longer
 
 
 @pytest.mark.slow
@@ -78,8 +78,8 @@ def test_the_referee_agrees_on_levelled_plans(link: int) -> None:
     """A simulation without steps finds what levelling saves: within 10 % (20 % at 8 B/cycle)."""
     machine = load_tiled_machine(f"atomic-8x8[link={link}]")
     problem = TiledProblem(resolve_model("resnet50", 1), machine, tiled_objective("makespan"))
-    dag = problem.dag(shared_sizes(problem))
+    dag = problem.dag(balanced_sizes(problem))
     plan = complete(dag, machine, *layer_sequential(dag, machine, waves=True))
-    plan = levelled(dag, machine, plan, rounds=12, tries=16, most=32)
+    plan = smoothed(dag, machine, plan, rounds=12, tries=16, most=32)
     ratio = problem.evaluate(dag, plan).cycles / simulate(dag, machine, plan, 256)
     assert ratio == pytest.approx(1.0, abs=0.2 if link == 8 else 0.1)

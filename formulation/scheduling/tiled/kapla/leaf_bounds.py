@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.scheduling.tiled.kapla import floor_kernel
-from tilewright.formulation.scheduling.tiled.kapla.floor_kernel import (
+from tilewright.formulation.scheduling.tiled.kapla import leaf_bound_kernel
+from tilewright.formulation.scheduling.tiled.kapla.leaf_bound_kernel import (
     BYTES,
     CYCLES,
     ENERGY,
@@ -19,11 +19,11 @@ from tilewright.formulation.scheduling.tiled.kapla.floor_kernel import (
     TWICE,
     WEIGHTS,
 )
-from tilewright.formulation.scheduling.tiled.set import band_kernel
-from tilewright.formulation.scheduling.tiled.set.banded_leaf import Estimated
+from tilewright.formulation.scheduling.tiled.set import stripe_kernel
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.layers import SetLayer
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow
+from tilewright.formulation.scheduling.tiled.set.striped_leaf import Estimated
 
 Longs = npt.NDArray[np.int64]
 
@@ -32,7 +32,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class LeafFloor:
+class LeafBound:
     """The least of each over all partitions that fit the buffers; they need not be had together.
 
     Parameters
@@ -82,45 +82,45 @@ class LeafRun(NamedTuple):
     copies: int = 1
 
 
-class LeafFloors:
+class LeafBounds:
     """Floors of the leaves of one closed form, kept once found."""
 
     def __init__(self, form: ClosedForm) -> None:
         self.form = form
-        self.known: dict[LeafRun, LeafFloor | None] = {}
+        self.known: dict[LeafRun, LeafBound | None] = {}
 
-    def floor(self, run: LeafRun) -> LeafFloor | None:
+    def floor(self, run: LeafRun) -> LeafBound | None:
         """The floor of one run, all bands of its sample together; ``None`` where no partition fits."""
         run = run._replace(layer=self.form.engine.shapes[run.layer])
         if run not in self.known:
-            self.known[run] = self._banded(run) if run.borders else self._whole(run)
+            self.known[run] = self._striped(run) if run.borders else self._whole(run)
         return self.known[run]
 
-    def _banded(self, run: LeafRun) -> LeafFloor | None:
-        banded, fixed = self.form.banded, self.form.partitions.get(run.layer)
-        stated = banded.statement(run.layer, run.borders, run.first, run.tiles, fixed)
+    def _striped(self, run: LeafRun) -> LeafBound | None:
+        striped, fixed = self.form.striped, self.form.partitions.get(run.layer)
+        stated = striped.statement(run.layer, run.borders, run.first, run.tiles, fixed)
         estimated = Estimated(run.apart, self._reads_alike(run))
         for streamed, fetched, whole in self._flows(run):
-            rows, cycles = banded.costs(stated, fetched, whole, streamed, run.copies, estimated)
+            rows, cycles = striped.costs(stated, fetched, whole, streamed, run.copies, estimated)
             if len(rows):
                 least = rows.min(axis=0)
-                return LeafFloor(
-                    float(least[band_kernel.ENERGY]) * (1 - ROUNDING),
+                return LeafBound(
+                    float(least[stripe_kernel.ENERGY]) * (1 - ROUNDING),
                     int(cycles.sum(axis=1).min()),
-                    int(least[band_kernel.BYTES]),
-                    int(least[band_kernel.INPUTS]),
-                    int(least[band_kernel.WEIGHTS]),
+                    int(least[stripe_kernel.BYTES]),
+                    int(least[stripe_kernel.INPUTS]),
+                    int(least[stripe_kernel.WEIGHTS]),
                     0,
                     0,
                     tuple(int(turn) for turn in cycles.min(axis=0)),
                 )
         return None
 
-    def _whole(self, run: LeafRun) -> LeafFloor | None:
+    def _whole(self, run: LeafRun) -> LeafBound | None:
         engine, rules = self.form.engine, self.form.rules
         leaf, mesh, menu, energy, cycles = engine.statement(run.layer, run.batch, run.first, run.tiles)
         for streamed, fetched, whole in self._flows(run):
-            rows = floor_kernel.floor_rows(
+            rows = leaf_bound_kernel.leaf_bound_rows(
                 leaf,
                 fetched,
                 whole,
@@ -137,7 +137,7 @@ class LeafFloors:
             )
             if len(rows):
                 least = rows.min(axis=0)
-                return LeafFloor(
+                return LeafBound(
                     float(least[ENERGY]) * (1 - ROUNDING),
                     int(least[CYCLES]),
                     int(least[BYTES]),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.costs import AtomShapes, atom_costs
-from tilewright.formulation.scheduling.tiled.halting import heed
+from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, borders
 from tilewright.formulation.scheduling.tiled.trips import axis_trips, operator_kind
@@ -63,7 +63,7 @@ class SizeMenu:
         )
 
 
-def shared_sizes(
+def balanced_sizes(
     problem: TiledProblem,
     *,
     room: float = 0.5,
@@ -92,12 +92,12 @@ def shared_sizes(
     counts = [problem.machine.engines] * len(problem.units) if engines is None else engines
     sizes = []
     for unit, count in zip(problem.units, counts, strict=True):
-        heed(limits)
-        sizes.append(shared_size_list(problem, unit, count, room=room, handover=handover)[0])
+        check(limits)
+        sizes.append(balanced_size_list(problem, unit, count, room=room, handover=handover)[0])
     return tuple(sizes)
 
 
-def shared_size_list(
+def balanced_size_list(
     problem: TiledProblem,
     unit: Unit,
     engines: int,
@@ -107,11 +107,11 @@ def shared_size_list(
     handover: int = HANDOVER,
 ) -> list[AtomSize]:
     """The sizes of least estimated time, best first; see `shared_sizes`."""
-    menu = shared_menu(problem, unit, engines, room=room, handover=handover)
+    menu = balanced_menu(problem, unit, engines, room=room, handover=handover)
     return [menu.size(at) for at in range(min(most, len(menu.atoms)))]
 
 
-def shared_menu(
+def balanced_menu(
     problem: TiledProblem, unit: Unit, engines: int, *, room: float = 0.5, handover: int = HANDOVER
 ) -> SizeMenu:
     """All sizes that fit, those of least estimated time first; see `shared_sizes`."""
@@ -179,13 +179,17 @@ def size_menu(
     ]
     grid = np.meshgrid(*(np.arange(len(menu)) for menu in tiles), indexing="ij")
     pick = [choices.ravel() for choices in grid]
-    trips = [[axis_trips(operator, axis, 0, choices[1]) for choices in menu] for axis, menu in enumerate(cuts)]
+    trips = [
+        [axis_trips(operator, axis, 0, choices[1]) for choices in menu] for axis, menu in enumerate(cuts)
+    ]
     rest = operator.iterations // _covered(operator)
 
     def product(name: str, factor: int = 1) -> Longs:
         boxes = np.full(pick[0].size, factor, dtype=np.int64)
         for axis, per_tile in enumerate(trips):
-            boxes = boxes * np.array([getattr(choice, name) for choice in per_tile], dtype=np.int64)[pick[axis]]
+            boxes = (
+                boxes * np.array([getattr(choice, name) for choice in per_tile], dtype=np.int64)[pick[axis]]
+            )
         return boxes
 
     def span(axis: int) -> Longs:

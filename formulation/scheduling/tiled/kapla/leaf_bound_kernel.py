@@ -34,7 +34,7 @@ bytes in the fullest buffer with its inputs once and twice.
 
 
 @compiled
-def floor_rows(
+def leaf_bound_rows(
     leaf: Leaf,
     fetched: Flow,
     whole: Flow,

@@ -12,7 +12,7 @@ from graphs import problem_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined import joined_problems
-from staying import optimum_by_cycles, staying_problems
+from residency_costs import optimum_by_cycles, staying_problems
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status
@@ -27,8 +27,8 @@ from tilewright.report.records.scheduling.herald.problem import problem_record
 from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald.build import schedule_problem
 from tilewright.solvers.scheduling.herald.registry import METHODS
+from tilewright.solvers.scheduling.herald.residency_costs import network_boundary
 from tilewright.solvers.scheduling.herald.second_opinion import ask_for_better
-from tilewright.solvers.scheduling.herald.staying import network_boundary
 from tilewright.solvers.second_opinion import Verdict
 from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.scheduling.workload import Part, Workload

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.plan_kernel import Network
 from tilewright.foundation.compiled import compiled
-from tilewright.heuristics.scheduling.tiled.levelling_loads import (
+from tilewright.heuristics.scheduling.tiled.smoothing_loads import (
     NEVER,
     Casts,
     Copies,

@@ -14,7 +14,7 @@ Kept = MappingABC[tuple[int, int], cp_model.IntVar]
 
 
 @dataclass(frozen=True)
-class Residence:
+class ResidencyTerms:
     """The rules of `tilewright.formulation.scheduling.herald.evaluator` for results that stay.
 
     Parameters

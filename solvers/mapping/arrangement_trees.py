@@ -36,7 +36,7 @@ _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divid
 _SHARE = 0.6  # of the time that is left, for the optimum of even storage
 
 
-class Forest:
+class ArrangementTrees:
     """The trees of one search over all arrangements of storage.
 
     Parameters
@@ -105,7 +105,7 @@ class Forest:
             even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
             if problem.reduction is not Reduction.FORMS:  # else the others' forms hold all even ones
                 self._add(even)
-        for part in islice(problem.parts(self._search.limits.heed), 1, None):
+        for part in islice(problem.parts(self._search.limits.check), 1, None):
             tree = self._planted(part, self._goal)
             if tree is not None:
                 self._add(tree)
@@ -191,7 +191,7 @@ class Forest:
         while self._open and not self._search.done:
             _, _, tree, floor = heapq.heappop(self._open)
             others = self._least
-            tree.go_on(partial(_told, tell, others, floor), max(floor, others) * (1 + _AHEAD))
+            tree.go_on(partial(_reported, tell, others, floor), max(floor, others) * (1 + _AHEAD))
             self._put(tree, floor)
 
     def _planted(self, problem: LayerProblem, goal: Goal, most: int | None = None) -> Tree | None:
@@ -201,7 +201,7 @@ class Forest:
         ----------
         most : nodes that it may bound
         """
-        self._search.limits.heed()
+        self._search.limits.check()
         tree = Tree(self._search, goal, problem)
         if tree.empty:
             return None
@@ -211,7 +211,7 @@ class Forest:
         return tree
 
 
-def _told(tell: Callable[[float], None], others: float, floor: float, least: float) -> None:
+def _reported(tell: Callable[[float], None], others: float, floor: float, least: float) -> None:
     """Tell the bound of all trees, with that of the one that goes on and what is known of it besides."""
     tell(min(max(least, floor), others))
 

@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.scheduling.tiled import completion_kernel as machine_code
+from tilewright.formulation.scheduling.tiled import routing_kernel as machine_code
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError, graph_of, network_of
 from tilewright.formulation.scheduling.tiled.eviction_kernel import Rules
-from tilewright.formulation.scheduling.tiled.halting import halting, heed
+from tilewright.formulation.scheduling.tiled.halting import check, halting
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
 from tilewright.formulation.scheduling.tiled.uses_kernel import Order, uses_of
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
@@ -78,7 +78,7 @@ def complete(
             graph, order, net, topology(machine).hops, steps, rules, halt
         )
     if fault == machine_code.HALTED:
-        heed(limits)
+        check(limits)
     if fault >= 0:
         raise IllegalPlanError(
             f"{dag.task_name(int(fault))} needs {int(dag.needs[fault])} bytes on engine {int(place[fault])}, "

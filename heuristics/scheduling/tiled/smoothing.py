@@ -27,14 +27,14 @@ from tilewright.formulation.scheduling.tiled.plan import (
     multicast_groups,
 )
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.heuristics.scheduling.tiled import levelling_kernel as machine_code
-from tilewright.heuristics.scheduling.tiled.levelling_loads import NEVER, Casts, Copies
+from tilewright.heuristics.scheduling.tiled import smoothing_kernel as machine_code
+from tilewright.heuristics.scheduling.tiled.smoothing_loads import NEVER, Casts, Copies
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
 
-def levelled(
+def smoothed(
     dag: AtomicDag,
     machine: TiledMachine,
     plan: Plan,
@@ -57,7 +57,7 @@ def levelled(
     widths : transfers that are moved take 1, 2, 4 … steps, so many sizes; 1 for single steps
     limits : where they strike, the plan with what has been moved until then
     """
-    return levelled_and_cycles(dag, machine, plan, Effort(rounds, tries, most, far, widths), seed, limits)[0]
+    return smoothed_and_cycles(dag, machine, plan, Effort(rounds, tries, most, far, widths), seed, limits)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Effort:
     widths: int = 5
 
 
-def levelled_and_cycles(
+def smoothed_and_cycles(
     dag: AtomicDag,
     machine: TiledMachine,
     plan: Plan,

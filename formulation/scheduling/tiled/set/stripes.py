@@ -40,7 +40,7 @@ def reach(layer: SetLayer, rows: int) -> int:
     return max(0, min(layer.input_rows, last))
 
 
-def band_borders(network: SetNetwork, layers: Sequence[int], bands: int) -> dict[int, Borders] | None:
+def stripe_borders(network: SetNetwork, layers: Sequence[int], bands: int) -> dict[int, Borders] | None:
     """Per layer of a segment, the borders of its bands; ``None`` where it cannot run in so many.
 
     That is where a band of some layer would be empty, where a layer mixes rows with channels or needs all of
@@ -84,7 +84,7 @@ def known_rows(layer: SetLayer, borders: Borders) -> tuple[int, ...]:
     return tuple(reach(layer, low) for low in borders[:-1])
 
 
-def band_shares(borders: Borders, parts: int) -> Borders:
+def stripe_parts(borders: Borders, parts: int) -> Borders:
     """Borders of the shares of all bands, each band shared out among ``parts`` tiles."""
     ends = [0]
     for low, high in itertools.pairwise(borders):

@@ -19,8 +19,8 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import opcodes
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
+from tilewright.solvers.mapping.bound_program import BoundProgram
 from tilewright.solvers.mapping.stages import StagedTable, stages_of
-from tilewright.solvers.mapping.tape import Tape
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
     lambda model: instances(model, most=24, largest=50_000)
@@ -80,7 +80,7 @@ def test_equal_bits(instance: Instance, data: st.DataObject) -> None:
         return
     staged, product_bounds, roots = laid
     limits = [(limit.expr, limit.bound) for limit in problem.limits]
-    tape = Tape(staged, limits, roots, product_bounds)
+    bound_program = BoundProgram(staged, limits, roots, product_bounds)
     count = data.draw(st.sampled_from([1, 7, opcodes.BLOCK, 3 * opcodes.BLOCK + 5]))
     random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     at = [data.draw(st.integers(-1, len(table.starts) - 1)) for table in staged]
@@ -96,7 +96,7 @@ def test_equal_bits(instance: Instance, data: st.DataObject) -> None:
     legal = np.ones(count, dtype=bool)
     for expr, bound in limits:
         legal &= reader.low(expr) <= bound
-    kept, values = tape.bounds(cells, at, chosen)
+    kept, values = bound_program.bounds(cells, at, chosen)
     assert kept.tolist() == np.flatnonzero(legal).tolist()
     for root, found in zip(roots, values, strict=True):
         assert np.broadcast_to(reader.low(root), count)[legal].tolist() == found.tolist()
@@ -106,4 +106,4 @@ def test_a_function_of_several_groups_is_refused() -> None:
     """Nothing can be said of a function that no table holds, and silence would be a wrong bound."""
     variables = [Variable(name, (1, 2), group) for name, group in (("a", "A"), ("b", "B"))]
     with pytest.raises(TypeError, match="spans several axis groups"):
-        Tape([], [], [function("mixed", lambda a, b: a * b, variables)], {})
+        BoundProgram([], [], [function("mixed", lambda a, b: a * b, variables)], {})

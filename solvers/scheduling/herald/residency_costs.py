@@ -101,7 +101,7 @@ class Spills:
         )
 
 
-def may_stay(
+def may_reside(
     problem: SchedulingProblem,
     operators: MappingABC[tuple[str, str], Operator],
     boundaries: MappingABC[str, NetworkBoundary],

@@ -48,7 +48,7 @@ class Options:
     copies: Floats
 
 
-class Floors:
+class LayerBounds:
     """What every layer takes at least, by the closed form."""
 
     def __init__(self, form: ClosedForm) -> None:

@@ -1,8 +1,8 @@
 """Interval bounds as a program: the expressions of a problem laid out once, run for many nodes at a time.
 
 The program computes what :class:`~tilewright.formulation.expression.interval.IntervalReader` reads, to the
-last bit, but its instructions are compiled (:mod:`tilewright.solvers.mapping.tape_kernel`) and work on
-blocks of nodes. It is one program for all stages: a node's cell in an axis group is an index into that
+last bit, but its instructions are compiled (:mod:`tilewright.solvers.mapping.bound_program_kernel`) and work
+on blocks of nodes.  It is one program for all stages: a node's cell in an axis group is an index into that
 group's tables, in which the cells of all stages follow each other, and choices that are still open are an
 argument.
 """
@@ -40,7 +40,7 @@ from tilewright.solvers.mapping.stages import StagedTable
 NONE = -1
 
 
-class Tape:
+class BoundProgram:
     """Lower bounds of some expressions for nodes, under limits.
 
     Parameters
@@ -58,7 +58,7 @@ class Tape:
         staged: Sequence[StagedTable],
         limits: Sequence[tuple[Expr, int]],
         roots: Sequence[Expr],
-        floors: MappingABC[Expr, float],
+        lower_bounds: MappingABC[Expr, float],
         search_limits: Limits | None = None,
         owners: Sequence[Variable] = (),
     ) -> None:
@@ -66,7 +66,7 @@ class Tape:
         self._owners = tuple(owners)
         self._staged = staged
         self._position = {table.table.group.name: i for i, table in enumerate(staged)}
-        self._known_floors = floors
+        self._known_bounds = lower_bounds
         self._code: list[int] = []
         self._arguments: list[tuple[int, int, int]] = []
         self._constants: list[float] = []
@@ -76,7 +76,7 @@ class Tape:
         self._loaded = 0
         self._known: dict[tuple[Expr, bool], int] = {}
         self._positive: set[int] = set()  # registers of what is never negative
-        self._floors: dict[Expr, int] = {}
+        self._lower_bounds: dict[Expr, int] = {}
         self._settled: dict[Expr, int] = {}
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
@@ -98,12 +98,12 @@ class Tape:
 
     def has_floor(self, expr: Expr) -> bool:
         """Whether the program reads an expression with a floor by itself, not within what a table holds."""
-        return expr in self._floors
+        return expr in self._lower_bounds
 
-    def raise_floor(self, expr: Expr, value: float, chosen: MappingABC[Variable, int]) -> None:
+    def raise_lower_bound(self, expr: Expr, value: float, chosen: MappingABC[Variable, int]) -> None:
         """Take note that an expression which has a floor is at least so much, where owners are chosen so."""
         constants = self._raised.setdefault(self._owner(chosen), self._raised[()].copy())
-        place = self._floors[expr]
+        place = self._lower_bounds[expr]
         constants[place] = max(constants[place], value)
         self._raised_of = None
 
@@ -176,16 +176,16 @@ class Tape:
         register = self._known.get((expr, low))
         if register is None:
             register = self._load(expr, low) if expr.group is not None else self._read(expr, low)
-            known = self._known_floors.get(expr) if low else None
+            known = self._known_bounds.get(expr) if low else None
             if known is not None:
-                register = self._floors[expr] = self._emit(opcodes.AT_LEAST, register, c=known)
+                register = self._lower_bounds[expr] = self._emit(opcodes.AT_LEAST, register, c=known)
             self._known[expr, low] = register
         return register
 
     def _load(self, expr: Expr, low: bool) -> int:
         assert expr.group is not None
         if self._limits is not None:
-            self._limits.heed()
+            self._limits.check()
         position = self._position[expr.group]
         loaded = self._staged[position].bounds(expr, low)
         self._tables.append(loaded)

@@ -38,7 +38,7 @@ NEVER = 1 << 40
 
 
 @compiled
-def band_of(leaf: Leaf, low: int, high: int, known: int) -> Leaf:
+def stripe_of(leaf: Leaf, low: int, high: int, known: int) -> Leaf:
     """The rows of a leaf (of a weight update, of the gradient) from ``low`` up to ``high``, where inputs
     before ``known`` do not travel.
     """
@@ -81,13 +81,13 @@ def largest_shares(
     one_in, one_weights = np.zeros_like(inputs), np.zeros_like(weights)
     inputs[:], weights[:] = 0, 0
     for j in range(len(borders) - 1):
-        usage(band_of(leaf, borders[j], borders[j + 1], 0), parts, idle, one_in, one_weights)
+        usage(stripe_of(leaf, borders[j], borders[j + 1], 0), parts, idle, one_in, one_weights)
         for i in range(len(inputs)):
             inputs[i], weights[i] = max(inputs[i], one_in[i]), max(weights[i], one_weights[i])
 
 
 @compiled
-def band_costs(
+def stripe_costs(
     leaf: Leaf,
     borders: Longs,
     known: Longs,
@@ -147,7 +147,7 @@ def band_costs(
         energy, moved = 0.0, 0
         for j in range(bands):
             before = known[j] if parts[2] == 1 or leaf.window == SUMMED else 0
-            band = band_of(leaf, borders[j], borders[j + 1], before)
+            band = stripe_of(leaf, borders[j], borders[j + 1], before)
             again = j > 0 and streamed == 0
             now, now_whole = (rest, rest_whole) if again else (flow, whole)
             usage(band, parts, mesh.idle_receive, inputs, weights)

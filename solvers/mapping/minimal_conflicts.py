@@ -9,7 +9,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.result import Status
-from tilewright.solvers.mapping.answer_sets import clashing_constraints
+from tilewright.solvers.mapping.answer_sets import minimal_conflict
 from tilewright.solvers.watched import Watched
 
 LONGEST = 10.0
@@ -33,7 +33,7 @@ def explained(
         return result
     phase("constraints that clash")
     short = replace(limits.share(longest=LONGEST), gap=0.0)
-    watched = Watched(lambda: clashing_constraints(problem, short), short, "clash")
+    watched = Watched(lambda: minimal_conflict(problem, short), short, "clash")
     watched.run()
     if not watched.answer:
         return result

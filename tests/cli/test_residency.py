@@ -41,6 +41,6 @@ def test_results_that_stay_from_the_command_line(call: Call) -> None:
     assert call("evaluate", "s.json", "-f", "json").document["value_exact"] == document["value_exact"]
     document["system"]["keep_activations"] = False
     Path("s.json").write_text(json.dumps(document))
-    told = call("check", "s.json")
-    assert told.code == 5
-    assert "results stay in the shared memory, but the system sends them to DRAM" in told.out
+    reported = call("check", "s.json")
+    assert reported.code == 5
+    assert "results stay in the shared memory, but the system sends them to DRAM" in reported.out
