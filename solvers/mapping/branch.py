@@ -1,7 +1,7 @@
 """Branch and bound over the memory hierarchy.
 
-One tree (:mod:`tilewright.solvers.mapping.tree`) serves an even space; uneven storage has one tree per arrangement
-(:mod:`tilewright.solvers.mapping.arrangement_trees`).
+One tree (:mod:`tilewright.solvers.mapping.tree`) serves an even space; uneven storage has one tree per
+arrangement (:mod:`tilewright.solvers.mapping.arrangement_trees`).
 """
 
 from __future__ import annotations

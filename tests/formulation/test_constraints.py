@@ -471,7 +471,9 @@ def test_a_malformed_rule_is_one_line(rule: str, message: str) -> None:
 def test_unknown_cost_models_and_factors_are_errors() -> None:
     """The two other choices of a problem name what was expected."""
     objective = parse_objective("edp")
-    with pytest.raises(InputError, match="unknown 'maestro', expected hierarchy or dmazerunner"):
+    with pytest.raises(
+        InputError, match="unknown name 'maestro' \\(expected one of: hierarchy, dmazerunner\\)"
+    ):
         layer_problem(CONV, ENGINE, objective, "maestro")
     with pytest.raises(InputError, match="unknown 'odd', expected perfect or imperfect"):
         layer_problem(CONV, ENGINE, objective, factors="odd")

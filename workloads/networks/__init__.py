@@ -32,7 +32,7 @@ def builder(name: str) -> Builder | None:
     ------
     InputError : for an imported file that fails
     """
-    return _shipped().get(name) or builders().get(name)
+    return _shipped(tuple(__path__)).get(name) or builders().get(name)
 
 
 def builders() -> dict[str, Builder]:
@@ -44,13 +44,13 @@ def builders() -> dict[str, Builder]:
     """
     load_imported()
     installed = {name: _deferred(network) for name, network in extensions("networks").items()}
-    return dict(sorted({**installed, **ADDED, **_shipped()}.items()))
+    return dict(sorted({**installed, **ADDED, **_shipped(tuple(__path__))}.items()))
 
 
 @cache
-def _shipped() -> dict[str, Builder]:
+def _shipped(folders: tuple[str, ...]) -> dict[str, Builder]:
     listed: dict[str, Builder] = {}
-    for module in pkgutil.iter_modules(__path__):
+    for module in pkgutil.iter_modules(folders):
         listed |= importlib.import_module(f"{__name__}.{module.name}").MODELS
     return listed
 

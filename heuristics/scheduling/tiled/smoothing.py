@@ -1,4 +1,4 @@
-"""Levelling: a plan's transfers moved to other steps and sources, so that no link and no step waits long.
+"""Smoothing: a plan's transfers moved to other steps and sources, so that no link and no step waits long.
 
 Tasks stay where and when they are.  A transfer may begin as early as all its targets have room, may come from
 any place that holds its block throughout, and must be there by the step that reads it.  Moves are drawn at
@@ -62,7 +62,7 @@ def smoothed(
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much levelling tries, see `levelled`."""
+    """How much smoothing tries, see `smoothed`."""
 
     rounds: int = 4
     tries: int = 8
@@ -79,7 +79,7 @@ def smoothed_and_cycles(
     seed: int = 0,
     limits: Limits | None = None,
 ) -> tuple[Plan, float | None]:
-    """The plan with its transfers moved, and the cycles that it takes by levelling's own account.
+    """The plan with its transfers moved, and the cycles that it takes by smoothing's own account.
 
     Transfers that come to agree in source and steps are one multicast, so that the evaluator may find less.
     """

@@ -1,4 +1,4 @@
-"""The machine code of levelling: moves of multicasts in time and between sources.
+"""The machine code of smoothing: moves of multicasts in time and between sources.
 
 A move touches the steps of its old and new window alone, so that a trial costs some hundred links.
 """
@@ -39,7 +39,7 @@ ENOUGH = 1e-4
 
 
 class Setting(NamedTuple):
-    """What levelling works on.
+    """What smoothing works on.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The machine code of levelling: what transfers load, step by step, and what every step waits for.
+"""The machine code of smoothing: what transfers load, step by step, and what every step waits for.
 
 Tasks take one step each here, so that a plan takes the sum of its steps, and a step takes the longer of its
 busiest link and its longest task with what that waits for.

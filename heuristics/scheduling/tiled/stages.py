@@ -1,4 +1,4 @@
-"""From sizes of atoms to an offered plan: rounds, places, buffers and levelling."""
+"""From sizes of atoms to an offered plan: rounds, places, buffers and smoothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ORDERS = ("waves", "layers", "lists", "rules")
 MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
 
 GAIN = Fraction(1999, 2000)
-"""Levelling goes on while a call shortens the plan by more than this."""
+"""Smoothing goes on while a call shortens the plan by more than this."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Stages:
 
     @property
     def levels(self) -> bool:
-        """Whether levelling is asked for and of use."""
+        """Whether smoothing is asked for and of use."""
         return self.level and self.search.problem.problem.objective.delay_power > 0
 
     def steps(self, dag: AtomicDag, order: str) -> Ints:
@@ -73,7 +73,7 @@ class Stages:
         if not self.levels:
             return self.offered(dag, plan, source)
         first = self.search.answer is None
-        kept = [self.offered(dag, plan, source)] if first else []  # levelling takes longest
+        kept = [self.offered(dag, plan, source)] if first else []  # smoothing takes longest
         smoothed_plan = self.offered(dag, smoothed(dag, machine, plan, limits=limits), source)
         if self.search.problem.problem.objective.energy_power == 0:
             return smoothed_plan
@@ -110,7 +110,7 @@ class Stages:
                 seed=seed,
                 limits=self.search.limits,
             )
-            judged = min(judged, self.offered(answer.dag, plan, f"{self.name} levelling"), key=itemgetter(0))
+            judged = min(judged, self.offered(answer.dag, plan, f"{self.name} smoothing"), key=itemgetter(0))
             if judged[0] > key * GAIN:
                 break
         return judged

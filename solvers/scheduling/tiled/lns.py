@@ -5,9 +5,9 @@ Three kinds of neighbourhoods take turns, those that gained most for their time 
 ``sizes``     two or three layers that follow each other get other sizes of atoms together
 ``places``    the tasks of some rounds in a row are placed anew, the others stay: CP-SAT finds the least
               bytes times hops, distances on the mesh as sums of absolute differences of coordinates
-``transfers`` the plan's transfers are levelled on with another seed
+``transfers`` the plan's transfers are smoothed on with another seed
 
-What a neighbourhood proposes is completed, levelled and judged by the evaluator, and kept if the objective
+What a neighbourhood proposes is completed, smoothed and judged by the evaluator, and kept if the objective
 is no worse.  A proof of a neighbourhood is none of the plan.
 """
 
@@ -129,7 +129,7 @@ class _Turns:
 
 @dataclass
 class _State:
-    """Where the search stands: sizes, their plan as levelled once, and the best plan of all."""
+    """Where the search stands: sizes, their plan as smoothed once, and the best plan of all."""
 
     sizes: Sizes
     base: Judged

@@ -137,7 +137,7 @@ def test_the_path_binds_on_a_chain_and_the_window_between_two_chains() -> None:
 
 
 def test_resnet50_is_within_a_factor_of_its_bound() -> None:
-    """On 8 x 8 engines at 16 B/cycle levelled layers in turn stay within 1.3 of their atoms' bound."""
+    """On 8 x 8 engines at 16 B/cycle smoothed layers in turn stay within 1.3 of their atoms' bound."""
     problem = TiledProblem(
         resolve_model("resnet50", 1), load_tiled_machine("atomic-8x8[link=16]"), tiled_objective("makespan")
     )

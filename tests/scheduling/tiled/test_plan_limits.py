@@ -42,7 +42,7 @@ PAPER = "atomic[atoms=printed,order=rules,mapping=permutations,buffering=occupat
 
 
 def test_a_limit_strikes_inside_every_stage() -> None:
-    """What is of no use in part raises; levelling stops where it is, with a legal plan."""
+    """What is of no use in part raises; smoothing stops where it is, with a legal plan."""
     problem, dag = random_problem(random.Random(1), "atomic-2x2")
     machine, over = problem.machine, Limits(0.0)
     engine, step = layer_sequential(dag, machine)

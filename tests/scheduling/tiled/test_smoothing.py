@@ -1,4 +1,4 @@
-"""Levelling keeps plans legal, shortens them, and counts their cycles as the evaluator does."""
+"""Smoothing keeps plans legal, shortens them, and counts their cycles as the evaluator does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MACHINES = (
 
 @pytest.mark.parametrize("seed", range(4))
 def test_levelled_plans_are_legal_and_no_longer(seed: int) -> None:
-    """On random plans the evaluator accepts what levelling makes, at no more cycles than levelling counts."""
+    """On random plans the evaluator accepts what smoothing makes, at no more cycles than smoothing counts."""
     rng = random.Random(seed)
     problem, dag = random_problem(rng, MACHINES[seed % len(MACHINES)])
     for turn in range(3):
@@ -75,7 +75,7 @@ def test_tasks_over_several_steps_are_left_alone() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("link", [8, 16, 32])
 def test_the_referee_agrees_on_levelled_plans(link: int) -> None:
-    """A simulation without steps finds what levelling saves: within 10 % (20 % at 8 B/cycle)."""
+    """A simulation without steps finds what smoothing saves: within 10 % (20 % at 8 B/cycle)."""
     machine = load_tiled_machine(f"atomic-8x8[link={link}]")
     problem = TiledProblem(resolve_model("resnet50", 1), machine, tiled_objective("makespan"))
     dag = problem.dag(balanced_sizes(problem))
