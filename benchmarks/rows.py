@@ -166,16 +166,16 @@ def _row(
     place = placed.place
     if cell is None:
         return Row(
-            place.suite,
-            place.layer,
-            shape,
-            placed.count,
-            place.arch,
-            place.objective,
-            place.part.value,
-            place.method,
-            place.seed,
-            MISSING,
+            suite=place.suite,
+            layer=place.layer,
+            shape=shape,
+            count=placed.count,
+            arch=place.arch,
+            objective=place.objective,
+            part=place.part.value,
+            method=place.method,
+            seed=place.seed,
+            status=MISSING,
             key=placed.key,
         )
     answer, objective = cell.answer, parse_objective(place.objective)

@@ -61,17 +61,17 @@ class Study:
     def cell(self, network: str, objective: str, way: str, number: int = 0) -> ChainCell:
         """One search."""
         return ChainCell(
-            network,
-            self.system,
-            self.batch,
-            objective,
-            way,
-            number,
-            self.spatial,
-            self.temporal,
-            self.seconds,
-            self.bands,
-            self.rooms,
+            network=network,
+            system=self.system,
+            batch=self.batch,
+            objective=objective,
+            way=way,
+            number=number,
+            spatial=self.spatial,
+            temporal=self.temporal,
+            seconds=self.seconds,
+            bands=self.bands,
+            rooms=self.rooms,
         )
 
     def contest(self, network: str, objective: str) -> list[ChainCell]:

@@ -53,7 +53,19 @@ def cells(
     """All cells of a platform's table, those of a network and batch one after the other."""
     system, energy, delay = PLATFORMS[platform]
     return [
-        TreeCell(network, (), system, "program", "paper", batch, energy, delay, method, seed, seconds)
+        TreeCell(
+            network=network,
+            part=(),
+            system=system,
+            figures="program",
+            rules="paper",
+            batch=batch,
+            energy_power=energy,
+            delay_power=delay,
+            method=method,
+            seed=seed,
+            seconds=seconds,
+        )
         for batch in batches
         for network in networks
         for method in METHODS

@@ -54,7 +54,19 @@ def graphs(count: int) -> list[Graph]:
 def cell(graph: Graph, method: str, seconds: float) -> TreeCell:
     """One search on one graph."""
     name, layers, batch = graph
-    return TreeCell(name, layers, "set-edge-4x4", "program", "paper", batch, 1, 1, method, 1, seconds)
+    return TreeCell(
+        network=name,
+        part=layers,
+        system="set-edge-4x4",
+        figures="program",
+        rules="paper",
+        batch=batch,
+        energy_power=1,
+        delay_power=1,
+        method=method,
+        seed=1,
+        seconds=seconds,
+    )
 
 
 def table(every: Sequence[Graph], store: AnswerStore[TreeCell, TreeFound], seconds: float) -> list[str]:

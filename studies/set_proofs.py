@@ -23,7 +23,19 @@ def cell(part: str, batch: int, seconds: float) -> TreeCell:
     name, _, span = part.partition(":")
     first, _, last = span.partition("-")
     layers = tuple(range(int(first), int(last) + 1))
-    return TreeCell(name, layers, "set-edge-4x4", "program", "paper", batch, 1, 1, "all", 1, seconds)
+    return TreeCell(
+        network=name,
+        part=layers,
+        system="set-edge-4x4",
+        figures="program",
+        rules="paper",
+        batch=batch,
+        energy_power=1,
+        delay_power=1,
+        method="all",
+        seed=1,
+        seconds=seconds,
+    )
 
 
 def row(cell: TreeCell, store: AnswerStore[TreeCell, TreeFound]) -> str:

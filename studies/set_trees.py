@@ -37,17 +37,17 @@ def cells(name: str, asked: argparse.Namespace) -> dict[str, list[TreeCell]]:
         seeds = range(1, asked.seeds + 1) if method in STOCHASTIC else (1,)
         by_method[method] = [
             TreeCell(
-                name,
-                (),
-                asked.system,
-                asked.figures,
-                asked.rules,
-                asked.batch,
-                1,
-                1,
-                method,
-                seed,
-                asked.seconds,
+                network=name,
+                part=(),
+                system=asked.system,
+                figures=asked.figures,
+                rules=asked.rules,
+                batch=asked.batch,
+                energy_power=1,
+                delay_power=1,
+                method=method,
+                seed=seed,
+                seconds=asked.seconds,
             )
             for seed in seeds
         ]

@@ -95,15 +95,15 @@ def _row(problem: TiledProblem, link: int, method: str, seconds: float) -> Row:
     if result.answer is None or result.evaluation is None or result.bound is None:
         raise RuntimeError(f"{method} on {problem.network.name}: {result.status} {result.message}")
     return Row(
-        problem.network.name,
-        problem.batch,
-        link,
-        method,
-        result.answer.dag.tasks,
-        result.evaluation.cycles,
-        dag_bounds(result.answer.dag, problem.machine).cycles,
-        int(result.bound),
-        max(point.seconds for point in result.trace if point.improved),
+        network=problem.network.name,
+        batch=problem.batch,
+        link=link,
+        method=method,
+        atoms=result.answer.dag.tasks,
+        cycles=result.evaluation.cycles,
+        own_bound=dag_bounds(result.answer.dag, problem.machine).cycles,
+        bound=int(result.bound),
+        seconds=max(point.seconds for point in result.trace if point.improved),
     )
 
 

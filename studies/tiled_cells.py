@@ -97,21 +97,21 @@ def compute(cell: Cell) -> Found:
         return Found(str(result.status), result.message)
     evaluation = result.evaluation
     return Found(
-        str(result.status),
-        result.message,
-        result.answer.dag.tasks,
-        evaluation.cycles,
-        evaluation.compute_cycles,
-        evaluation.unlinked_cycles,
-        evaluation.compute_utilization,
-        evaluation.atom_utilization,
-        evaluation.network_overhead,
-        evaluation.reuse,
-        evaluation.dram_read_bytes + evaluation.dram_write_bytes,
-        {name: getattr(evaluation.energy, name) for name in evaluation.energy.__slots__},
-        int(result.bound or 0) if cell.objective == "makespan" else 0,
-        dag_bounds(result.answer.dag, problem.machine).cycles,
-        max(point.seconds for point in result.trace if point.improved),
+        status=str(result.status),
+        message=result.message,
+        atoms=result.answer.dag.tasks,
+        cycles=evaluation.cycles,
+        compute_cycles=evaluation.compute_cycles,
+        unlinked_cycles=evaluation.unlinked_cycles,
+        compute_utilization=evaluation.compute_utilization,
+        atom_utilization=evaluation.atom_utilization,
+        network_overhead=evaluation.network_overhead,
+        reuse=evaluation.reuse,
+        dram_bytes=evaluation.dram_read_bytes + evaluation.dram_write_bytes,
+        energy={name: getattr(evaluation.energy, name) for name in evaluation.energy.__slots__},
+        bound=int(result.bound or 0) if cell.objective == "makespan" else 0,
+        own_bound=dag_bounds(result.answer.dag, problem.machine).cycles,
+        seconds=max(point.seconds for point in result.trace if point.improved),
     )
 
 

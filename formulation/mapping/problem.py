@@ -345,7 +345,17 @@ def _stated(
     space = _space(operator, engine, orders, demands, tiles)
     statement = model.statement(space.nest)
     limits = (*statement.limits, *demands.limits(statement, space.nest))
-    return LayerProblem(operator, engine, model, objective, demands, space, statement, limits, storage)
+    return LayerProblem(
+        operator=operator,
+        engine=engine,
+        model=model,
+        objective=objective,
+        constraints=demands,
+        space=space,
+        statement=statement,
+        limits=limits,
+        storage=storage,
+    )
 
 
 def _space(

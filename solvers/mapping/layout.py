@@ -114,15 +114,15 @@ def laid_out(problem: LayerProblem, checked_limits: Limits, both: bool = False) 
         checked_limits.check()
         staged.append(StagedTable(table, space.nest, stages))
     return Layout(
-        problem,
-        stages,
-        staged,
-        limits,
-        (*statement.limits, *rooms),
-        statement.energy if powers[0] or both else None,
-        statement.cycles if powers[1] or both else None,
-        powers,
-        array.bounds(roots),
-        array.fits,
-        checked_limits,
+        problem=problem,
+        stages=stages,
+        staged=staged,
+        limits=limits,
+        machine=(*statement.limits, *rooms),
+        energy=statement.energy if powers[0] or both else None,
+        cycles=statement.cycles if powers[1] or both else None,
+        powers=powers,
+        lower_bounds=array.bounds(roots),
+        fits=array.fits,
+        checked_limits=checked_limits,
     )

@@ -227,7 +227,18 @@ class _Walk:
                 continue
             np.minimum.at(least, cells[near], first[near])
             near = near[first[near] == least[cells[near]]]
-            self._keep(leaders, near, cells, first, second, energy, cycles, read, rows, selectors)
+            self._keep(
+                leaders=leaders,
+                near=near,
+                cells=cells,
+                first=first,
+                second=second,
+                energy=energy,
+                cycles=cycles,
+                read=read,
+                rows=rows,
+                selectors=selectors,
+            )
 
     def _legal(
         self, rows: list[Indices], known: dict[Expr, Array], chosen: dict[Variable, Array | int]

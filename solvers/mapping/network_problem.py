@@ -76,16 +76,16 @@ def network_problem(
     kind = factors, storage, tiles
     states = [_state(layer, engine, objective, model_name, demands, kind) for layer in layers]
     return NetworkProblem(
-        engine,
-        objective,
-        model_name,
-        demands,
-        tuple(notes),
-        factors,
-        tuple(layers),
-        tuple(states),
-        storage,
-        tiles,
+        engine=engine,
+        objective=objective,
+        cost_model=model_name,
+        constraints=demands,
+        notes=tuple(notes),
+        factors=factors,
+        layers=tuple(layers),
+        states=tuple(states),
+        storage=storage,
+        tiles=tiles,
     )
 
 

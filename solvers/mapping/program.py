@@ -55,7 +55,15 @@ class Runner:
         nodes = cells.shape[1]
         kept, values = np.empty(nodes, dtype=np.int64), np.empty((len(self._program.roots), nodes))
         size = bound_program_kernel.bounds(
-            self._program, cells, bases, chosen, self._registers, self._plan, self._places, kept, values
+            program=self._program,
+            cells=cells,
+            bases=bases,
+            chosen=chosen,
+            registers=self._registers,
+            plan=self._plan,
+            places=self._places,
+            kept=kept,
+            values=values,
         )
         return kept[:size], values[:, :size]
 

@@ -157,7 +157,7 @@ class Counting:
     def goal(self, *_: object) -> None:
         pass
 
-    def told(self, *_: object) -> None:
+    def reported(self, *_: object) -> None:
         self.cells += 1
         if self.cells >= self.most:
             self.stop.set()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import tilewright
-from tilewright.formulation import compiled as compiled_functions
+from tilewright.foundation import compiled as compiled_functions
 from tilewright.foundation import caches, trust
 from tilewright.foundation.caches import cache_folder, is_writable, temporary_folder
 

@@ -140,11 +140,11 @@ def test_a_child_begins_where_every_module_is_hostile(folders: tuple[Path, Path,
 
 def test_the_programs_own_folder_is_found_last(tmp_path: Path) -> None:
     """Where the package lies in the current folder, children find it, and others' files there only last."""
-    package = tmp_path / "tilewright" / "formulation"
+    package = tmp_path / "tilewright" / "foundation"
     package.mkdir(parents=True)
-    for name in ("__init__.py", "formulation/__init__.py"):
+    for name in ("__init__.py", "foundation/__init__.py"):
         (tmp_path / "tilewright" / name).write_text("")
-    text = (SOURCE / "tilewright" / "formulation" / "interpreter.py").read_text()
+    text = (SOURCE / "tilewright" / "foundation" / "interpreter.py").read_text()
     (package / "interpreter.py").write_text(text)
     (tmp_path / "graphlib.py").write_text("open('marker', 'w')")
     (tmp_path / "report.py").write_text("import sys, graphlib, tilewright\nprint(sys.path[-1])")
@@ -274,7 +274,7 @@ def test_one_module_alone_starts_python() -> None:
         for word in re.findall(
             r"\bmultiprocessing\b|\bProcessPoolExecutor\b|\bpebble\b|\bos\.fork\b|\bsys\.executable\b", text
         ):
-            if name not in ("src/tilewright/foundation/interpreter.py", *MEASURED):
+            if name not in ("foundation/interpreter.py", *MEASURED):
                 wrong.append(f"{name}: {word}")
     assert not wrong
 

@@ -110,15 +110,15 @@ def network_of(machine: TiledMachine) -> plan_kernel.Network:
     """A machine as the kernels read it."""
     net = topology(machine)
     return plan_kernel.Network(
-        net.engines,
-        net.places,
-        net.starts,
-        net.links,
-        net.routers,
-        net.rates,
-        float(machine.dram_rate),
-        machine.hop_cycles,
-        machine.engine.buffer_bytes,
+        engines=net.engines,
+        places=net.places,
+        starts=net.starts,
+        links=net.links,
+        routers=net.routers,
+        rates=net.rates,
+        dram_rate=float(machine.dram_rate),
+        hop_cycles=machine.hop_cycles,
+        buffer=machine.engine.buffer_bytes,
     )
 
 
@@ -164,7 +164,16 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
         raise IllegalPlanError(_explain(fault, dag, machine, topology(machine), plan))
     ready, _local, served, supplied, awaited, waiting, peak = known
     begin, loads, totals, busiest, waits, late = timing_kernel.run(
-        graph, tasks, moves, ready, served, supplied, awaited, waiting, net, plan.steps
+        graph=graph,
+        tasks=tasks,
+        moves=moves,
+        ready=ready,
+        served=served,
+        supplied=supplied,
+        late_hold=awaited,
+        waiting=waiting,
+        net=net,
+        steps=plan.steps,
     )
     cycles, unlinked, compute = (math.ceil(end - 1e-6) for end in begin[-1])
     engine = machine.engine

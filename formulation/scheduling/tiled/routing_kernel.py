@@ -151,12 +151,32 @@ def complete(
                 if need[e] > net.buffer:
                     return order.tasks[i], at, p, moves, 0, block, where, start, end, 0
                 while held[e] + need[e] > net.buffer:
-                    victim = victim_of(e, s, p - 2, mark, copies, lists, stored, graph, rules)
+                    victim = victim_of(
+                        e=e,
+                        s=s,
+                        latest=p - 2,
+                        mark=mark,
+                        copies=copies,
+                        lists=lists,
+                        stored=stored,
+                        graph=graph,
+                        rules=rules,
+                    )
                     if victim == NONE:
                         short = True
                         break
                     n_moves += give_up(
-                        victim, p - 4, p - 1, moves[n_moves], copies, lists, stored, held, gone, graph, ports
+                        victim=victim,
+                        earliest=p - 4,
+                        last=p - 1,
+                        move=moves[n_moves],
+                        copies=copies,
+                        lists=lists,
+                        stored=stored,
+                        held=held,
+                        gone=gone,
+                        graph=graph,
+                        ports=ports,
                     )
             if not short:
                 break
@@ -183,11 +203,31 @@ def complete(
             for i in range(order.starts[s], order.starts[s + 1]):
                 e = order.engine[order.tasks[i]]
                 while held[e] + need[e] > net.buffer:
-                    victim = victim_of(e, s, FAR, mark, copies, lists, stored, graph, rules)
+                    victim = victim_of(
+                        e=e,
+                        s=s,
+                        latest=FAR,
+                        mark=mark,
+                        copies=copies,
+                        lists=lists,
+                        stored=stored,
+                        graph=graph,
+                        rules=rules,
+                    )
                     if victim == NONE:
                         break
                     n_moves += give_up(
-                        victim, p, p, moves[n_moves], copies, lists, stored, held, gone, graph, ports
+                        victim=victim,
+                        earliest=p,
+                        last=p,
+                        move=moves[n_moves],
+                        copies=copies,
+                        lists=lists,
+                        stored=stored,
+                        held=held,
+                        gone=gone,
+                        graph=graph,
+                        ports=ports,
                     )
             for q in range(n_leaving):
                 n_free = leaving[q]

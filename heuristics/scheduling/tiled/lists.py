@@ -72,15 +72,15 @@ def list_order(
     out_starts, out = successors_of(edge_starts, producers, dag.tasks)
     with halting(limits) as halt:
         engine, step, ended = _list_order(
-            edge_starts,
-            producers,
-            out_starts,
-            out,
-            np.ascontiguousarray(chosen, dtype=np.int64),
-            dag.block_bytes,
-            zigzag(machine),
-            machine.engines,
-            halt,
+            starts=edge_starts,
+            producers=producers,
+            out_starts=out_starts,
+            out=out,
+            priority=np.ascontiguousarray(chosen, dtype=np.int64),
+            size=dag.block_bytes,
+            along=zigzag(machine),
+            engines=machine.engines,
+            halt=halt,
         )
     if not ended:
         check(limits)

@@ -67,7 +67,15 @@ def place(dag: AtomicDag, machine: TiledMachine, step: Ints, how: str, limits: L
     for tasks in np.split(order, bounds):
         check(limits)
         cost = _costs(
-            tasks, dag.read_starts, dag.reads, dag.block_bytes, dag.block_parent, engine, last, near, dram
+            tasks=tasks,
+            starts=dag.read_starts,
+            reads=dag.reads,
+            size=dag.block_bytes,
+            parent=dag.block_parent,
+            engine=engine,
+            last=last,
+            near=near,
+            dram=dram,
         )
         engine[tasks] = pick(tasks, cost, along)
         _remember(tasks, dag.read_starts, dag.reads, engine, last)

@@ -196,15 +196,15 @@ def size_menu(
         return np.array([choice[1] for choice in cuts[axis]], dtype=np.int64)[pick[axis]]
 
     shapes = AtomShapes(
-        operator_kind(operator),
-        product("samples"),
-        product("groups"),
-        product("outputs"),
-        product("inputs"),
-        product("rows"),
-        product("columns"),
-        product("taps", rest),
-        product("positions"),
+        kind=operator_kind(operator),
+        samples=product("samples"),
+        groups=product("groups"),
+        outputs=product("outputs"),
+        inputs=product("inputs"),
+        rows=product("rows"),
+        columns=product("columns"),
+        taps=product("taps", rest),
+        input_positions=product("positions"),
     )
     atoms = np.ones(pick[0].size, dtype=np.int64)
     for axis, menu in enumerate(cuts):

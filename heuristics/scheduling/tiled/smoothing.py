@@ -124,17 +124,17 @@ def smoothed_and_cycles(
     links, dram = _fixed_loads(net, moving, back, plan.steps)
     with halting(limits) as halt:
         taken = machine_code.level(
-            net,
-            casts,
-            copies,
-            cycles,
-            (links, dram, occupancy(dag, machine, plan)),
-            dag.block_parent,
-            stored,
-            plan.steps,
-            machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far, effort.widths),
-            seed,
-            halt,
+            net=net,
+            casts=casts,
+            copies=copies,
+            work=cycles,
+            back=(links, dram, occupancy(dag, machine, plan)),
+            parent=dag.block_parent,
+            stored=stored,
+            steps=plan.steps,
+            tries=machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far, effort.widths),
+            seed=seed,
+            halt=halt,
         )
     number = np.repeat(np.arange(len(casts.block)), np.diff(casts.starts))
     transfers = make_transfers(
@@ -185,17 +185,17 @@ def _casts(
     fits = (own >= 0) & (ready[np.maximum(own, 0)] < moving.first[at])
     holder[inside] = np.where(fits, own, whole)
     return Casts(
-        moving.block[head].copy(),
-        source.copy(),
-        moving.first[head].copy(),
-        moving.last[head].copy(),
-        moving.bytes[head].copy(),
-        holder.astype(np.int32),
-        due.astype(np.int32),
-        np.concatenate([[0], np.cumsum(np.bincount(number, minlength=count))]).astype(np.int64),
-        moving.target[chosen].copy(),
-        supplies[chosen].astype(np.int32),
-        np.minimum(needed, NEVER).astype(np.int32),
+        block=moving.block[head].copy(),
+        source=source.copy(),
+        first=moving.first[head].copy(),
+        last=moving.last[head].copy(),
+        size=moving.bytes[head].copy(),
+        holder=holder.astype(np.int32),
+        due=due.astype(np.int32),
+        starts=np.concatenate([[0], np.cumsum(np.bincount(number, minlength=count))]).astype(np.int64),
+        engine=moving.target[chosen].copy(),
+        held=supplies[chosen].astype(np.int32),
+        needed=np.minimum(needed, NEVER).astype(np.int32),
     )
 
 

@@ -198,7 +198,15 @@ def _proposed(of: Setting, g: int, low: int, top: int, widths: int, draws: Any) 
             first = max(first, copies.ready[holder] + 1)
     if kind < 3:
         source, holder = _source(
-            of.net, casts, g, copies, of.parent[b], of.stored[b], first, last, draw(draws, 1 << 20)
+            net=of.net,
+            casts=casts,
+            g=g,
+            copies=copies,
+            parent=of.parent[b],
+            stored=of.stored[b],
+            first=first,
+            last=last,
+            pick=draw(draws, 1 << 20),
         )
     elif holder < 0 and of.parent[b] >= 0 and of.stored[b] >= first:
         source = -1
@@ -314,7 +322,20 @@ def level(
     )
     due_starts, due = counting_sort(casts.due, np.arange(count), steps)
     touched, old = np.empty(steps, dtype=np.int64), np.empty((steps, 3), dtype=np.float64)
-    of = Setting(net, casts, copies, loads, room, parent, stored, due_starts, due, work, touched, old)
+    of = Setting(
+        net=net,
+        casts=casts,
+        copies=copies,
+        loads=loads,
+        room=room,
+        parent=parent,
+        stored=stored,
+        due_starts=due_starts,
+        due=due,
+        work=work,
+        touched=touched,
+        old=old,
+    )
     for g in range(count):
         put(net, casts, g, 1.0, loads, room)
     total = 0.0

@@ -50,15 +50,15 @@ def heads_and_rests(dag: AtomicDag, machine: TiledMachine, effort: int = EFFORT)
     block_starts, block_readers = _grouped(dag.reads, readers, dag.blocks)
     fetched = outside[block_starts[outside + 1] > block_starts[outside]]
     heads = _heads(
-        starts,
-        producers,
-        dag.cycles,
-        unit_starts,
-        _sets(starts, producers, unit_starts, effort // 2),
-        machine.engines,
-        (block_starts, block_readers, dag.block_bytes, fetched),
-        machine.on_chip_bytes,
-        fetch_rate(machine),
+        starts=starts,
+        producers=producers,
+        cycles=dag.cycles,
+        units=unit_starts,
+        sets=_sets(starts, producers, unit_starts, effort // 2),
+        engines=machine.engines,
+        blocks=(block_starts, block_readers, dag.block_bytes, fetched),
+        chip=machine.on_chip_bytes,
+        rate=fetch_rate(machine),
     )
     last = dag.tasks - 1
     to = np.repeat(np.arange(dag.tasks), np.diff(starts))
@@ -66,15 +66,15 @@ def heads_and_rests(dag: AtomicDag, machine: TiledMachine, effort: int = EFFORT)
     back_units = (dag.tasks - unit_starts)[::-1].copy()
     nothing = np.zeros(0, dtype=np.int64)
     remainders = _heads(
-        back_starts,
-        back.astype(producers.dtype),
-        dag.cycles[::-1].copy(),
-        back_units,
-        _sets(back_starts, back, back_units, effort // 2),
-        machine.engines,
-        (block_starts, block_readers, dag.block_bytes, nothing),
-        machine.on_chip_bytes,
-        fetch_rate(machine),
+        starts=back_starts,
+        producers=back.astype(producers.dtype),
+        cycles=dag.cycles[::-1].copy(),
+        units=back_units,
+        sets=_sets(back_starts, back, back_units, effort // 2),
+        engines=machine.engines,
+        blocks=(block_starts, block_readers, dag.block_bytes, nothing),
+        chip=machine.on_chip_bytes,
+        rate=fetch_rate(machine),
     )
     return heads, remainders[::-1].copy()
 

@@ -14,6 +14,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache, cached_property, partial, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -67,14 +68,13 @@ class CompiledFunction(Kernel):
     def __init__(self, source: Source) -> None:
         self.source = source
         self._count = source.function.__code__.co_argcount
+        self._names = source.function.__code__.co_varnames[: self._count]
         self.versions: list[Version] = []
         self._compiling = threading.Lock()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if named or len(arguments) != self._count:
-            bound = self.source.signature.bind(*arguments, **named)
-            bound.apply_defaults()
-            arguments = tuple(bound.arguments.values())
+            arguments = self._in_sequence(arguments, named)
         for version in self.versions:
             fits, result = version(arguments)
             if fits:
@@ -83,6 +83,15 @@ class CompiledFunction(Kernel):
         if not fits:
             raise KernelTypeError(f"{self.source.name}: arguments of an unknown kind")
         return result
+
+    def _in_sequence(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position; raises ``TypeError`` where they are not those of the function."""
+        if len(arguments) + len(named) == self._count:
+            with suppress(KeyError):  # a misspelt name is told below
+                return (*arguments, *(named[name] for name in self._names[len(arguments) :]))
+        bound = self.source.signature.bind(*arguments, **named)
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
 
     @property
     def folder(self) -> Path | None:

@@ -221,7 +221,7 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )
-        self._send(worker.main_module().encode())
+        self._send(worker.greeting())
         threading.Thread(target=self._listen, args=(replies,), daemon=True).start()
 
     @property

@@ -9,6 +9,7 @@ in it is known here only where it is a module of this package.
 from __future__ import annotations
 
 import io
+import json
 import os
 import pickle
 import queue
@@ -24,6 +25,8 @@ from typing import Any, BinaryIO
 _LENGTH = 8  # bytes
 _MAIN = "__main__"
 _PACKAGE = "tilewright"
+_STUDIES = "studies"
+"""The package beside the source tree whose programs measure this one; a clone has it, no installation."""
 
 
 class _Unpickler(pickle.Unpickler):
@@ -52,7 +55,14 @@ def main_module() -> str:
     """The name of the module of this package that was started as the program; empty where it is another."""
     spec = getattr(sys.modules.get(_MAIN), "__spec__", None)
     name = "" if spec is None else str(spec.name)
-    return name if name.partition(".")[0] == _PACKAGE else ""
+    return name if name.partition(".")[0] in (_PACKAGE, _STUDIES) else ""
+
+
+def greeting() -> bytes:
+    """What a worker is told first: the program that was started, and where the studies lie if they are used."""
+    studies = sys.modules.get(_STUDIES)
+    folder = "" if studies is None else str(Path(studies.__file__ or "").parent)
+    return json.dumps([main_module(), folder]).encode()
 
 
 def send(stream: BinaryIO, content: bytes) -> None:
@@ -89,7 +99,10 @@ def serve() -> None:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # end at once, whatever is being computed
     install_finder()
-    renamed = {_MAIN: receive(requests).decode()}
+    main, studies = json.loads(receive(requests))
+    if studies:
+        _load_package(_STUDIES, Path(studies))
+    renamed = {_MAIN: main}
     arrived: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -118,16 +131,16 @@ def _answer(content: bytes, renamed: dict[str, str]) -> bytes:
         return failure
 
 
-def _load_package(folder: Path) -> None:
-    """Import the package from its folder, whatever else bears its name."""
-    spec = spec_from_file_location(_PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)])
+def _load_package(name: str, folder: Path) -> None:
+    """Import a package from its folder, whatever else bears its name."""
+    spec = spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
     assert spec is not None
     assert spec.loader is not None
-    sys.modules[_PACKAGE] = module_from_spec(spec)
-    spec.loader.exec_module(sys.modules[_PACKAGE])
+    sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[name])
 
 
 if __name__ == "__main__":
-    _load_package(Path(sys.argv[0]).parents[1])
+    _load_package(_PACKAGE, Path(sys.argv[0]).parents[1])
     begin: Callable[[], None] = import_module("tilewright.foundation.worker").serve
     begin()

@@ -123,7 +123,18 @@ class Estimator:
         for layer, (first, count) in zip(scheme.layers, places, strict=True):
             near = tuple(bool(direct >> read.number & 1) for read in dataflow.numbers(layer))
             to_dram, runs = bool(stored >> layer & 1), max(1, self.loads)
-            run = LeafRun(layer, 1, first, count, to_dram, runs, near, spatial, borders[layer], copies(tree))
+            run = LeafRun(
+                layer=layer,
+                batch=1,
+                first=first,
+                tiles=count,
+                stored=to_dram,
+                runs=runs,
+                direct=near,
+                apart=spatial,
+                borders=borders[layer],
+                copies=copies(tree),
+            )
             floor = self.lower_bounds.floor(run)
             if floor is None:
                 return f"{self._name(layer)}: no partition over {count} tiles fits their buffers"

@@ -121,19 +121,19 @@ class LeafBounds:
         leaf, mesh, menu, energy, cycles = engine.statement(run.layer, run.batch, run.first, run.tiles)
         for streamed, fetched, whole in self._flows(run):
             rows = leaf_bound_kernel.leaf_bound_rows(
-                leaf,
-                fetched,
-                whole,
-                run.apart,
-                self._reads_alike(run),
-                mesh,
-                engine.prices,
-                menu,
-                energy,
-                cycles,
-                engine.room,
-                rules.result_bytes,
-                streamed,
+                leaf=leaf,
+                fetched=fetched,
+                whole=whole,
+                apart=run.apart,
+                shared=self._reads_alike(run),
+                mesh=mesh,
+                prices=engine.prices,
+                menu=menu,
+                tile_energy=energy,
+                tile_cycles=cycles,
+                room=engine.room,
+                result_room=rules.result_bytes,
+                streamed=streamed,
             )
             if len(rows):
                 least = rows.min(axis=0)

@@ -177,17 +177,17 @@ class ClosedForm:
         for child in children[1:]:
             buffer = np.maximum(buffer, child.buffer + child.weights)
         return NodeCost(
-            tree,
-            first,
-            tiles,
-            sum(segment.energy for segment in children) * groups,
-            parts * groups,
-            sum(segment.cycles for segment in children) * groups,
-            counts * groups,
-            buffer,
-            nothing,
-            nothing,
-            tuple(children),
+            node=tree,
+            first=first,
+            tiles=tiles,
+            energy=sum(segment.energy for segment in children) * groups,
+            parts=parts * groups,
+            cycles=sum(segment.cycles for segment in children) * groups,
+            counts=counts * groups,
+            buffer=buffer,
+            inputs=nothing,
+            weights=nothing,
+            children=tuple(children),
         )
 
 
@@ -328,17 +328,17 @@ class _Segment:
         if top or not form.rules.segment_bounds_only:
             cycles = form.bounded(cycles, counts)
         return NodeCost(
-            node,
-            first,
-            tiles,
-            energy * groups,
-            parts * groups,
-            cycles,
-            counts,
-            buffer,
-            inputs,
-            weights,
-            tuple(children),
+            node=node,
+            first=first,
+            tiles=tiles,
+            energy=energy * groups,
+            parts=parts * groups,
+            cycles=cycles,
+            counts=counts,
+            buffer=buffer,
+            inputs=inputs,
+            weights=weights,
+            children=tuple(children),
         )
 
     def _name(self, node: Node) -> str:

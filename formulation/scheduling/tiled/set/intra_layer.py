@@ -231,18 +231,18 @@ class IntraLayerEngine:
         for streamed in (False, True) if self.may_stream(layer) else (False,):
             flow = self.flow(layer, stored, 1 if streamed else runs, direct)
             best = leaf_search_kernel.search(
-                self.numbers(layer, batch),
-                flow,
-                self.mesh(first, tiles),
-                self.prices,
-                menu.rows,
-                menu.numbers,
-                self._links_on(first, tiles),
-                menu.energy,
-                menu.cycles,
-                self.room,
-                self.rules.result_bytes,
-                self.rules.streamed_bytes if streamed else 0,
+                leaf=self.numbers(layer, batch),
+                flow=flow,
+                mesh=self.mesh(first, tiles),
+                prices=self.prices,
+                menu=menu.rows,
+                rows=menu.numbers,
+                links=self._links_on(first, tiles),
+                tile_energy=menu.energy,
+                tile_cycles=menu.cycles,
+                room=self.room,
+                result_room=self.rules.result_bytes,
+                streamed=self.rules.streamed_bytes if streamed else 0,
             )
             if best >= 0:
                 partition = menu.partitions[best]
@@ -300,16 +300,16 @@ class IntraLayerEngine:
         cycles = max(int(tile_cycles), int(np.ceil(counts[1] / prices.rate)))
         layout = self.layout(layer, batch, first, partition)
         return LeafCost(
-            partition,
-            layout,
-            float(energy.sum() + moved),
-            energy,
-            cycles,
-            counts,
-            buffer,
-            inputs,
-            weights,
-            streamed,
+            partition=partition,
+            layout=layout,
+            energy=float(energy.sum() + moved),
+            parts=energy,
+            cycles=cycles,
+            counts=counts,
+            buffer=buffer,
+            inputs=inputs,
+            weights=weights,
+            streamed=streamed,
         )
 
     def _menu(self, layer: int, batch: int, tiles: int) -> Menu:

@@ -221,7 +221,9 @@ def usage(leaf: Leaf, parts: Longs, idle_receive: bool, inputs: Longs, weights: 
                     busy = k1 > k0 and b1 > b0 and h1 > h0 and w1 > w0
                     shared = leaf.window == CONVOLUTION
                     if busy or (idle_receive and shared and b1 > b0 and h1 > h0 and w1 > w0):
-                        input_box(leaf, need, k0, k1, b0, b1, h0, h1, w0, w1)
+                        input_box(
+                            leaf=leaf, need=need, k0=k0, k1=k1, b0=b0, b1=b1, h0=h0, h1=h1, w0=w0, w1=w1
+                        )
                         inputs[share] = volume(need) * leaf.operands
                     inputs[share] += (k1 - k0) * (b1 - b0) * (h1 - h0) * (w1 - w0) * leaf.late
                     if summed:

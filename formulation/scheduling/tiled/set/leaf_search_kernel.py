@@ -312,7 +312,18 @@ def search(
                 add_results(counts, part, leaf, flow, mesh, shares, targets, False)
             else:
                 enough = most - counts[HOPS] - rest
-                add_operand(counts, part, leaf, flow, mesh, shares, place - 3, targets, False, enough)
+                add_operand(
+                    counts=counts,
+                    part=part,
+                    leaf=leaf,
+                    flow=flow,
+                    mesh=mesh,
+                    shares=shares,
+                    which=place - 3,
+                    targets=targets,
+                    loads=False,
+                    enough=enough,
+                )
             cost = _cost(bases[at], tile_cycles[row], counts[HOPS] + rest, dram, prices)
             if cost > least:
                 break

@@ -112,7 +112,19 @@ def operand_of(leaf: Leaf, flow: Flow, which: int) -> Operand:
         ratio = 1 if summed else flow.runs
     over_k = leaf.window == CONVOLUTION and not weights and not late
     over_b = weights and not leaf.made and not summed
-    return Operand(direct, start, offset, channels, weights, late, scattered, over_k, over_b, weights, ratio)
+    return Operand(
+        direct=direct,
+        start=start,
+        offset=offset,
+        channels=channels,
+        weights=weights,
+        late=late,
+        scattered=scattered,
+        over_k=over_k,
+        over_b=over_b,
+        over_hw=weights,
+        ratio=ratio,
+    )
 
 
 @compiled
@@ -139,7 +151,9 @@ def needed_box(
         need[4], need[5] = leaf.first_row + h[0], leaf.first_row + h[1]
         need[6], need[7] = w
     else:
-        input_box(leaf, need, k[0], k[1], b[0], b[1], h[0], h[1], w[0], w[1])
+        input_box(
+            leaf=leaf, need=need, k0=k[0], k1=k[1], b0=b[0], b1=b[1], h0=h[0], h1=h[1], w0=w[0], w1=w[1]
+        )
 
 
 @compiled
@@ -194,7 +208,17 @@ def _receive_parts(
                     if direct:
                         layout, free = flow.layouts[operand.start :], mesh.free_concatenation
                         offset, scattered = operand.offset, operand.scattered
-                        receive(counts, layout, need, leaf.batch, offset, scattered, targets, loads, free)
+                        receive(
+                            counts=counts,
+                            layout=layout,
+                            need=need,
+                            batch=leaf.batch,
+                            offset=offset,
+                            scattered=scattered,
+                            targets=targets,
+                            loads=loads,
+                            free_concatenation=free,
+                        )
                     else:
                         size = fetched_bytes(operand, need)
                         if size > 0:
@@ -221,7 +245,17 @@ def add_operand(
         return
     operand = operand_of(leaf, flow, which)
     part[:] = 0
-    _receive_parts(part, leaf, operand, flow, mesh, shares, targets, loads, (enough + 1) * operand.ratio)
+    _receive_parts(
+        counts=part,
+        leaf=leaf,
+        operand=operand,
+        flow=flow,
+        mesh=mesh,
+        shares=shares,
+        targets=targets,
+        loads=loads,
+        enough=(enough + 1) * operand.ratio,
+    )
     for i in range(len(counts)):
         counts[i] += part[i] // operand.ratio
 
@@ -269,5 +303,15 @@ def traffic(
     shares = divided(leaf, parts, steps)
     targets = no_targets(mesh.width, mesh.height)
     for which in range(-2, len(flow.producers)):
-        add_operand(counts, part, leaf, flow, mesh, shares, which, targets, loads)
+        add_operand(
+            counts=counts,
+            part=part,
+            leaf=leaf,
+            flow=flow,
+            mesh=mesh,
+            shares=shares,
+            which=which,
+            targets=targets,
+            loads=loads,
+        )
     add_results(counts, part, leaf, flow, mesh, shares, targets, loads)

@@ -54,19 +54,19 @@ class NodeCost:
     ) -> NodeCost:
         """One leaf, whose cycles may be bounded by more than its own."""
         return cls(
-            node,
-            first,
-            tiles,
-            leaf.energy,
-            leaf.parts,
-            cycles,
-            leaf.counts,
-            leaf.buffer,
-            leaf.inputs,
-            leaf.weights,
-            (),
-            leaf,
-            stored,
+            node=node,
+            first=first,
+            tiles=tiles,
+            energy=leaf.energy,
+            parts=leaf.parts,
+            cycles=cycles,
+            counts=leaf.counts,
+            buffer=leaf.buffer,
+            inputs=leaf.inputs,
+            weights=leaf.weights,
+            children=(),
+            leaf=leaf,
+            stored=stored,
         )
 
     @property

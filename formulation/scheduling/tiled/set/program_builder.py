@@ -46,18 +46,18 @@ class NetworkBuilder:
         """
         window = CONVOLUTION if groups == 1 else GROUPED
         layer = SetLayer(
-            name,
-            window,
-            True,
-            outputs,
-            rows,
-            columns or rows,
-            inputs,
-            taps,
-            taps_columns or taps,
-            stride,
-            stride,
-            groups,
+            name=name,
+            window=window,
+            is_mac=True,
+            channels=outputs,
+            rows=rows,
+            columns=columns or rows,
+            inputs=inputs,
+            taps_rows=taps,
+            taps_columns=taps_columns or taps,
+            stride_rows=stride,
+            stride_columns=stride,
+            groups=groups,
             weight_bytes=taps * (taps_columns or taps) * inputs // groups * outputs,
         )
         return self._add(layer, reads, weights, source, outside)
@@ -74,7 +74,19 @@ class NetworkBuilder:
     ) -> int:
         """Pooling; the stride is the window's size unless given."""
         step = stride or taps
-        layer = SetLayer(name, SAMPLING, False, channels, rows, rows, channels, taps, taps, step, step)
+        layer = SetLayer(
+            name=name,
+            window=SAMPLING,
+            is_mac=False,
+            channels=channels,
+            rows=rows,
+            columns=rows,
+            inputs=channels,
+            taps_rows=taps,
+            taps_columns=taps,
+            stride_rows=step,
+            stride_columns=step,
+        )
         return self._add(layer, reads, (), None)
 
     def add(

@@ -97,15 +97,15 @@ def striped_cost(form: ClosedForm, cut: Cut, loads: int) -> NodeCost | str:
         )
         to_dram = bool(stored >> layer & 1)
         leaf_cost = form.striped.leaf(
-            layer,
-            borders[layer],
-            first,
-            count,
-            to_dram,
-            max(1, loads),
-            near,
-            copies(cut),
-            form.partitions.get(layer),
+            layer=layer,
+            borders=borders[layer],
+            first=first,
+            tiles=count,
+            stored=to_dram,
+            runs=max(1, loads),
+            direct=near,
+            copies=copies(cut),
+            fixed=form.partitions.get(layer),
         )
         if leaf_cost is None:
             return f"{network.layers[layer].name}: no partition over {count} tiles fits their buffers"
@@ -147,15 +147,15 @@ def _joined(form: ClosedForm, cut: Cut, name: str, children: list[NodeCost]) -> 
     counts = sum((child.counts for child in children[1:]), children[0].counts.copy()) * samples
     parts = sum((child.parts for child in children[1:]), children[0].parts.copy()) * samples
     return NodeCost(
-        cut,
-        0,
-        form.engine.grid.tiles,
-        sum(child.energy for child in children) * samples,
-        parts,
-        form.bounded(cycles, counts),
-        counts,
-        buffer,
-        nothing,
-        weights,
-        tuple(children),
+        node=cut,
+        first=0,
+        tiles=form.engine.grid.tiles,
+        energy=sum(child.energy for child in children) * samples,
+        parts=parts,
+        cycles=form.bounded(cycles, counts),
+        counts=counts,
+        buffer=buffer,
+        inputs=nothing,
+        weights=weights,
+        children=tuple(children),
     )

@@ -164,7 +164,15 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                 else:
                     bound = max(memory.bound[label], _rest(t, m, counted - whole, new_time, new_moved))
                 if bound < t.ceiling and not insert(
-                    memory, after, ran, new_time, new_moved, t.fluid + out_before, bound, label, done + size
+                    memory=memory,
+                    key=after,
+                    ran=ran,
+                    time=new_time,
+                    moved=new_moved,
+                    cap=t.fluid + out_before,
+                    bound=bound,
+                    parent=label,
+                    done=done + size,
                 ):
                     memory.state[STATUS] = FULL
                     return FULL

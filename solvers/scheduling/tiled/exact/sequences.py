@@ -80,37 +80,39 @@ def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
             ways *= many
     sinks = [[counts.leaving(t) for t in members if not instance.after[t]] for members in classes]
     return Tables(
-        np.array([len(members) for members in classes], dtype=np.int64),
-        counts.cycles.astype(np.int64),
-        counts.chain.astype(np.int64),
-        np.array([min(members) if members else -1 for members in sinks], dtype=np.int64),
-        np.array([max(counts.leaving(t) for t in members) for members in classes], dtype=np.int64),
-        strides,
-        np.array(blocks.any(axis=(0, 2)), dtype=np.int64),
-        least,
-        blocks,
-        moving,
-        size,
-        group_strides,
-        int((moving * size)[group_strides == 0].sum()),
-        sum(counts.leaving(t) for t in range(instance.tasks)),
-        np.array([counts.passing(group.size) for group in groups], dtype=np.int64),
-        counts.results if linked else np.zeros((len(classes), len(classes)), dtype=np.int64),
-        counts.reading if linked else np.zeros(len(classes), dtype=np.int64),
-        np.array(
+        number=np.array([len(members) for members in classes], dtype=np.int64),
+        cycles=counts.cycles.astype(np.int64),
+        chain=counts.chain.astype(np.int64),
+        leaving_least=np.array([min(members) if members else -1 for members in sinks], dtype=np.int64),
+        leaving_most=np.array(
+            [max(counts.leaving(t) for t in members) for members in classes], dtype=np.int64
+        ),
+        strides=strides,
+        reads=np.array(blocks.any(axis=(0, 2)), dtype=np.int64),
+        least=least,
+        blocks=blocks,
+        time=moving,
+        size=size,
+        group_strides=group_strides,
+        fluid=int((moving * size)[group_strides == 0].sum()),
+        leaving=sum(counts.leaving(t) for t in range(instance.tasks)),
+        passing=np.array([counts.passing(group.size) for group in groups], dtype=np.int64),
+        results=counts.results if linked else np.zeros((len(classes), len(classes)), dtype=np.int64),
+        reading=counts.reading if linked else np.zeros(len(classes), dtype=np.int64),
+        leaving_passing=np.array(
             [
                 min(counts.passing(instance.size[t] * instance.outputs[t]) for t in members)
                 for members in classes
             ],
             dtype=np.int64,
         ),
-        instance.hop_cycles * instance.unit if linked else 0,
-        instance.beside_ports,
-        len(instance.ports),
-        int(steady),
-        int(linked),
-        instance.engines,
-        most * instance.unit + 1,
+        hop=instance.hop_cycles * instance.unit if linked else 0,
+        beside=instance.beside_ports,
+        ports=len(instance.ports),
+        steady=int(steady),
+        linked=int(linked),
+        engines=instance.engines,
+        ceiling=most * instance.unit + 1,
     )
 
 

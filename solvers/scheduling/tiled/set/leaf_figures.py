@@ -143,18 +143,18 @@ class LeafFigures:
                     whole = engine.flow(layer, stored, loads, direct)
                     flow = Flow(whole.producers[known], whole.layouts, stored, loads)
                     taken = least_of_rows(
-                        leaf,
-                        flow,
-                        mesh,
-                        engine.prices,
-                        menu,
-                        energy,
-                        cycles,
-                        engine.room,
-                        rules.result_bytes,
-                        streamed,
-                        part,
-                        float(batch * once),
+                        leaf=leaf,
+                        flow=flow,
+                        mesh=mesh,
+                        prices=engine.prices,
+                        menu=menu,
+                        tile_energy=energy,
+                        tile_cycles=cycles,
+                        room=engine.room,
+                        result_room=rules.result_bytes,
+                        streamed=streamed,
+                        direct_part=part,
+                        direct_bytes=float(batch * once),
                     )
                     if taken[0] < math.inf:
                         figures.energy[at] = runs * (taken[0] - rounding)

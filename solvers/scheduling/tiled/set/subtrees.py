@@ -278,19 +278,19 @@ class SubtreeClasses:
         table = self.divisions.table(times_of, numbers)
         masks = [child.asked.mask for child in way.children]
         energy, cycles, moved = side_by_side(
-            energies,
-            times,
-            bytes_moved,
-            self.places.begin,
-            self.places.apart,
-            table,
-            self._before(masks),
-            float(way.slots),
-            way.passed,
-            way.tables,
-            self.distances.tables,
-            limit.energy,
-            limit.cycles,
+            energy=energies,
+            cycles=times,
+            moved=bytes_moved,
+            begin=self.places.begin,
+            apart=self.places.apart,
+            tables=table,
+            before=self._before(masks),
+            slots=float(way.slots),
+            passed=way.passed,
+            kinds=way.tables,
+            distances=self.distances.tables,
+            spend=limit.energy,
+            last=limit.cycles,
         )
         moved = moved * way.groups
         return Taken(energy, np.maximum(cycles, _over(moved, self.rate)), moved)
