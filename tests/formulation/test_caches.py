@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import tilewright
-from tilewright.foundation import compiled as compiled_functions
 from tilewright.foundation import caches, trust
+from tilewright.foundation import compiled as compiled_functions
 from tilewright.foundation.caches import cache_folder, is_writable, temporary_folder
 
 NOWHERE = "/dev/null/none"
