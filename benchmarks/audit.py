@@ -34,16 +34,16 @@ def store_faults(store: Store) -> Iterator[str]:
         where = f"cell {cell.key[:12]} ({cell.method}, seed {cell.seed})"
         if cell.problem not in contests:
             contests[cell.problem] = store.is_contest(cell.problem)
-        found = [*_key_faults(cell)]
+        faults = [*_key_faults(cell)]
         if cell.evidence is not None and store.evidence(cell.evidence) is None:
-            found.append("its evidence is not in the store")
+            faults.append("its evidence is not in the store")
         if not contests[cell.problem]:
             if cell.problem not in problems:
                 problems[cell.problem] = store.problem(cell.problem).build(where)
             problem = problems[cell.problem]
-            found += [*_status_faults(cell), *_figure_faults(cell, problem), *_trace_faults(cell)]
-            found += _value_faults(cell, problem, bounds)
-        yield from (f"{where}: {fault}" for fault in found)
+            faults += [*_status_faults(cell), *_figure_faults(cell, problem), *_trace_faults(cell)]
+            faults += _value_faults(cell, problem, bounds)
+        yield from (f"{where}: {fault}" for fault in faults)
     yield from _place_faults(store)
 
 

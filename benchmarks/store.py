@@ -265,10 +265,10 @@ class Store:
             return "clock" in json.loads(self._problem_text(hashed))
 
     def _problem_text(self, hashed: str) -> str:
-        found = self._read("problem", _PROBLEM, "WHERE hash = ?", (hashed,))
-        if not found:
+        stored = self._read("problem", _PROBLEM, "WHERE hash = ?", (hashed,))
+        if not stored:
             raise self._base.damaged(f"problem {hashed[:12]}, which a cell names, is missing")
-        return str(found[0][1])
+        return str(stored[0][1])
 
     def cells(self) -> Iterator[FinishedCell]:
         """All cells that ever ended, those included whose inputs have changed since."""

@@ -36,7 +36,7 @@ class Kernels:
         self, place: tuple[str, str], entries: Sequence[Callable[..., Any]], calls: Callable[[], object]
     ) -> None:
         self.place, self.calls = place, calls
-        self.entries = [one for one in entries if isinstance(one, CompiledFunction)]
+        self.entries = [entry for entry in entries if isinstance(entry, CompiledFunction)]
         self._ready = threading.Event()
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -72,11 +72,11 @@ class _Ranges:
         self._known: dict[int, Interval] = {}
 
     def of(self, index: int) -> Interval:
-        found = self._known.get(index)
-        if found is None:
+        ends = self._known.get(index)
+        if ends is None:
             domain = self._variables[index].domain
-            found = self._known[index] = (domain[0], domain[len(domain) - 1])
-        return found
+            ends = self._known[index] = (domain[0], domain[len(domain) - 1])
+        return ends
 
     def span(self, variables: Sequence[int], coefficients: Sequence[int]) -> Interval:
         """Least and greatest value of a sum."""

@@ -69,6 +69,6 @@ def _reported(
         metrics["closed_form"] = None if closed is None else number(closed)
         metrics["space"] = claimed_space(run)
         plan = PlanRecord.of(result.answer)
-    found = reported(result, tiled_objective(stated.objective), metrics)
+    answer = reported(result, tiled_objective(stated.objective), metrics)
     asked = inputs_hash(stated.problem, stated.objective)
-    return replace(found, evidence=kept_run(task, found, asked, stated.clock, plan).model_dump_json())
+    return replace(answer, evidence=kept_run(task, answer, asked, stated.clock, plan).model_dump_json())

@@ -119,7 +119,7 @@ def compare_command(
         return Exit.ERROR
     if not document.complete:
         return Exit.INTERRUPTED
-    if all(one.best is None for one in document.contestants):
+    if all(entry.best is None for entry in document.contestants):
         return Exit.ERROR if failed else Exit.LIMIT
     return Exit.OK
 

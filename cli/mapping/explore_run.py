@@ -91,7 +91,7 @@ def run_explore(request: ExploreRequest, output: ExploreOutput) -> int:
     code = _exit(document, interrupted=interrupted)
     if output.quiet and code:
         counts = ", ".join(f"{count} {status}" for status, count in document.record.totals.statuses.items())
-        why = next((one.message for one in document.record.designs if one.message), "")
+        why = next((design.message for design in document.record.designs if design.message), "")
         note_line(f"no best design: {counts}" + (f" ({why})" if why else ""))
     return code
 

@@ -68,7 +68,7 @@ class AnswerSets:
     def are_complete(self) -> bool:
         """Whether nothing that was asked for is left open."""
         proven = self.then is None or self.then.result.status in (Status.OPTIMAL, Status.INFEASIBLE)
-        return proven and all(one is None or one.complete for one in (self.front, self.best, self.optima))
+        return proven and all(item is None or item.complete for item in (self.front, self.best, self.optima))
 
     def completed(self, later: AnswerSets) -> AnswerSets:
         """What a later search found, but for what was complete before."""

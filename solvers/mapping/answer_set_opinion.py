@@ -81,30 +81,30 @@ def prove_sets(
 
 def _front(points: Sequence[Pair], problem: LayerProblem, others: Sequence[str], limits: Limits) -> Proof:
     solver = others[0] if others else TREE_SOLVER
-    found = (
+    front = (
         pareto_front(problem, limits)
         if solver == TREE_SOLVER
         else front_by_repeated_solves(problem, solver, limits)
     )
-    known = [(one.evaluation.energy, one.evaluation.cycles) for one in found.solutions]
+    known = [(solution.evaluation.energy, solution.evaluation.cycles) for solution in front.solutions]
     better = [pair for pair in known if not any(e <= pair[0] and c <= pair[1] for e, c in points)]
-    if better and found.complete:
+    if better and front.complete:
         energy, cycles = better[0]
         reported = f"the front has a point of {float(energy):g} pJ and {cycles} cycles, which is not listed"
         return Proof(Verdict.REFUTED, solver, reported)
-    return _verdict(found, "points of the front", solver, same={*known} == {*points})
+    return _verdict(front, "points of the front", solver, same={*known} == {*points})
 
 
 def _best(pairs: Sequence[Pair], count: int, problem: LayerProblem, limits: Limits) -> Proof:
-    found = best_mappings(problem, count, limits)
-    fresh = [problem.key_of(one.evaluation) for one in found.solutions]
+    listed = best_mappings(problem, count, limits)
+    fresh = [problem.key_of(solution.evaluation) for solution in listed.solutions]
     keys = [problem.objective.key(*pair) for pair in pairs]
-    return _verdict(found, "best mappings", TREE_SOLVER, same=fresh == keys)
+    return _verdict(listed, "best mappings", TREE_SOLVER, same=fresh == keys)
 
 
 def _optima(number: int, most: int, problem: LayerProblem, limits: Limits) -> Proof:
-    found = optimal_mappings(problem, limits, most)
-    return _verdict(found, "optimal mappings", TREE_SOLVER, same=number == len(found.solutions))
+    listed = optimal_mappings(problem, limits, most)
+    return _verdict(listed, "optimal mappings", TREE_SOLVER, same=number == len(listed.solutions))
 
 
 def _verdict(found: AnswerSet, what: str, solver: str, *, same: bool) -> Proof:

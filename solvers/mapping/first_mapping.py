@@ -53,10 +53,10 @@ def _grown(problem: LayerProblem, over: Callable[[], bool]) -> Mapping:
                 step = {**trips, (site, dimension.name): trips.get((site, dimension.name), 1) * _prime(left)}
                 if left == 1:
                     break
-                found, tried = problem.judge(_mapping(problem, step)), tried + 1
-                if found.violations or found.outside is not None or found.key >= best.key:
+                judged, tried = problem.judge(_mapping(problem, step)), tried + 1
+                if judged.violations or judged.outside is not None or judged.key >= best.key:
                     break
-                trips, best = step, found
+                trips, best = step, judged
     return best.answer
 
 
@@ -96,8 +96,8 @@ def _mapping(problem: LayerProblem, trips: Trips) -> Mapping:
         if not index:
             nodes += [Temporal(dim, tile[dim]) for dim, bound in operator.bounds.items() if tile[dim] < bound]
         for site in (
-            *(one for one in stores if one.level == index),
-            *(one for one in axes if one.level == index),
+            *(node for node in stores if node.level == index),
+            *(node for node in axes if node.level == index),
         ):
             for dim in operator.bounds:
                 count = trips.get((site, dim), 1)

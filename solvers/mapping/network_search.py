@@ -178,13 +178,13 @@ class _NetworkSearch:
             problem = state()
         if has_none and problem is not None and len(self._network.layers) > 1:
             result = self._with_any_mapping(result, problem, first, observer)
-        result, found = search_answer_sets(self._sets, problem, result, mine, observer)
+        result, answer_sets = search_answer_sets(self._sets, problem, result, mine, observer)
         if earlier is not None:
-            found = earlier.sets.completed(found)
-        is_open = is_open or (bool(self._sets) and not found.are_complete and _is_spent(mine, share))
+            answer_sets = earlier.sets.completed(answer_sets)
+        is_open = is_open or (bool(self._sets) and not answer_sets.are_complete and _is_spent(mine, share))
         is_open = is_open and result.status not in (Status.INFEASIBLE, Status.ERROR, Status.INTERRUPTED)
         result = explained(result, problem, mine, observer.phase)
-        return LayerAnswer(layer, result, problem, found, index, is_open)
+        return LayerAnswer(layer, result, problem, answer_sets, index, is_open)
 
     def _with_any_mapping(
         self, result: LayerResult, problem: LayerProblem, limits: Limits, observer: Observer

@@ -176,7 +176,9 @@ class _Unfolding:
         if node.op_type in _KEEPING:
             axes = self.axes.get(node.input[0], 0)
             if node.op_type == "Unsqueeze":
-                given = next((len(one.ints) for one in node.attribute if one.name == "axes"), 0)
+                given = next(
+                    (len(given_by.ints) for given_by in node.attribute if given_by.name == "axes"), 0
+                )
                 axes += given or (self.elements.get(node.input[1], 0) if len(node.input) > 1 else 0)
             check_axes(self.where, label(node, position), axes)
             self.axes[node.output[0]] = axes

@@ -257,7 +257,7 @@ def _nodes(
             inputs=tuple(node.input),
             data=tuple(dict.fromkeys(t for t in node.input if t and t not in constants)),
             outputs=tuple(node.output),
-            attributes={name: _value(one) for name, one in known_attributes(node, versions).items()},
+            attributes={name: _value(raw) for name, raw in known_attributes(node, versions).items()},
             position=i,
         )
         for i, node in enumerate(_activation_protos(graph, constants))

@@ -98,11 +98,11 @@ class _Moves:
     @property
     def names(self) -> tuple[str, ...]:
         """All of them, the first one first."""
-        found, at = [], cast("_Moves | None", self)
+        names, at = [], cast("_Moves | None", self)
         while at is not None:
-            found.append(at.op)
+            names.append(at.op)
             at = at.before
-        return tuple(reversed(found))
+        return tuple(reversed(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,12 +272,12 @@ class _Importer:
 
     def counted(self, node: Node, sources: Iterable[_Source]) -> tuple[_Source, ...]:
         """Pieces that a tensor consists of; raises ``InputError`` where they are too many."""
-        found = tuple(islice(sources, MOST_PIECES - self.pieces + 1))
-        self.pieces += len(found)
+        counted = tuple(islice(sources, MOST_PIECES - self.pieces + 1))
+        self.pieces += len(counted)
         if self.pieces > MOST_PIECES:
             message = f"makes a tensor of too many pieces, expected at most {MOST_PIECES:,} in a model"
             raise BudgetError(self.graph.where, node.label, message)
-        return found
+        return counted
 
     def cut(self, node: Node, sources: Iterable[_Source], tensor: str) -> tuple[_Source, ...]:
         """No more of a source is read than the moved tensor holds."""

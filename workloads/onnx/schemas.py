@@ -12,7 +12,9 @@ from onnx import defs
 
 def opset_versions(model: onnx.ModelProto) -> dict[str, int]:
     """Versions of the operations by domain; that of ONNX itself has no name."""
-    return {("" if one.domain == "ai.onnx" else one.domain): one.version for one in model.opset_import}
+    return {
+        ("" if opset.domain == "ai.onnx" else opset.domain): opset.version for opset in model.opset_import
+    }
 
 
 def misfit(node: onnx.NodeProto, versions: MappingABC[str, int]) -> str | None:
@@ -42,7 +44,7 @@ def known_attributes(node: onnx.NodeProto, versions: MappingABC[str, int]) -> di
     if schema is None:
         return {}
     known = schema.attributes
-    return {one.name: one for one in node.attribute if one.name in known and not one.ref_attr_name}
+    return {a.name: a for a in node.attribute if a.name in known and not a.ref_attr_name}
 
 
 @cache

@@ -49,11 +49,11 @@ def check_structure(content: bytes, where: str) -> None:
                 size, at = _number(content, at, end, where)
                 if at + size > end:
                     raise _broken(where)
-                found = inside.get(key >> 3)
-                if found is _NUMBERS:
+                message = inside.get(key >> 3)
+                if message is _NUMBERS:
                     parts += size // _PACKED
-                elif size and found is not None and depth < _DEPTH:
-                    stack.append((at, at + size, found, depth + 1))
+                elif size and message is not None and depth < _DEPTH:
+                    stack.append((at, at + size, message, depth + 1))
                 at += size
             else:
                 raise _broken(where)
@@ -66,9 +66,9 @@ _NUMBERS = object()
 def _messages(kind: Any) -> dict[int, Any]:
     """What of a message's fields is a message itself, or numbers of varying length."""
     varying = (FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_UINT64)
-    found = {field.number: field.message_type for field in kind.fields if field.message_type is not None}
+    messages = {field.number: field.message_type for field in kind.fields if field.message_type is not None}
     numbers = {field.number: _NUMBERS for field in kind.fields if field.type in varying}
-    return {**numbers, **found}
+    return {**numbers, **messages}
 
 
 def _number(content: bytes, at: int, end: int, where: str) -> tuple[int, int]:

@@ -31,8 +31,8 @@ def counting_sort(
     for i in range(bound):
         starts[i + 1] += starts[i]
     at = starts[:-1].copy()
-    found = np.empty(len(values), dtype=values.dtype)
+    ordered = np.empty(len(values), dtype=values.dtype)
     for i in range(len(keys)):
-        found[at[keys[i]]] = values[i]
+        ordered[at[keys[i]]] = values[i]
         at[keys[i]] += 1
-    return starts, found
+    return starts, ordered

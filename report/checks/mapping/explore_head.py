@@ -42,7 +42,7 @@ def head_faults(document: ExploreDocument) -> Iterator[str]:
         yield "versions: that of tilewright is missing"
     if not set(document.totals.cells) <= _CELLS or min(document.totals.cells.values(), default=0) < 0:
         yield f"totals.cells: {document.totals.cells}, expected counts of {', '.join(sorted(_CELLS))}"
-    machines = sum(one.status != "refused" for one in document.designs)
+    machines = sum(design.status != "refused" for design in document.designs)
     if not 0 <= document.totals.unsearched <= machines:
         yield f"totals.unsearched: {document.totals.unsearched} of {machines} machines"
     if document.complete != _is_complete(document):
@@ -52,17 +52,17 @@ def head_faults(document: ExploreDocument) -> Iterator[str]:
 def _is_complete(document: ExploreDocument) -> bool:
     """Whether all that was asked for is proven, by what the document tells of it."""
     settings, designs, front = document.settings, document.designs, document.front
-    is_pruned = all(one.status in ("infeasible", "refused") for one in designs)
+    is_pruned = all(row.status in ("infeasible", "refused") for row in designs)
     proven = is_pruned if document.best is None else document.best.optimal
-    bests = all(one.optimal for one in document.layer_bests)
+    bests = all(row.optimal for row in document.layer_bests)
     wanted = len(document.layers) if settings.each_layer else 0
-    unknown = any(one.value is None and one.status not in ("infeasible", "refused") for one in designs)
+    unknown = any(row.value is None and row.status not in ("infeasible", "refused") for row in designs)
     return (
         proven
         and bests
         and len(document.layer_bests) == wanted
         and (front is None or front.complete)
-        and not any(one.status == "open" for one in designs)
+        and not any(row.status == "open" for row in designs)
         and not ((settings.every or settings.values) and unknown)
     )
 
@@ -70,7 +70,7 @@ def _is_complete(document: ExploreDocument) -> bool:
 def layer_best_faults(document: ExploreDocument) -> Iterator[str]:
     """The best design of each layer alone is one of the grid, and not worse than the network's best."""
     names = [layer.name for layer in document.layers]
-    reported = [one.layer for one in document.layer_bests]
+    reported = [layer_best.layer for layer_best in document.layer_bests]
     if reported and not document.settings.each_layer:
         yield "layer_bests: there, but settings do not ask for them"
     if reported != [name for name in names if name in set(reported)]:
@@ -78,20 +78,20 @@ def layer_best_faults(document: ExploreDocument) -> Iterator[str]:
         return
     best = document.best
     mine = {} if best is None else {layer.name: layer.value_key for layer in best.result.layers}
-    for index, one in enumerate(document.layer_bests):
+    for index, layer_best in enumerate(document.layer_bests):
         here = f"layer_bests[{index}]"
-        yield from shown_faults(one, here)
-        value, bound = Fraction(one.value_exact), Fraction(one.bound_exact)
+        yield from shown_faults(layer_best, here)
+        value, bound = Fraction(layer_best.value_exact), Fraction(layer_best.bound_exact)
         if bound > value:
-            yield f"{here}.bound: {one.bound} above the value {one.value}"
-        if one.optimal != (value == bound):
+            yield f"{here}.bound: {layer_best.bound} above the value {layer_best.value}"
+        if layer_best.optimal != (value == bound):
             equal = "equal" if value == bound else "not equal"
-            yield f"{here}.optimal: {one.optimal}, value and bound are {equal}"
+            yield f"{here}.optimal: {layer_best.optimal}, value and bound are {equal}"
         designs = document.designs
-        if not 0 <= one.index < len(designs) or designs[one.index].status == "refused":
-            yield f"{here}.index: {one.index}, which is no machine of the grid"
-        elif designs[one.index].fields != one.fields:
-            yield f"{here}.fields: not those of designs[{one.index}]"
-        known, same = mine.get(one.layer), best is not None and one.index == best.index
+        if not 0 <= layer_best.index < len(designs) or designs[layer_best.index].status == "refused":
+            yield f"{here}.index: {layer_best.index}, which is no machine of the grid"
+        elif designs[layer_best.index].fields != layer_best.fields:
+            yield f"{here}.fields: not those of designs[{layer_best.index}]"
+        known, same = mine.get(layer_best.layer), best is not None and layer_best.index == best.index
         if known is not None and (value > known or (same and value != known)):
-            yield f"{here}.value: {one.value}, the best design's own mapping has {number(known)}"
+            yield f"{here}.value: {layer_best.value}, the best design's own mapping has {number(known)}"

@@ -240,8 +240,8 @@ def totals_record(objective: Objective, engine: Engine, layers: Sequence[LayerRe
     value = _weighted([(layer.count, layer.value_key) for layer in layers]) if is_sum else None
     bound = _weighted(bounds) if is_sum else None
     products = [
-        None if one.metrics is None else Fraction(one.metrics.energy_pj_exact) * one.metrics.cycles
-        for one in layers
+        None if row.metrics is None else Fraction(row.metrics.energy_pj_exact) * row.metrics.cycles
+        for row in layers
     ]
     summed = _weighted([(layer.count, edp) for layer, edp in zip(layers, products, strict=True)])
     return TotalsRecord(

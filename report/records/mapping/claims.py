@@ -45,7 +45,7 @@ def _sets(layer: LayerRecord, settings: SettingsRecord | None) -> SetsClaim:
 
 
 def _pairs(solutions: Sequence[SolutionRecord]) -> list[tuple[Fraction, int]]:
-    return [(Fraction(one.energy_pj_exact), one.cycles) for one in solutions]
+    return [(Fraction(solution.energy_pj_exact), solution.cycles) for solution in solutions]
 
 
 def _second(then: ThenRecord) -> SecondClaim:

@@ -68,8 +68,8 @@ def _word(words: Ints) -> int:
     word ^= word >> 11
     word ^= (word << 7) & 0x9D2C5680
     word ^= (word << 15) & 0xEFC60000
-    found: int = word ^ (word >> 18)
-    return found
+    tempered: int = word ^ (word >> 18)
+    return tempered
 
 
 @compiled

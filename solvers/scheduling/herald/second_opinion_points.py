@@ -74,12 +74,12 @@ def point_opinion(
 
 def _herald(problem: SchedulingProblem, objective: ScheduleObjective) -> list[tuple[int, Fraction]]:
     """Cycles and energy of Herald's schedules."""
-    found = []
+    points = []
     for ordering in (Ordering.BREADTH_FIRST, Ordering.DEPTH_FIRST):
         schedule = herald(problem, HeraldSettings(metric_of(objective), ordering, patience=0))
         evaluation = evaluate_schedule(problem, schedule)
-        found.append((evaluation.makespan, evaluation.energy))
-    return found
+        points.append((evaluation.makespan, evaluation.energy))
+    return points
 
 
 def _searched(

@@ -84,11 +84,11 @@ def _unwanted() -> set[str]:
 def _flags() -> list[str]:
     """The interpreter's flags that a child shares, and the one that keeps the folder of its script away."""
     flags = sys.flags
-    found = ["-P"]
-    found += ["-E"] * flags.ignore_environment + ["-s"] * flags.no_user_site + ["-S"] * flags.no_site
-    found += ["-B"] * flags.dont_write_bytecode + ["-O"] * flags.optimize
-    found += ["-Xdev"] * flags.dev_mode + ["-Xutf8"] * (flags.utf8_mode == 1)
-    return [*found, *(f"-W{option}" for option in sys.warnoptions)]
+    shared = ["-P"]
+    shared += ["-E"] * flags.ignore_environment + ["-s"] * flags.no_user_site + ["-S"] * flags.no_site
+    shared += ["-B"] * flags.dont_write_bytecode + ["-O"] * flags.optimize
+    shared += ["-Xdev"] * flags.dev_mode + ["-Xutf8"] * (flags.utf8_mode == 1)
+    return [*shared, *(f"-W{option}" for option in sys.warnoptions)]
 
 
 try:

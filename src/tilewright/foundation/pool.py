@@ -165,7 +165,7 @@ def computed(
                     elif content:
                         idle.append(company)
                     yield answered.item, future
-            for company in [one for one in busy if one.is_late]:
+            for company in [working for working in busy if working.is_late]:
                 company.end()
                 late: Future[Answer] = Future()
                 late.set_exception(TimeoutError())
@@ -242,11 +242,11 @@ class _Worker:
         """What an answer says."""
         future: Future[Any] = Future()
         if content:
-            worked, found = worker.opened(content)
+            worked, outcome = worker.opened(content)
             if worked:
-                future.set_result(found)
+                future.set_result(outcome)
             else:
-                future.set_exception(found)
+                future.set_exception(outcome)
         else:
             code = self.end()
             future.set_exception(WorkerDiedError(f"the worker process died with exit code {code}"))

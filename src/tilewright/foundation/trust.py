@@ -68,8 +68,8 @@ def read(file: Path, module: Path | None = None) -> bytes | None:
         with _held(file.parent, module) as folder:
             opened = os.open(file.name, _READ, dir_fd=folder)
             with open(opened, "rb") as stream:
-                found = os.fstat(opened)
-                if not stat.S_ISREG(found.st_mode) or _fault(found, _owners(module)):
+                status = os.fstat(opened)
+                if not stat.S_ISREG(status.st_mode) or _fault(status, _owners(module)):
                     return None
                 return stream.read()
     except OSError:
@@ -156,7 +156,7 @@ def _fault(found: os.stat_result, owners: set[int], *, above: bool = False) -> s
 def _is_private(group: int) -> bool:
     """Whether a group is this user's own: many systems give every user one, and let it write by default."""
     try:
-        user, found = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
+        user, entry = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
     except KeyError:
         return False
-    return found.gr_name == user and set(found.gr_mem) <= {user}
+    return entry.gr_name == user and set(entry.gr_mem) <= {user}

@@ -128,12 +128,12 @@ def segment_directives(
     }
     written = []
     for layer in scheme.layers:
-        one, partition = network.layers[layer], partitions[layer]
+        part, partition = network.layers[layer], partitions[layer]
         rows = max((high - low for low, high in pairwise(borders.get(layer, ()))), default=0)
-        if one.is_summed and rows:
-            held = min(one.input_rows, (rows - 1) * one.hop_rows + one.stride_rows)
-            one = replace(one, taps_rows=rows, input_rows=held)
-        sizes = (one.channels, share, one.rows if one.is_summed else rows or one.rows, one.columns)
+        if part.is_summed and rows:
+            held = min(part.input_rows, (rows - 1) * part.hop_rows + part.stride_rows)
+            part = replace(part, taps_rows=rows, input_rows=held)
+        sizes = (part.channels, share, part.rows if part.is_summed else rows or part.rows, part.columns)
         box = [-(-size // count) for size, count in zip(sizes, partition.parts, strict=True)]
         stacks = tuple(
             TileStack(STACKED[at], box[at], partition.parts[at])
@@ -141,22 +141,22 @@ def segment_directives(
             if partition.parts[at] > 1
         )
         tensors = []
-        for read, producer in zip(dataflow.numbers(layer), one.producers, strict=True):
+        for read, producer in zip(dataflow.numbers(layer), part.producers, strict=True):
             place: Place = "from tiles" if direct >> read.number & 1 else "from DRAM"
             role = producer.role
             shape = (
-                _weights(one, box) if role == 1 else _results(one, box) if role == 2 else _inputs(one, box)
+                _weights(part, box) if role == 1 else _results(part, box) if role == 2 else _inputs(part, box)
             )
             tensors.append(TensorPart(network.layers[producer.layer].name, shape, place))
-        if one.external:
-            tensors.append(TensorPart(f"{one.name}.input", _inputs(one, box), "from DRAM"))
-        if one.weight_bytes and not one.makes_weights:
-            tensors.append(TensorPart(f"{one.name}.weights", _weights(one, box), "from DRAM"))
+        if part.external:
+            tensors.append(TensorPart(f"{part.name}.input", _inputs(part, box), "from DRAM"))
+        if part.weight_bytes and not part.makes_weights:
+            tensors.append(TensorPart(f"{part.name}.weights", _weights(part, box), "from DRAM"))
         to: Place = "to DRAM"
         if layer in passed:
             to = "to tiles and DRAM" if stored >> layer & 1 else "to tiles"
-        tensors.append(TensorPart(one.name, _results(one, box), to))
-        written.append(LayerDirectives(one.name, tuple(tensors), stacks, share, rows))
+        tensors.append(TensorPart(part.name, _results(part, box), to))
+        written.append(LayerDirectives(part.name, tuple(tensors), stacks, share, rows))
     return SegmentDirectives(scheme.kind, scheme.batch, tuple(written), scheme.bands)
 
 

@@ -84,8 +84,8 @@ def check_compare(document: CompareDocument, where: str) -> CompareCheck:
         return CompareCheck(document, None, (*faults, str(error)))
     least = Least.of(problem)
     faults += _problem_faults(document, least)
-    for one in document.contestants:
-        faults += _contestant_faults(document, one, least)
+    for entry in document.contestants:
+        faults += _contestant_faults(document, entry, least)
     if document.winner != winner_of(document.contestants):
         faults.append(f"winner: {document.winner}, the runs make {winner_of(document.contestants)}")
     return CompareCheck(document, problem, tuple(faults))

@@ -45,7 +45,9 @@ class RunCheck:
 def check_runs(document: CompareDocument, problem: TiledProblem, find: Find) -> list[RunCheck]:
     """Hold every run against its evidence, and its evidence against the evaluator."""
     return [
-        _checked(document, one.method, run, problem, find) for one in document.contestants for run in one.runs
+        _checked(document, contest.method, run, problem, find)
+        for contest in document.contestants
+        for run in contest.runs
     ]
 
 
@@ -63,8 +65,8 @@ def _checked(
         faults += _kept_faults(document, method, run, kept)
         if kept.plan is not None:
             answer = kept.plan.build(problem, f"{where}.plan")
-            found = problem.evaluate(answer.dag, answer.plan)
-            faults += evaluated_faults(kept.value_key, kept.metrics, kept.plan, problem, answer, found)
+            evaluation = problem.evaluate(answer.dag, answer.plan)
+            faults += evaluated_faults(kept.value_key, kept.metrics, kept.plan, problem, answer, evaluation)
             faults += _space_faults(run, problem, answer)
         elif kept.value_exact is not None:
             faults.append("plan: missing in the evidence")

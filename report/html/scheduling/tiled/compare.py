@@ -50,7 +50,7 @@ def write_contest_report(path: Path, document: CompareDocument, command: str = "
         versions_fact(document.versions),
     ]
     sections: list[Section] = [_methods(document)]
-    if any(one.best is not None for one in document.contestants):
+    if any(entry.best is not None for entry in document.contestants):
         note = "Bars: the median, where that run has a plan. Dots: every run. Dashed: what no plan undercuts."
         sections.append(Plot("Values", [("", values_figure(document))], note))
     sections.append(_runs(document))

@@ -124,7 +124,7 @@ def figure_texts(run: RunRecord) -> list[str]:
 def winner_text(document: CompareDocument) -> str:
     """Who wins and by how much; a lead that is not clear is called no win."""
     winner = document.winner
-    others = any(one.best is not None for one in document.contestants if one.method != _name(winner))
+    others = any(entry.best is not None for entry in document.contestants if entry.method != _name(winner))
     if winner is None:
         return "no method has plans for half of its runs" if others else "no method has a plan"
     if winner.second is None or winner.lead is None:

@@ -97,9 +97,9 @@ def atoms_table(document: PlanDocument) -> Table:
     names = ("samples", "channels", "rows", "columns", "inputs")
     table = plain_table([("layer", "left"), ("atoms", "right"), *((name, "right") for name in names)])
     layers = [] if document.plan is None else document.plan.layers
-    for one in sorted(layers, key=lambda layer: -layer.atoms)[:MOST_LAYERS]:
-        table.add_row(one.layer, count_text(one.atoms), *(str(len(getattr(one, name)) - 1) for name in names))
+    for row in sorted(layers, key=lambda layer: -layer.atoms)[:MOST_LAYERS]:
+        table.add_row(row.layer, count_text(row.atoms), *(str(len(getattr(row, name)) - 1) for name in names))
     if len(layers) > MOST_LAYERS:
-        rest = sum(sorted(one.atoms for one in layers)[:-MOST_LAYERS])
+        rest = sum(sorted(row.atoms for row in layers)[:-MOST_LAYERS])
         table.add_row(f"{len(layers) - MOST_LAYERS} others", count_text(rest), *[""] * len(names))
     return table

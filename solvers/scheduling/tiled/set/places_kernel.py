@@ -17,11 +17,11 @@ SLACK = 1 + 1e-9
 @compiled
 def _within(bounds: Floats, begin: Longs, apart: int, first: int, tiles: int, least: int, most: int) -> float:
     """The least over the places inside of one that have some number of tiles."""
-    found = np.inf
+    smallest = np.inf
     for count in range(least, most + 1):
         for at in range(first, first + tiles - count + 1):
-            found = min(found, bounds[begin[count] + at * apart])
-    return found
+            smallest = min(smallest, bounds[begin[count] + at * apart])
+    return smallest
 
 
 @compiled

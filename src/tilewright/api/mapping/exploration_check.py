@@ -50,10 +50,10 @@ class ExploreCheck(Check):
         """What ``tilewright check --format json`` prints."""
         reported = self._reported({"arch": self.record.machine}, complete=self.record.complete)
         best = None if self.best is None else self.best.to_dict()
-        found = {**reported, "faults": list(self.own), "best": best}
+        data = {**reported, "faults": list(self.own), "best": best}
         if self.designs:
-            found["proofs"] = [{"of": about, **proof_data(proof)} for about, proof in self.designs]
-        return found
+            data["proofs"] = [{"of": about, **proof_data(proof)} for about, proof in self.designs]
+        return data
 
     def views(self) -> Sequence[RenderableType]:
         """The best design's layers, every fault, and what was not asked."""
@@ -109,12 +109,12 @@ def design_proofs(record: ExploreDocument, where: str, limits: Limits) -> tuple[
     limits : of all of them together
     """
     best = record.best
-    claims = [one for one in record.designs if best is None or one.index != best.index]
+    claims = [row for row in record.designs if best is None or row.index != best.index]
     if best is None:
         reported = Proof(
             Verdict.UNDECIDED, "-", "without a best design the document does not tell the layers"
         )
-        return tuple((_about(one), reported) for one in claims if one.status not in ("refused", "open"))
+        return tuple((_about(row), reported) for row in claims if row.status not in ("refused", "open"))
     space, objective, layers = (
         stated_space(record, where),
         parse_objective(record.objective),
@@ -130,19 +130,19 @@ def design_proofs(record: ExploreDocument, where: str, limits: Limits) -> tuple[
 
     prover = DesignProofs(state, record.settings.solver, limits)
     counts = [layer.count for layer in layers]
-    found: list[tuple[str, Proof]] = []
+    proofs: list[tuple[str, Proof]] = []
     left = len(claims) + len(record.layer_bests)
     for design in claims:
         if design.status != "refused":
             key, bound = (None if text is None else Fraction(text) for text in _exact(design))
             claim = DesignClaim(design.index, counts, key, bound, design.status == "infeasible")
-            found.append((_about(design), prover.prove(claim, 1 / left)))
+            proofs.append((_about(design), prover.prove(claim, 1 / left)))
         left -= 1
-    for one in record.layer_bests:
-        alone = [int(layer.name == one.layer) for layer in layers]
-        found.append((f"best design for {one.layer}", _layer_proof(one, alone, space, prover, 1 / left)))
+    for row in record.layer_bests:
+        alone = [int(layer.name == row.layer) for layer in layers]
+        proofs.append((f"best design for {row.layer}", _layer_proof(row, alone, space, prover, 1 / left)))
         left -= 1
-    return tuple(found)
+    return tuple(proofs)
 
 
 def _layer_proof(

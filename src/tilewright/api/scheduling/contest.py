@@ -174,7 +174,7 @@ def check_contest(
         status = Status.FEASIBLE
         claim = PlanClaim(status, record.bound_key, record.settings.methods[0], stated.problem, None)
         proofs = [prove_plan(claim, limits), *prove_runs(runs, stated.problem, limits)]
-        missing = sum(one.missing for one in record.contestants)
+        missing = sum(entry.missing for entry in record.contestants)
         if missing:
             proofs.append(Proof(Verdict.UNDECIDED, "-", f"{missing} runs were not computed"))
     faults = (*stated.faults, *(fault for run in runs for fault in run.faults))

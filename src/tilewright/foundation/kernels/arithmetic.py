@@ -147,11 +147,11 @@ class Arithmetic:
             more = text.compute(f"select i1 {shifted}, i64 {divisor}, i64 0")
             return Value(INT, (text.compute(f"add i64 {left}, {more}"),))
         less = text.compute(f"sext i1 {shifted} to i64")
-        found = text.compute(f"add i64 {whole}, {less}")
+        quotient = text.compute(f"add i64 {whole}, {less}")
         if b.constant is None:
             negative = text.compute(f"sub i64 0, {a.part}")
-            found = text.compute(f"select i1 {turned}, i64 {negative}, i64 {found}")
-        return Value(INT, (found,))
+            quotient = text.compute(f"select i1 {turned}, i64 {negative}, i64 {quotient}")
+        return Value(INT, (quotient,))
 
     def _floats_divided(self, a: Value, b: Value, rest: bool) -> Value:
         text = self.text
@@ -163,9 +163,9 @@ class Arithmetic:
         apart = text.compute(f"xor i1 {below}, {under}")
         shifted = text.compute(f"and i1 {some}, {apart}")
         more = text.compute(f"fadd double {left}, {b.part}")
-        found = text.compute(f"select i1 {shifted}, double {more}, double {left}")
+        remainder = text.compute(f"select i1 {shifted}, double {more}, double {left}")
         if rest:
-            return self._signed_zero(found, b.part)
+            return self._signed_zero(remainder, b.part)
         exact = text.compute(f"fsub double {a.part}, {left}")
         quotient = text.compute(f"fdiv double {exact}, {b.part}")
         lower = text.compute(f"fsub double {quotient}, 1.0")
@@ -187,15 +187,15 @@ class Arithmetic:
     def power(self, base: Value, exponent: Value) -> Value:
         count = exponent.constant
         if isinstance(count, int) and not isinstance(count, bool) and 0 < count <= _LARGEST_POWER:
-            found: Value | None = None
+            product: Value | None = None
             while count:
                 if count & 1:
-                    found = base if found is None else self.binary(ast.Mult(), found, base)
+                    product = base if product is None else self.binary(ast.Mult(), product, base)
                 count >>= 1
                 if count:
                     base = self.binary(ast.Mult(), base, base)
-            assert found is not None
-            return found
+            assert product is not None
+            return product
         if FLOAT not in (base.type, exponent.type):
             raise KernelTypeError("a whole number to a power that is not known")
         return self.called("pow", [self._as(base, FLOAT), self._as(exponent, FLOAT)])
@@ -212,10 +212,10 @@ class Arithmetic:
     def _as(self, value: Value, kind: Type) -> Value:
         if isinstance(value.constant, int) and not isinstance(value.constant, bool) and kind == FLOAT:
             return literal(float(value.constant))
-        found = self.text.converted(value, kind)
-        if found is not value and value.constant is not None and kind in (INT, UINT):
-            return Value(kind, found.parts, int(value.constant))
-        return found
+        converted = self.text.converted(value, kind)
+        if converted is not value and value.constant is not None and kind in (INT, UINT):
+            return Value(kind, converted.parts, int(value.constant))
+        return converted
 
     def _number(self, left: Value, right: Value) -> Scalar:
         kinds = {left.type, right.type}

@@ -79,8 +79,8 @@ def view(text: Text, array: Value, indices: Sequence[Index]) -> Value:
             else:
                 offset = text.compute(f"mul nsw i64 {place}, {strides[at]}")
                 address = text.compute(f"getelementptr inbounds i8, ptr {address}, i64 {offset}")
-    found = Array(kind.dtype, len(left), contiguous)
-    return Value(found, (address, *left, *(() if contiguous else gaps)))
+    viewed = Array(kind.dtype, len(left), contiguous)
+    return Value(viewed, (address, *left, *(() if contiguous else gaps)))
 
 
 def read(text: Text, array: Value) -> Value:
@@ -186,20 +186,20 @@ def shaped_like(array: Value) -> list[Value]:
 
 
 def copied(text: Text, array: Value) -> Value:
-    found = new(text, _array(array).dtype, shaped_like(array))
-    assign(text, found, array)
-    return found
+    copy = new(text, _array(array).dtype, shaped_like(array))
+    assign(text, copy, array)
+    return copy
 
 
 def mapped(text: Text, array: Value, function: Callable[[Value], Value], dtype: str) -> Value:
     """A new array of what a function makes of every entry."""
-    found = new(text, dtype, shaped_like(array))
+    results = new(text, dtype, shaped_like(array))
     each(
         text,
         lengths(array),
-        lambda at: write(text, view(text, found, at), function(read(text, view(text, array, at)))),
+        lambda at: write(text, view(text, results, at), function(read(text, view(text, array, at)))),
     )
-    return found
+    return results
 
 
 def folded(text: Text, array: Value, start: Value, function: Callable[[Value, Value], Value]) -> Value:
@@ -237,8 +237,8 @@ def sorted_places(text: Text, array: Value) -> Value:
         plain = new(text, dtype, [number(count)])
         assign(text, plain, array)
         array, kind = plain, _array(plain)
-    found, room = new(text, "int64", [number(count)]), new(text, "int64", [number(count)])
+    places, room = new(text, "int64", [number(count)]), new(text, "int64", [number(count)])
     text.write(
-        f"call void @sort_{kind.dtype}(ptr {array.part}, i64 {count}, ptr {found.part}, ptr {room.part})"
+        f"call void @sort_{kind.dtype}(ptr {array.part}, i64 {count}, ptr {places.part}, ptr {room.part})"
     )
-    return found
+    return places

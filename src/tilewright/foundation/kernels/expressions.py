@@ -116,14 +116,14 @@ class Expressions:
 
     def indices(self, node: ast.expr) -> list[arrays.Index]:
         every = node.elts if isinstance(node, ast.Tuple) else [node]
-        return [self._index(one) for one in every]
+        return [self._index(index) for index in every]
 
     def _index(self, node: ast.expr) -> arrays.Index:
         if not isinstance(node, ast.Slice):
             return self.expression(node)
         if node.step is not None:
             raise KernelTypeError("a slice with a step")
-        border = [None if one is None else self.expression(one) for one in (node.lower, node.upper)]
+        border = [None if end is None else self.expression(end) for end in (node.lower, node.upper)]
         return arrays.Part(*border)
 
     def _item(self, owner: Value, index: ast.expr) -> Value:
@@ -167,8 +167,8 @@ class Expressions:
         """``and``, or ``or``; what does not matter is not computed."""
         text, both, values = self.text, isinstance(node.op, ast.And), node.values
         room, end = text.room("i1"), text.new_label()
-        for at, one in enumerate(values):
-            value = operand(one)
+        for at, part in enumerate(values):
+            value = operand(part)
             if value.type != BOOL:
                 raise KernelTypeError("'and' and 'or' connect what is true or false")
             text.write(f"store i1 {value.part}, ptr {room}")
@@ -182,18 +182,18 @@ class Expressions:
 
     def _compared(self, left: ast.expr, operations: Sequence[ast.cmpop], others: Sequence[ast.expr]) -> Value:
         """A chain of comparisons; every operand is computed once, and costs nothing but time."""
-        value, found = self.expression(left), None
+        value, holds = self.expression(left), None
         for operation, node in zip(operations, others, strict=True):
             other = self.expression(node)
             if isinstance(operation, ast.Is | ast.IsNot):
                 same = (value.type == NOTHING) == (other.type == NOTHING)
                 return literal(same == isinstance(operation, ast.Is))
             test = self.numbers.test(operation, value, other)
-            if found is not None:
-                test = Value(BOOL, (self.text.compute(f"and i1 {found.part}, {test.part}"),))
-            value, found = other, test
-        assert found is not None
-        return found
+            if holds is not None:
+                test = Value(BOOL, (self.text.compute(f"and i1 {holds.part}, {test.part}"),))
+            value, holds = other, test
+        assert holds is not None
+        return holds
 
     def _either(self, test: ast.expr, then: ast.expr, otherwise: ast.expr) -> Value:
         text, condition = self.text, self.condition(test)
@@ -214,9 +214,9 @@ class Expressions:
         """The type of an expression, of which nothing is written."""
         text = self.text
         self.begin(Text(False))
-        found = self.expression(node).type
+        kind = self.expression(node).type
         self.begin(text)
-        return found
+        return kind
 
     # calls
 
@@ -229,7 +229,7 @@ class Expressions:
         if not isinstance(function.type, Static):
             raise KernelTypeError(f"{function.type} is called")
         given = [self.expression(argument) for argument in node.args]
-        named = {str(one.arg): self.expression(one.value) for one in node.keywords}
+        named = {str(keyword.arg): self.expression(keyword.value) for keyword in node.keywords}
         return self._called(function.constant, given, named)
 
     def _called(self, function: Any, given: list[Value], named: dict[str, Value]) -> Value:
@@ -327,19 +327,19 @@ class Expressions:
                 return arrays.new(text, kind.dtype, sizes)
             return arrays.filled(text, kind.dtype, sizes, literal(0))
         if function is np.arange and len(given) == 1:
-            found = arrays.new(text, "int64", given)
+            array = arrays.new(text, "int64", given)
             arrays.each(
-                text, lengths(found), lambda at: arrays.write(text, arrays.view(text, found, at), at[0])
+                text, lengths(array), lambda at: arrays.write(text, arrays.view(text, array, at), at[0])
             )
-            return found
+            return array
         if function is np.array:
             items = self.items_of(given[0])
             kinds = {item.type for item in items}
             dtype = np.dtype(named["dtype"].constant).name if "dtype" in named else _DTYPES[kinds.pop()]
-            found = arrays.new(text, dtype, [literal(len(items))])
+            array = arrays.new(text, dtype, [literal(len(items))])
             for at, item in enumerate(items):
-                arrays.write(text, arrays.view(text, found, [literal(at)]), item)
-            return found
+                arrays.write(text, arrays.view(text, array, [literal(at)]), item)
+            return array
         if function is np.argsort:
             return arrays.sorted_places(text, given[0])
         raise KernelTypeError(f"{getattr(function, '__name__', function)} has no machine code")
@@ -390,10 +390,10 @@ def _bound(
     names: Sequence[str], given: Sequence[Value], named: dict[str, Value], defaults: dict[str, Any]
 ) -> list[Value]:
     """An argument per name, in their order."""
-    found = dict(zip(names, given, strict=False)) | named
-    if len(given) > len(names) or not set(found) <= set(names):
+    bound = dict(zip(names, given, strict=False)) | named
+    if len(given) > len(names) or not set(bound) <= set(names):
         raise KernelTypeError(f"arguments for {', '.join(names)} do not match")
-    missing = [name for name in names if name not in found and name not in defaults]
+    missing = [name for name in names if name not in bound and name not in defaults]
     if missing:
         raise KernelTypeError(f"{', '.join(missing)}: no argument")
-    return [found[name] if name in found else literal(defaults[name]) for name in names]
+    return [bound[name] if name in bound else literal(defaults[name]) for name in names]

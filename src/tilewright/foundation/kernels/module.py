@@ -187,8 +187,8 @@ class _Door:
             size = text.compute(f"call i64 @PyTuple_Size(ptr {item})")
             self._need(text.compute(f"icmp eq i64 {size}, {len(kind.items)}"))
             parts = []
-            for at, one in enumerate(kind.items):
-                parts += self.taken(text.compute(f"call ptr @PyTuple_GetItem(ptr {item}, i64 {at})"), one)
+            for at, inner in enumerate(kind.items):
+                parts += self.taken(text.compute(f"call ptr @PyTuple_GetItem(ptr {item}, i64 {at})"), inner)
             return parts
         if kind == BOOL:
             own = self._at(item, _TYPE, "ptr")

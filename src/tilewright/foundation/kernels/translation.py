@@ -164,9 +164,9 @@ class Function(Expressions):
             case ast.Expr(value):
                 self.expression(value)
             case ast.Assign(targets, value):
-                found = self.expression(value)
+                assigned = self.expression(value)
                 for target in targets:
-                    self._assign(target, found)
+                    self._assign(target, assigned)
             case ast.AnnAssign(target, _, value) if value is not None:
                 self._assign(target, self.expression(value))
             case ast.AugAssign(target, operation, value):
@@ -194,8 +194,8 @@ class Function(Expressions):
                 items = self.items_of(value)
                 if len(items) != len(targets):
                     raise KernelTypeError(f"{len(items)} values for {len(targets)} names")
-                for one, item in zip(targets, items, strict=True):
-                    self._assign(one, item)
+                for part, item in zip(targets, items, strict=True):
+                    self._assign(part, item)
             case ast.Subscript(source, index):
                 place = arrays.view(self.text, self.expression(source), self.indices(index))
                 if not lengths(place):
@@ -249,7 +249,7 @@ class Function(Expressions):
         text.go(again)
         text.label(behind)
         endless = isinstance(test, ast.Constant) and test.value is True
-        if endless and not any(isinstance(node, ast.Break) for one in body for node in ast.walk(one)):
+        if endless and not any(isinstance(node, ast.Break) for part in body for node in ast.walk(part)):
             text.write("unreachable")
             text.is_open = False
 
@@ -265,15 +265,15 @@ class Function(Expressions):
         sources = [source]
         if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.func.id == "zip":
             sources = source.args
-        values = [self.expression(one) for one in sources]
+        values = [self.expression(array) for array in sources]
         if len(values) == 1 and isinstance(values[0].type, Tuple):
             self._each(target, self.items_of(values[0]), body)
             return
         length = self.numbers.extreme([self.length(value) for value in values], largest=False)
 
         def begin(at: Value) -> None:
-            found = [self.entry(arrays.view(self.text, value, [at])) for value in values]
-            self._assign(target, tuple_of(found) if len(found) > 1 else found[0])
+            entries = [self.entry(arrays.view(self.text, value, [at])) for value in values]
+            self._assign(target, tuple_of(entries) if len(entries) > 1 else entries[0])
 
         self._count(literal(0), length, literal(1), begin, body)
 

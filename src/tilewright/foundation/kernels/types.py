@@ -206,4 +206,4 @@ def common(first: Type, second: Type) -> Type:
 
 def has_arrays(types: Sequence[Type]) -> bool:
     """Whether there is an array among values of these types."""
-    return any("ptr" in one.parts for one in types)
+    return any("ptr" in kind.parts for kind in types)

@@ -213,7 +213,7 @@ class Text:
             and isinstance(kind, Tuple)
             and len(value.type.items) == len(kind.items)
         ):
-            items = [self.converted(item, one) for item, one in zip(value.items(), kind.items, strict=True)]
+            items = [self.converted(item, to) for item, to in zip(value.items(), kind.items, strict=True)]
             return Value(kind, tuple(part for item in items for part in item.parts))
         raise KernelTypeError(f"{value.type} stands where {kind} is expected")
 
