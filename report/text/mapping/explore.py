@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.formulation.objective import Objective
 from tilewright.report.records.mapping.explore import DesignRecord, ExploreDocument
 from tilewright.report.text.csv_text import csv_lines
 from tilewright.report.text.quantities import gap_text, objective_text, seconds_text
@@ -51,8 +52,7 @@ def fields_text(fields: dict[str, Any]) -> str:
 
 def explore_views(document: ExploreDocument) -> list[RenderableType]:
     """The best design, how it was proven, the best ones in a table, and the front."""
-    objective = parse_objective(document.objective)
-    layers = sum(layer.count for layer in document.layers)
+    objective, layers = document.goal.layer, document.instances
     sizes = ", ".join(
         f"{title} ({len(axis.values)})"
         for title, axis in zip(axis_titles(document), document.vary, strict=True)
@@ -60,7 +60,7 @@ def explore_views(document: ExploreDocument) -> list[RenderableType]:
     title = head_text(
         document.model,
         document.machine,
-        f"objective {objective}",
+        f"objective {document.goal}",
         f"{document.cost_model} model",
         f"{len(document.designs)} designs",
         f"{layers} layers" if layers > 1 else "1 layer",
@@ -73,13 +73,14 @@ def explore_views(document: ExploreDocument) -> list[RenderableType]:
         claim = (
             "proven optimal"
             if best.optimal
-            else f"bound {objective_text(objective, best.bound)}, gap {gap_text(best.gap)}"
+            else f"bound {objective_text(objective, best.bound)}, gap {gap_text(best.gap)}{_others(document)}"
         )
         views += [
             Text(f"best: {fields_text(best.fields)}", style="bold"),
             Text(f"      {figure_of(document)} {objective_text(objective, best.value)}, {claim}"),
-            *map(Text, network_lines(document, objective)),
         ]
+        other = other_figure(document)
+        views += [Text(f"      {other}")] if other else []
     views += ["", _table(document, objective)]
     if document.layer_bests:
         views += ["", _layer_table(document, objective)]
@@ -90,26 +91,30 @@ def explore_views(document: ExploreDocument) -> list[RenderableType]:
 
 def figure_of(document: ExploreDocument) -> str:
     """What values are."""
-    return document.figure or document.objective
+    return document.goal.figure(document.instances)
 
 
-def network_lines(document: ExploreDocument, objective: Objective) -> list[str]:
-    """The objective of total energy and total cycles, where values are sums of layers' own."""
-    least, best = document.network_best, document.best
-    if least is None or best is None or figure_of(document) == document.objective:
-        return []
-    own = document.designs[best.index].network_value
-    reported = (
-        ""
-        if own is None
-        else f"      {objective} (of total energy and cycles) {objective_text(objective, own)}"
-    )
-    name = "this design" if least.index == best.index else fields_text(least.fields)
-    return [
-        reported,
-        f"      least {objective} found {objective_text(objective, least.value)} ({name}), no design below "
-        f"{objective_text(objective, least.bound)}, gap {gap_text(least.gap)}",
-    ]
+def _others(document: ExploreDocument) -> str:
+    """Whether the best design is known to be the best, though not how good it is."""
+    best = document.best
+    if best is None:
+        return ""
+    others = [one.bound_exact for one in document.designs if one.index != best.index]
+    least = min((Fraction(bound) for bound in others if bound is not None), default=None)
+    return "" if least is not None and least < Fraction(best.value_exact) else "; no other design has less"
+
+
+def other_figure(document: ExploreDocument) -> str:
+    """Of the best design the sum of layers' objectives, or the objective of totals: what values are not."""
+    goal, best = document.goal, document.best
+    if best is None or not goal.ambiguous(document.instances):
+        return ""
+    record = document.designs[best.index]
+    if not goal.summed:
+        reported = 0 if record.sum_of_layers is None else record.sum_of_layers
+        return f"sum of layer {goal.layer} {objective_text(goal.layer, reported)}"
+    of_totals = goal.layer.key(Fraction(record.energy_pj or 0), record.cycles or 0)
+    return f"{goal.layer} (of total energy and cycles) {objective_text(goal.layer, float(of_totals))}"
 
 
 def summary_lines(document: ExploreDocument) -> list[str]:
@@ -210,7 +215,7 @@ def explore_csv(document: ExploreDocument) -> str:
         "cost",
         "proven_layers",
     ]
-    names += ["rule", "carried_from", "message"]
+    names += ["rule", "carried_from", "message", "sum_of_layers"]
     rows = [
         [design.index, *(design.fields[path] for path in paths), *(getattr(design, name) for name in names)]
         for design in document.designs

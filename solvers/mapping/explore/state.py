@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
 
 import numpy as np
 
@@ -165,13 +164,13 @@ class State:
         self.valued[layer, alike] = reported.value is not None
         self.news[alike] += 1
 
-    def value(self, design: int, counts: Sequence[int]) -> Fraction | None:
-        """The sum of a design's keys, each so often; ``None`` while one is missing."""
-        total = Fraction(0)
+    def reported(self, design: int, counts: Sequence[int]) -> list[tuple[int, Reported]] | None:
+        """How often each layer counts on a design, and its answer; ``None`` while a mapping is missing."""
+        answers: list[tuple[int, Reported]] = []
         for layer, count in enumerate(counts):
             if count:
                 known = self.known.get((layer, design))
                 if known is None or known.reported.value is None:
                     return None
-                total += count * known.reported.value
-        return total
+                answers.append((count, known.reported))
+        return answers
