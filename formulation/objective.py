@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -43,22 +42,6 @@ class Objective:
         a, b = self.key_powers
         result: Fraction = energy**a * cycles**b
         return result
-
-    def network_bound(self, parts: Iterable[tuple[int, Fraction]]) -> Fraction:
-        """Lower bound of the key of total energy and total cycles, from bounds of the layers' own keys.
-
-        By Hölder's inequality ``(sum E)^a (sum D)^b`` is at least ``(sum (E^a D^b)^(1/(a + b)))^(a + b)``.
-        Roots are rounded down.
-
-        Parameters
-        ----------
-        parts : how often a layer counts, and a lower bound of its key
-        """
-        parts = [*parts]
-        if sum(count for count, _ in parts) == 1:
-            return next(bound for count, bound in parts if count)
-        power = sum(self.key_powers)
-        return sum((count * _root(bound, power) for count, bound in parts), Fraction(0)) ** power
 
     def value(self, key: Fraction) -> float | int:
         """What is shown: an integer where it is one, a float otherwise."""
@@ -99,23 +82,3 @@ def parse_objective(text: str) -> Objective:
             f"expected at most {_LARGEST_POWER}",
         )
     return objective
-
-
-def _root(number: Fraction, power: int) -> Fraction:
-    """A root, exact or rounded down in the 64th binary place."""
-    if power == 1:
-        return number
-    wanted = (number.numerator << 64 * power) // number.denominator
-    low, high = 0, 1 << (wanted.bit_length() // power + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if middle**power <= wanted else (low, middle)
-    return Fraction(low, 1 << 64)
-
-
-def sum_name(objective: Objective, layers: int) -> str:
-    """What the sum of the objectives of so many layers is called: of a product no objective of the whole.
-
-    ``edp`` of a network is total energy times total cycles; the sum of its layers' is less.
-    """
-    return str(objective) if layers == 1 or sum(objective.key_powers) == 1 else f"sum of layer {objective}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.report.plots.style import PALETTE, canvas, readable_on, save
 from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.report.text.mapping.explore import figure_of
 from tilewright.report.text.mapping.explore_grid import Grid, design_grid, value_scale
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _front(axis: Axes, document: ExploreDocument) -> None:
 
 def _label(document: ExploreDocument) -> str:
     """The objective with its unit."""
-    return f"{document.figure or document.objective} [{value_scale(document)[1]}]"
+    return f"{figure_of(document)} [{value_scale(document)[1]}]"
 
 
 def _plain(axis: Any, values: Sequence[float]) -> None:

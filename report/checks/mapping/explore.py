@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from math import isclose
 
-from tilewright.formulation.objective import Objective, parse_objective, sum_name
 from tilewright.hardware.mapping.design_cost import CAPACITY, PES, design_costs, design_quantities
 from tilewright.hardware.mapping.design_space import Design, DesignSpace, design_space
 from tilewright.hardware.mapping.identity import engine_hash
@@ -14,12 +12,14 @@ from tilewright.hardware.mapping.variations import Variation
 from tilewright.report.checks.mapping.explore_head import head_faults, layer_best_faults, shown_faults
 from tilewright.report.records.claims import number, shown_gap
 from tilewright.report.records.mapping.explore import BestDesign, DesignRecord, ExploreDocument
-from tilewright.report.records.mapping.explore_build import network_best, plain_data
+from tilewright.report.records.mapping.explore_build import plain_data
 from tilewright.solvers.mapping.explore.bounds import SAFE
 from tilewright.workloads.errors import InputError
 
 _CLOSE = 1e-9
 """By which figures of rounded energies may differ, relatively."""
+_TOLERANCE = Fraction(1, 10**9)
+"""The same, of exact figures."""
 
 
 def explore_faults(document: ExploreDocument, where: str) -> list[str]:
@@ -30,7 +30,7 @@ def explore_faults(document: ExploreDocument, where: str) -> list[str]:
     InputError : for a machine or an objective that is none
     """
     space = stated_space(document, where)
-    objective = parse_objective(document.objective)
+    objective = document.goal
     if len(document.designs) != len(space.designs):
         return [f"designs: {len(document.designs)}, the grid has {len(space.designs)}"]
     pairs = [*zip(space.designs, document.designs, strict=True)]
@@ -45,12 +45,13 @@ def explore_faults(document: ExploreDocument, where: str) -> list[str]:
     faults = [
         fault
         for design, record in pairs
-        for fault in _design_faults(space, design, record, costs.get(design.index), objective)
+        for fault in _design_faults(space, design, record, costs.get(design.index), document)
     ]
+    if document.figure and document.figure != objective.figure(document.instances):
+        faults.append(f"figure: {document.figure}, expected {objective.figure(document.instances)}")
     faults += _standing_faults(document, costs)
     faults += _best_faults(document, space)
     faults += layer_best_faults(document)
-    faults += _network_faults(document)
     faults += _front_faults(document, costs)
     return [*faults, *_totals_faults(document), *head_faults(document)]
 
@@ -73,7 +74,7 @@ def _place_faults(design: Design, record: DesignRecord) -> Iterator[str]:
 
 
 def _design_faults(
-    space: DesignSpace, design: Design, record: DesignRecord, cost: Fraction | None, objective: Objective
+    space: DesignSpace, design: Design, record: DesignRecord, cost: Fraction | None, document: ExploreDocument
 ) -> Iterator[str]:
     here = f"designs[{design.index}]"
     fields = plain_data(space.changes(design.place))
@@ -89,7 +90,7 @@ def _design_faults(
             if told != (None if fresh is None else number(fresh)):
                 yield f"{here}.{name}: {told}, the machine has {fresh}"
     yield from shown_faults(record, here)
-    yield from _energy_faults(record, objective, here)
+    yield from _energy_faults(record, document, here)
     if (record.rule == "carried") != (record.carried_from is not None):
         yield f"{here}.carried_from: {record.carried_from}, but the rule is {record.rule or 'none'}"
     if record.carried_from is not None and not 0 <= record.carried_from < len(space.designs):
@@ -98,17 +99,34 @@ def _design_faults(
         yield f"{here}.carried_from: itself"
 
 
-def _energy_faults(record: DesignRecord, objective: Objective, here: str) -> Iterator[str]:
-    """Energy and cycles are there with a value, and may make it: a sum of products is below that of sums."""
+def _energy_faults(record: DesignRecord, document: ExploreDocument, here: str) -> Iterator[str]:
+    """Energy and cycles are there with a value, and make it, or may: a sum of products is below that of sums."""
+    goal, instances = document.goal, document.instances
     told = [record.energy_pj is not None, record.cycles is not None]
     if any(told) != (record.value is not None) or any(told) != all(told):
         yield f"{here}: energy_pj and cycles are there where a value is, and nowhere else"
     elif record.value_exact is not None:
-        energy, delay = objective.key_powers
-        made = Fraction(record.energy_pj or 0) ** energy * Fraction(record.cycles or 0) ** delay
+        made = goal.layer.key(Fraction(record.energy_pj or 0), record.cycles or 0)
         ratio = float(made / Fraction(record.value_exact)) if Fraction(record.value_exact) else 1.0
-        if ratio < 1 - _CLOSE or (energy + delay == 1 and ratio > 1 + _CLOSE):
+        power = sum(goal.layer.key_powers)
+        same = power == 1 or instances == 1 or not goal.summed
+        if ratio < 1 - _CLOSE or (same and ratio > 1 + _CLOSE):
             yield f"{here}: energy_pj and cycles do not make the value {record.value}"
+        yield from _sum_faults(record, document, here)
+
+
+def _sum_faults(record: DesignRecord, document: ExploreDocument, here: str) -> Iterator[str]:
+    """The layers' sum is there beside an objective of totals, and lies where such sums do.
+
+    It is at most the value; and by the inequality of power means at least the bound over so many layers.
+    """
+    goal, instances, told = document.goal, document.instances, record.sum_of_layers
+    if (told is None) != goal.adds_up(instances):
+        yield f"{here}.sum_of_layers: {told}, expected one beside an objective of totals, and none elsewhere"
+    elif told is not None and record.value_exact is not None and record.bound_exact is not None:
+        least = Fraction(record.bound_exact) / instances ** (sum(goal.layer.key_powers) - 1)
+        if not least * (1 - _TOLERANCE) <= Fraction(told) <= Fraction(record.value_exact) * (1 + _TOLERANCE):
+            yield f"{here}.sum_of_layers: {told}, which no mappings of that value and bound have"
 
 
 def _standing_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> Iterator[str]:
@@ -142,32 +160,6 @@ def _standing_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> I
                 yield f"{here}.rule: missing, expected what discarded it"
 
 
-def _network_faults(document: ExploreDocument) -> Iterator[str]:
-    """Objectives of total energy and cycles are those of the designs' totals, and the least is named."""
-    if not document.figure:  # written before there were any
-        return
-    objective = parse_objective(document.objective)
-    figure = sum_name(objective, sum(layer.count for layer in document.layers))
-    if document.figure != figure:
-        yield f"figure: {document.figure}, expected {figure}"
-    for record in document.designs:
-        here, fresh = f"designs[{record.index}].network_value", None
-        if record.energy_pj is not None and record.cycles is not None:
-            fresh = float(objective.key(Fraction(record.energy_pj), record.cycles))
-        told = record.network_value
-        if (told is None) != (fresh is None) or not isclose(told or 0, fresh or 0, rel_tol=_CLOSE):
-            yield f"{here}: {told}, energy and cycles give {fresh}"
-        if record.bound_exact is None or record.network_bound is None:
-            if record.bound_exact is not None or record.network_bound is not None:
-                yield f"designs[{record.index}].network_bound: one bound without the other"
-        elif record.network_bound < float(Fraction(record.bound_exact)) * (1 - _CLOSE):
-            yield f"designs[{record.index}].network_bound: below the bound of the layers' sum"
-        elif told is not None and record.network_bound > told * (1 + _CLOSE):
-            yield f"designs[{record.index}].network_bound: above the value"
-    if document.network_best != network_best(document.designs):
-        yield "network_best: not what the designs tell"
-
-
 def _best_faults(document: ExploreDocument, space: DesignSpace) -> Iterator[str]:
     valued = [one for one in document.designs if one.value_exact is not None]
     best = document.best
@@ -188,7 +180,7 @@ def _best_faults(document: ExploreDocument, space: DesignSpace) -> Iterator[str]
     bounds = [Fraction(one.bound_exact) for one in document.designs if one.bound_exact is not None]
     if bound != min([value, *bounds]):
         yield f"best.bound: {best.bound}, the designs' bounds give {float(min([value, *bounds]))}"
-    gap = shown_gap(parse_objective(document.objective), value, bound) or 0.0
+    gap = shown_gap(document.goal.layer, value, bound) or 0.0
     if (gap, value == bound) != (best.gap, best.optimal):
         yield "best: value, bound, gap and optimal do not fit each other"
     totals = best.result.totals
@@ -206,9 +198,11 @@ def _result_faults(
         yield "best.result.arch: not the machine of the best design's fields"
     elif result.arch.name != design.engine.name:
         yield f"best.result.arch.name: {result.arch.name}, the design is {design.engine.name}"
-    for name in ("model", "batch", "objective", "cost_model", "constraints"):
+    for name in ("model", "batch", "cost_model", "constraints"):
         if getattr(result, name) != getattr(document, name):
             yield f"best.result.{name}: {getattr(result, name)}, expected {getattr(document, name)}"
+    if result.objective != str(document.goal.layer):
+        yield f"best.result.objective: {result.objective}, expected {document.goal.layer}"
     settings = result.settings
     asked = settings.solver, settings.time_limit_s, settings.gap, settings.factors
     wanted = document.settings.solver, document.settings.time_limit_s, document.settings.gap, document.factors
@@ -221,11 +215,22 @@ def _result_faults(
     told = [(layer.name, layer.names) for layer in result.layers]
     if told != [(layer.name, layer.names) for layer in document.layers]:
         yield "best.result.layers: not the layers of the document"
-    keys = [layer.value_key for layer in result.layers]
-    if any(key is None for key in keys):
+    goal, record = document.goal, document.designs[best.index]
+    known = [(layer.count, layer.metrics) for layer in result.layers if layer.metrics is not None]
+    keys = [(layer.count, layer.value_key) for layer in result.layers if layer.value_key is not None]
+    if len(known) < len(result.layers) or len(keys) < len(result.layers):
         yield "best.result: a layer has no mapping"
-    elif sum(layer.count * (key or 0) for layer, key in zip(result.layers, keys, strict=True)) != value:
+        return
+    made = goal.value((count, Fraction(one.energy_pj_exact), one.cycles) for count, one in known)
+    if made != value:
         yield f"best.value: {best.value}, its layers do not add up to that"
+    if not goal.adds_up(document.instances) and record.sum_of_layers != number(goal.total(keys)):
+        yield f"designs[{best.index}].sum_of_layers: {record.sum_of_layers}, expected {number(goal.total(keys))}"
+    bounds = [(layer.count, layer.bound_key) for layer in result.layers if layer.status == "optimal"]
+    if len(bounds) == len(result.layers):
+        least = goal.bound((count, bound) for count, bound in bounds if bound is not None)
+        if record.bound_exact != str(least):
+            yield f"designs[{best.index}].bound: {record.bound}, its layers' bounds give {number(least)}"
 
 
 def _front_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.formulation.objective import Objective
 from tilewright.report.curves import unit
 from tilewright.report.html.figures import base_layout, spread
 from tilewright.report.html.page import (
@@ -25,7 +25,7 @@ from tilewright.report.text.mapping.explore import (
     axis_titles,
     fields_text,
     figure_of,
-    network_lines,
+    other_figure,
     summary_lines,
 )
 from tilewright.report.text.mapping.explore_grid import design_grid, value_scale
@@ -48,9 +48,9 @@ def write_explore_report(path: Path, document: ExploreDocument, command: str = "
     InputError : for a file that is no HTML
     OutputError : where it cannot be written
     """
-    objective = parse_objective(document.objective)
+    objective = document.goal.layer
     facts = [
-        f"{document.machine}, objective {objective}, {document.cost_model} model, batch {document.batch}",
+        f"{document.machine}, objective {document.goal}, {document.cost_model} model, batch {document.batch}",
         *_best_facts(document, objective),
         *summary_lines(document),
     ]
@@ -63,8 +63,8 @@ def _best_facts(document: ExploreDocument, objective: Objective) -> list[str]:
         return ["no design has a value"]
     claim = "proven optimal" if best.optimal else f"gap {gap_text(best.gap)}"
     value = f"{figure_of(document)} {objective_text(objective, best.value)}"
-    told = [line.strip() for line in network_lines(document, objective)]
-    return [f"best: {fields_text(best.fields)}: {value}, {claim}", *told]
+    other = other_figure(document)
+    return [f"best: {fields_text(best.fields)}: {value}, {claim}", *([other] if other else [])]
 
 
 def _sections(document: ExploreDocument, objective: Objective) -> list[Section]:
@@ -142,7 +142,7 @@ def _front(document: ExploreDocument) -> Figure:
     assert front is not None
     chosen = {*front.designs}
     known = [one for one in document.designs if one.value is not None]
-    scale, label = unit(document.objective)
+    scale, label = unit(str(document.goal.layer))
     data = []
     for name, some, line in (
         ("beaten", [one for one in known if one.index not in chosen], False),

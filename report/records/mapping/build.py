@@ -15,6 +15,7 @@ from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult
+from tilewright.formulation.network_objective import NetworkObjective
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Beside, Origin, Status, TracePoint
 from tilewright.hardware.mapping.engine import Engine
@@ -235,7 +236,7 @@ def totals_record(objective: Objective, engine: Engine, layers: Sequence[LayerRe
     bounds = [(layer.count, layer.bound_key) for layer in layers]
     known = [(count, bound) for count, bound in bounds if bound is not None]
     is_edp = objective.key_powers == (1, 1) and objective.root == 1
-    least = objective.network_bound(known) if is_edp and known and len(known) == len(bounds) else None
+    least = NetworkObjective(objective).bound(known) if is_edp and known and len(known) == len(bounds) else None
     is_sum = objective.root == 1 and sum(objective.key_powers) == 1
     value = _weighted([(layer.count, layer.value_key) for layer in layers]) if is_sum else None
     bound = _weighted(bounds) if is_sum else None

@@ -6,10 +6,12 @@ file alone is evidence of its value.  ``schemas/explore-1.schema.json`` says the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
+from tilewright.formulation.network_objective import NetworkObjective, parse_network_objective
 from tilewright.report.records.claims import ExactText, Number
 from tilewright.report.records.mapping.document import FactorsName, ResultDocument
 from tilewright.report.records.mapping.operator import Record
@@ -64,18 +66,16 @@ class DesignRecord(Record):
         "proven; open: not known"
     )
     value: Number | None = Field(
-        description="sum of the layers' objectives, each as often as the network has it"
+        description="the objective of total energy and total cycles; for sum- the sum of the layers' objectives, "
+        "each as often as the network has it"
     )
     value_exact: ExactText | None
     bound: Number | None = Field(description="no mappings give this design a smaller value")
     bound_exact: ExactText | None
     energy_pj: Number | None
     cycles: int | None
-    network_value: Number | None = Field(
-        default=None, description="the objective of total energy and total cycles, under the same mappings"
-    )
-    network_bound: Number | None = Field(
-        default=None, description="no mappings give total energy and total cycles a smaller objective"
+    sum_of_layers: Number | None = Field(
+        default=None, description="sum of the layers' own objectives, where the value is another figure"
     )
     pes: int | None
     capacity_bytes: Number | None = Field(description="of all its memories but unbounded ones")
@@ -104,16 +104,6 @@ class BestDesign(Record):
     gap: float
     optimal: bool
     result: ResultDocument
-
-
-class NetworkBest(Record):
-    """Of the designs whose mappings are known that of the least objective of total energy and cycles."""
-
-    index: int
-    fields: dict[str, Any]
-    value: Number
-    bound: Number = Field(description="on no design of the space do any mappings give a smaller one")
-    gap: float
 
 
 class LayerBest(Record):
@@ -173,16 +163,28 @@ class ExploreDocument(Record):
     vary: list[VariationRecord]
     layers: list[ExploredLayer]
     figure: str = Field(
-        default="", description="what values are: the objective, or the sum of the layers' objectives"
+        default="",
+        description="what values are: the objective, or the sum of the layers' objectives; where it is absent, the "
+        "sum",
     )
     best: BestDesign | None
-    network_best: NetworkBest | None = None
     layer_bests: list[LayerBest] = Field(default_factory=list)
     front: ExploreFront | None = None
     designs: list[DesignRecord]
     totals: ExploreTotals
     wall_s: float
     versions: dict[str, str]
+
+    @property
+    def goal(self) -> NetworkObjective:
+        """What values are of; in documents that do not say so they are sums."""
+        stated = parse_network_objective(self.objective)
+        return stated if self.figure else replace(stated, summed=True)
+
+    @property
+    def instances(self) -> int:
+        """How many layers the network has, each as often as it has it."""
+        return sum(layer.count for layer in self.layers)
 
     def to_data(self) -> dict[str, Any]:
         """Plain data in the sequence of the contract."""

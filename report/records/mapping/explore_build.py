@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.objective import Objective, sum_name
+from tilewright.formulation.network_objective import NetworkObjective
 from tilewright.formulation.result import Result, Status, TracePoint
 from tilewright.formulation.search import DisagreementError
 from tilewright.hardware.mapping.design_cost import CAPACITY, PES, design_quantities
 from tilewright.hardware.mapping.design_space import Design, DesignSpace
-from tilewright.report.records.claims import Number, at_most, number, shown_gap
+from tilewright.report.records.claims import Number, number, shown_gap
 from tilewright.report.records.mapping.answer_sets import answer_record
 from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.mapping.document import ResultDocument, SettingsRecord
@@ -30,7 +30,6 @@ from tilewright.report.records.mapping.explore import (
     ExploreSettings,
     ExploreTotals,
     LayerBest,
-    NetworkBest,
     VariationRecord,
 )
 from tilewright.report.records.mapping.growing import GrowingDocument
@@ -51,6 +50,7 @@ class ExploreQuestion:
     ----------
     model, batch : what runs, for people
     layers : the distinct layers of it
+    objective : what is minimised over all of them
     stated : the question about the machine as its file has it; its factors and demands hold for all designs
     costs : per design that is a machine, where a front is asked for
     """
@@ -59,13 +59,10 @@ class ExploreQuestion:
     model: str
     batch: int
     layers: tuple[SelectedLayer, ...]
+    objective: NetworkObjective
     stated: NetworkProblem
     settings: ExploreSettings
     costs: tuple[Fraction, ...] | None = None
-
-    @property
-    def objective(self) -> Objective:
-        return self.stated.objective
 
 
 def explore_document(question: ExploreQuestion, found: Exploration, wall: float) -> ExploreDocument:
@@ -73,7 +70,7 @@ def explore_document(question: ExploreQuestion, found: Exploration, wall: float)
     goal = [one for one in found.goals if one.goal.layer is None and not one.goal.brief][-1]
     goal.refresh()
     places = {design.index: place for place, design in enumerate(found.designs)}
-    best = best_of(goal.values, question.costs)
+    best, counts = best_of(goal.values, question.costs), goal.goal.counts
     records = [
         _design(question, found, goal, design, places.get(design.index)) for design in question.space.designs
     ]
@@ -121,9 +118,8 @@ def explore_document(question: ExploreQuestion, found: Exploration, wall: float)
             )
             for layer in question.layers
         ],
-        figure=sum_name(question.objective, sum(len(layer.names) for layer in question.layers)),
+        figure=question.objective.figure(sum(counts)),
         best=chosen,
-        network_best=network_best(records),
         layer_bests=layer_bests,
         front=front,
         designs=records,
@@ -171,10 +167,13 @@ def _design(
     value, bound = goal.values.get(place), goal.bound(place)
     energy: Fraction | None = None
     cycles: int | None = None
+    summed: Number | None = None
     if value is not None:
-        tolds = [(count, found.state.known[layer, place].told) for layer, count in enumerate(counts) if count]
-        energy = sum((count * (told.energy or Fraction(0)) for count, told in tolds), Fraction(0))
-        cycles = sum(count * (told.cycles or 0) for count, told in tolds)
+        answers = found.state.told(place, counts) or []
+        energy = sum((count * (told.energy or Fraction(0)) for count, told in answers), Fraction(0))
+        cycles = sum(count * (told.cycles or 0) for count, told in answers)
+        if not question.objective.adds_up(sum(counts)):
+            summed = number(question.objective.total((count, told.value or Fraction(0)) for count, told in answers))
     status, rule, origin, message = _standing(found, goal, place)
     return DesignRecord(
         index=design.index,
@@ -186,8 +185,7 @@ def _design(
         bound_exact=None if bound is None else str(bound),
         energy_pj=None if energy is None else number(energy),
         cycles=cycles,
-        network_value=None if energy is None else number(question.objective.key(energy, cycles or 0)),
-        network_bound=_network_bound(question, goal, place),
+        sum_of_layers=summed,
         pes=int(sizes[PES]),
         capacity_bytes=number(sizes[CAPACITY]),
         cost=None if question.costs is None else number(question.costs[place]),
@@ -198,24 +196,6 @@ def _design(
         carried_from=origin,
         message=message,
     )
-
-
-def _network_bound(question: ExploreQuestion, goal: Progress, place: int) -> Number | None:
-    """What the objective of a design's total energy and total cycles is at least."""
-    parts = goal.layer_bounds(place)
-    return None if parts is None else at_most(question.objective.network_bound(parts))
-
-
-def network_best(records: Sequence[DesignRecord]) -> NetworkBest | None:
-    """The design of the least objective of total energy and total cycles, the first among equals."""
-    known = [(one.network_value, one.index) for one in records if one.network_value is not None]
-    if not known:
-        return None
-    value, index = min(known)
-    bounds = [one.network_bound for one in records if one.network_bound is not None]
-    bound = min([value, *bounds])
-    gap = float(1 - bound / value) if value else 0.0
-    return NetworkBest(index=index, fields=records[index].fields, value=value, bound=bound, gap=gap)
 
 
 def _standing(found: Exploration, goal: Progress, place: int) -> tuple[str, str, int | None, str]:
@@ -229,12 +209,13 @@ def _standing(found: Exploration, goal: Progress, place: int) -> tuple[str, str,
     hopeless = [layer for layer in counting if np.isinf(state.bounds[layer].low[place])]
     if hopeless:
         return "infeasible", "", None, f"{state.layers[hopeless[0]].name} has no mapping"
-    if all(state.proven[layer, place] for layer in counting):
+    proven = [bool(state.proven[layer, place]) for layer in counting]
+    if all(proven) and goal.values.get(place) == goal.bound(place):
         return "solved", "", None, ""
     if not goal.beaten(place):
         told = "; ".join(failures[:1])
         return ("feasible" if place in goal.values else "open"), "", None, told
-    if any(state.proven[layer, place] for layer in counting):
+    if any(proven):
         return "discarded", "searched", None, ""
     bounds = [(state.bounds[layer], layer) for layer in counting]
     origins = {
@@ -244,8 +225,7 @@ def _standing(found: Exploration, goal: Progress, place: int) -> tuple[str, str,
         return "discarded", "compulsory", None, ""
     if place in origins.values():
         return "discarded", "capped", None, ""
-    weight = {layer: goal.goal.counts[layer] * float(state.bounds[layer].low[place]) for layer in origins}
-    heaviest = origins[max(weight, key=lambda layer: weight[layer])]
+    heaviest = origins[max(origins, key=lambda layer: goal.share(layer, place))]
     return "discarded", "carried", found.designs[heaviest].index, ""
 
 
@@ -258,7 +238,7 @@ def _grid_bound(goal: Progress, value: Fraction) -> Fraction:
 def _best(question: ExploreQuestion, found: Exploration, goal: Progress, place: int) -> BestDesign:
     design, value = found.designs[place], goal.values[place]
     bound = _grid_bound(goal, value)
-    gap = shown_gap(question.objective, value, bound)
+    gap = shown_gap(question.objective.layer, value, bound)
     return BestDesign(
         index=design.index,
         fields=plain_data(question.space.changes(design.place)),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.formulation.objective import Objective
 from tilewright.report.records.mapping.explore import DesignRecord, ExploreDocument
 from tilewright.report.text.csv_text import csv_lines
 from tilewright.report.text.quantities import gap_text, objective_text, seconds_text
@@ -51,8 +53,7 @@ def fields_text(fields: dict[str, Any]) -> str:
 
 def explore_views(document: ExploreDocument) -> list[RenderableType]:
     """The best design, how it was proven, the best ones in a table, and the front."""
-    objective = parse_objective(document.objective)
-    layers = sum(layer.count for layer in document.layers)
+    objective, layers = document.goal.layer, document.instances
     sizes = ", ".join(
         f"{title} ({len(axis.values)})"
         for title, axis in zip(axis_titles(document), document.vary, strict=True)
@@ -60,7 +61,7 @@ def explore_views(document: ExploreDocument) -> list[RenderableType]:
     title = head_text(
         document.model,
         document.machine,
-        f"objective {objective}",
+        f"objective {document.goal}",
         f"{document.cost_model} model",
         f"{len(document.designs)} designs",
         f"{layers} layers" if layers > 1 else "1 layer",
@@ -78,8 +79,9 @@ def explore_views(document: ExploreDocument) -> list[RenderableType]:
         views += [
             Text(f"best: {fields_text(best.fields)}", style="bold"),
             Text(f"      {figure_of(document)} {objective_text(objective, best.value)}, {claim}"),
-            *map(Text, network_lines(document, objective)),
         ]
+        other = other_figure(document)
+        views += [Text(f"      {other}")] if other else []
     views += ["", _table(document, objective)]
     if document.layer_bests:
         views += ["", _layer_table(document, objective)]
@@ -90,26 +92,20 @@ def explore_views(document: ExploreDocument) -> list[RenderableType]:
 
 def figure_of(document: ExploreDocument) -> str:
     """What values are."""
-    return document.figure or document.objective
+    return document.goal.figure(document.instances)
 
 
-def network_lines(document: ExploreDocument, objective: Objective) -> list[str]:
-    """The objective of total energy and total cycles, where values are sums of layers' own."""
-    least, best = document.network_best, document.best
-    if least is None or best is None or figure_of(document) == document.objective:
-        return []
-    own = document.designs[best.index].network_value
-    told = (
-        ""
-        if own is None
-        else f"      {objective} (of total energy and cycles) {objective_text(objective, own)}"
-    )
-    name = "this design" if least.index == best.index else fields_text(least.fields)
-    return [
-        told,
-        f"      least {objective} found {objective_text(objective, least.value)} ({name}), no design below "
-        f"{objective_text(objective, least.bound)}, gap {gap_text(least.gap)}",
-    ]
+def other_figure(document: ExploreDocument) -> str:
+    """Of the best design the sum of layers' objectives where values are of totals, and the other way round."""
+    goal, best = document.goal, document.best
+    if best is None or replace(goal, summed=True).figure(document.instances) == str(goal.layer):
+        return ""
+    record = document.designs[best.index]
+    if not goal.summed:
+        told = 0 if record.sum_of_layers is None else record.sum_of_layers
+        return f"sum of layer {goal.layer} {objective_text(goal.layer, told)}"
+    of_totals = goal.layer.key(Fraction(record.energy_pj or 0), record.cycles or 0)
+    return f"{goal.layer} (of total energy and cycles) {objective_text(goal.layer, float(of_totals))}"
 
 
 def summary_lines(document: ExploreDocument) -> list[str]:
@@ -206,7 +202,7 @@ def explore_csv(document: ExploreDocument) -> str:
         "cost",
         "proven_layers",
     ]
-    names += ["rule", "carried_from", "message"]
+    names += ["rule", "carried_from", "message", "sum_of_layers"]
     rows = [
         [one.index, *(one.fields[path] for path in paths), *(getattr(one, name) for name in names)]
         for one in document.designs

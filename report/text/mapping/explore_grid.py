@@ -74,8 +74,9 @@ def value_scale(document: ExploreDocument) -> tuple[float, str]:
     known = [one.value if one.value is not None else one.bound for one in document.designs]
     least = min((value for value in known if value), default=1.0)
     units = {"energy": "J", "cycles": "cycles", "edp": "J·cycle"}
-    unit = units.get(document.objective, document.objective)
-    start = 1.0 if document.objective == "cycles" or document.objective not in units else 1e-12
+    objective = str(document.goal.layer)
+    unit = units.get(objective, objective)
+    start = 1.0 if objective == "cycles" or objective not in units else 1e-12
     for factor, prefix in _PREFIXES:
         if least * start * factor >= 1:
             return start * factor, f"{prefix}{unit}"

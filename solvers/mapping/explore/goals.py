@@ -9,17 +9,19 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.formulation.network_objective import NetworkObjective
 from tilewright.solvers.mapping.explore.bounds import SAFE, Floats
 from tilewright.solvers.mapping.explore.state import State
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The designs of the least sum of layers' keys.
+    """The designs of the least value.
 
     Parameters
     ----------
     counts : how often each layer counts
+    summed : whether values are the sums of the layers' own keys, instead of the key of their totals
     layer : the one that counts where that is one alone; ``None`` for the whole network
     every : solve every design, for a map of them all
     brief : a value of any kind for every design is enough, from a short search each
@@ -27,6 +29,7 @@ class Goal:
     """
 
     counts: tuple[int, ...]
+    summed: bool = False
     layer: int | None = None
     every: bool = False
     brief: bool = False
@@ -39,7 +42,10 @@ class Progress:
     def __init__(self, state: State, goal: Goal) -> None:
         self.state = state
         self.goal = goal
+        self.objective = NetworkObjective(state.objective, goal.summed)
         self.values: dict[int, Fraction] = {}
+        additive = self.objective.adds_up(sum(goal.counts))
+        self._power = 1 if additive else sum(state.objective.key_powers)
         self._counts = np.array(goal.counts, dtype=float)
         self._counting = self._counts > 0
         self._costs = None if goal.costs is None else np.array([float(cost) for cost in goal.costs])
@@ -59,17 +65,19 @@ class Progress:
     def low(self) -> Floats:
         """Lower bounds of the designs' values; infinite where some layer has no mapping."""
         rows = self.state.low()[self._counting]
-        return np.asarray(self._counts[self._counting] @ rows) if len(rows) else np.zeros(self._best.shape)
+        if not len(rows):
+            return np.zeros(self._best.shape)
+        return np.asarray((self._counts[self._counting] @ rows ** (1 / self._power)) ** self._power)
+
+    def share(self, layer: int, design: int) -> float:
+        """What a layer adds to a design's lower bound, of which it is the sum or, of products, the sum's power."""
+        low = float(self.state.bounds[layer].low[design])
+        return self.goal.counts[layer] * low ** (1 / self._power)
 
     def bound(self, design: int) -> Fraction | None:
-        """A design's proven lower bound, exact where all its layers are proven; ``None`` where no layer
-        leaves a mapping.
+        """A design's proven lower bound, exact where all its layers are proven and values are their sum; ``None``
+        where a layer has no mapping.
         """
-        parts = self.layer_bounds(design)
-        return None if parts is None else sum((count * bound for count, bound in parts), Fraction(0))
-
-    def layer_bounds(self, design: int) -> list[tuple[int, Fraction]] | None:
-        """How often each layer counts on a design, and its bound; ``None`` where one has no mapping."""
         parts: list[tuple[int, Fraction]] = []
         for layer, count in enumerate(self.goal.counts):
             if not count:
@@ -80,8 +88,8 @@ class Progress:
             if known is not None and known.told.status == "optimal" and known.told.value is not None:
                 parts.append((count, known.told.value))
             else:
-                parts.append((count, Fraction(int(low * SAFE))))
-        return parts
+                parts.append((count, _lowered(float(low))))
+        return self.objective.bound(parts)
 
     def beaten(self, design: int) -> bool:
         """Whether a design's bound is above what rules it out."""
@@ -98,18 +106,19 @@ class Progress:
         if self.goal.every or self.goal.brief or np.isinf(best):
             return None
         count = self.goal.counts[layer]
-        others = float(self.low()[design]) - count * float(self.state.bounds[layer].low[design])
-        room = (best * (2 - SAFE) / SAFE * slack - others) / count
-        return Fraction(int(room) + 1) if room > 0 else Fraction(1)
+        others = float(self.low()[design]) ** (1 / self._power) - self.share(layer, design)
+        room = ((best * (2 - SAFE) / SAFE * slack) ** (1 / self._power) - others) / count
+        return Fraction(int(room**self._power) + 1) if room > 0 else Fraction(1)
 
     def refresh(self) -> None:
         """Take in what has been answered since."""
         valued = np.all(self.state.valued[self._counting], axis=0)
         for design in np.flatnonzero(valued & (self.state.news != self._seen)):
             self._seen[design] = self.state.news[design]
-            value = self.state.value(int(design), self.goal.counts)
-            if value is None:
+            told = self.state.told(int(design), self.goal.counts)
+            if told is None:
                 continue
+            value = self.objective.value((count, one.energy or Fraction(0), one.cycles or 0) for count, one in told)
             self.values[int(design)] = value
             beaten = np.ones(len(self._best), dtype=bool)
             if self._costs is not None:
@@ -126,6 +135,12 @@ class Progress:
         if self.goal.every or self.goal.brief:
             return left
         return np.asarray(left & (low * SAFE <= self._best))
+
+
+def _lowered(low: float) -> Fraction:
+    """A lower bound that is a float, made safe; without a fraction where that is nothing to it."""
+    safe = low * SAFE
+    return Fraction(int(safe)) if safe >= 1 << 40 else Fraction(safe)
 
 
 def best_of(values: dict[int, Fraction], costs: Sequence[Fraction] | None) -> int | None:

@@ -259,13 +259,12 @@ class _Pursuit:
         A design is beaten by its bound, so the layers that raise it cheaply come first: the dear ones are
         left out, or searched under a lower cap.
         """
-        counts, bounds = self.progress.goal.counts, self._state.bounds
 
         def rise(layer: int) -> float:
             pace = self._pace[layer]
             if not pace.seconds:
                 return float("inf")
-            return counts[layer] * min(float(bounds[layer].low[design]), MOST) * pace.raised / pace.seconds
+            return min(self.progress.share(layer, design), MOST) * pace.raised / pace.seconds
 
         return sorted(self._order, key=rise, reverse=True)
 

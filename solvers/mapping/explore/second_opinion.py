@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.network_objective import NetworkObjective
 from tilewright.formulation.result import Status
 from tilewright.solvers.mapping.second_opinion import proof_solvers
 from tilewright.solvers.mapping.solve import layer_run
@@ -20,8 +21,22 @@ from tilewright.solvers.second_opinion import Proof, Verdict
 LONGEST = 60.0
 """Seconds of a layer on a design, where the call has no limit."""
 
-Figures = tuple[Fraction | None, Fraction | None, bool]
-"""Key of a layer's best mapping and bound, and whether it is proven that it has none."""
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What another solver found of a layer on a design.
+
+    Parameters
+    ----------
+    best : energy in pJ and cycles of its best mapping
+    bound : of its key
+    infeasible : whether it is proven that it has none
+    """
+
+    best: tuple[Fraction, int] | None = None
+    bound: Fraction | None = None
+    infeasible: bool = False
+
 
 State = Callable[[int, int], LayerProblem]
 """States the problem of a layer on a design, by their places."""
@@ -34,7 +49,7 @@ class DesignClaim:
     Parameters
     ----------
     counts : how often each layer counts
-    key : that mappings of the layers have in sum
+    key : that mappings of the layers have
     bound : below which no mappings are
     infeasible : whether it is claimed that a layer has no mapping
     """
@@ -52,11 +67,13 @@ class DesignProofs:
 
     Parameters
     ----------
+    objective : what is minimised over all layers
     solver : that the document records
     limits : of all of them together
     """
 
     state: State
+    objective: NetworkObjective
     solver: str
     limits: Limits
     _known: dict[tuple[int, int], Figures] = field(default_factory=dict)
@@ -84,22 +101,26 @@ class DesignProofs:
             if self.limits.expired:
                 break
             result = layer_run(lambda: problem, name, self.limits.share(share, LONGEST)).run()
-            if result.status in (Status.OPTIMAL, Status.INFEASIBLE):
-                return result.key, result.bound, result.status is Status.INFEASIBLE
-        return None, None, False
+            if result.status is Status.INFEASIBLE:
+                return Figures(infeasible=True)
+            if result.status is Status.OPTIMAL and result.evaluation is not None:
+                return Figures((result.evaluation.energy, result.evaluation.cycles), result.bound)
+        return Figures()
 
     def _verdict(self, claim: DesignClaim, share: float) -> tuple[Verdict, str]:
         if claim.key is None and claim.bound is None and not claim.infeasible:
             return Verdict.NOTHING, "nothing is claimed"
-        key = bound = Fraction(0)
         counting = [layer for layer, count in enumerate(claim.counts) if count]
+        parts: list[tuple[int, Fraction, int]] = []
+        bounds: list[tuple[int, Fraction]] = []
         hopeless = is_open = False
         for left, layer in zip(range(len(counting), 0, -1), counting, strict=True):
-            value, least, none = self.layer(claim.index, layer, share / left)
-            hopeless |= none
-            is_open |= value is None and not none
-            key += claim.counts[layer] * (value or 0)
-            bound += claim.counts[layer] * (least or 0)
+            figures, count = self.layer(claim.index, layer, share / left), claim.counts[layer]
+            hopeless |= figures.infeasible
+            if figures.best is not None:
+                parts.append((count, *figures.best))
+                bounds.append((count, figures.bound or Fraction(0)))
+            is_open |= figures.best is None and not figures.infeasible
         if hopeless:
             if claim.infeasible:
                 return Verdict.CONFIRMED, "a layer has no mapping"
@@ -110,10 +131,20 @@ class DesignProofs:
             return Verdict.UNDECIDED, "not every layer was solved within the limits"
         if claim.infeasible:
             return Verdict.REFUTED, "every layer has a mapping"
+        return self._compared(claim, self.objective.value(parts), self.objective.bound(bounds))
+
+    def _compared(self, claim: DesignClaim, key: Fraction, bound: Fraction) -> tuple[Verdict, str]:
+        """What a value that some mappings have, and a bound of all, say of a claim."""
         if claim.bound is not None and key < claim.bound:
-            return Verdict.REFUTED, f"mappings of {_shown(key)} in sum lie below the bound"
+            return Verdict.REFUTED, f"mappings of {_shown(key)} in all lie below the bound"
         if claim.key is not None and bound > claim.key:
-            return Verdict.REFUTED, f"no mappings have less than {_shown(bound)} in sum"
+            return Verdict.REFUTED, f"no mappings have less than {_shown(bound)} in all"
+        if self.objective.adds_up(sum(claim.counts)):
+            return Verdict.CONFIRMED, "its layers' optima agree"
+        if claim.bound is not None and bound < claim.bound:
+            return Verdict.UNDECIDED, f"the layers' optima bound it by {_shown(bound)} alone"
+        if claim.key is not None and key > claim.key:
+            return Verdict.UNDECIDED, f"the layers' optima that were found have {_shown(key)}, which is more"
         return Verdict.CONFIRMED, "its layers' optima agree"
 
 

@@ -165,13 +165,13 @@ class State:
         self.valued[layer, alike] = told.value is not None
         self.news[alike] += 1
 
-    def value(self, design: int, counts: Sequence[int]) -> Fraction | None:
-        """The sum of a design's keys, each so often; ``None`` while one is missing."""
-        total = Fraction(0)
+    def told(self, design: int, counts: Sequence[int]) -> list[tuple[int, Told]] | None:
+        """How often each layer counts on a design, and its answer; ``None`` while a mapping is missing."""
+        answers: list[tuple[int, Told]] = []
         for layer, count in enumerate(counts):
             if count:
                 known = self.known.get((layer, design))
                 if known is None or known.told.value is None:
                     return None
-                total += count * known.told.value
-        return total
+                answers.append((count, known.told))
+        return answers

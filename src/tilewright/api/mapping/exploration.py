@@ -22,7 +22,7 @@ from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.api.mapping.network import Network, network
 from tilewright.api.mapping.result import MappingDocument
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.network_objective import parse_network_objective
 from tilewright.formulation.stopping import NEVER, Stop
 from tilewright.hardware.mapping.design_cost import design_costs
 from tilewright.hardware.mapping.design_space import design_space
@@ -199,11 +199,13 @@ def explore(
 
         found = tw.explore("resnet50", "dmazerunner-256", {"levels.SPM.capacity": "16kB..1MB*2"})
 
-    The value of a design is the sum of its layers' objectives, each as often as the network has it.  Ctrl-C
-    returns what is known.
+    The value of a design is the objective of the total energy and the total cycles of its layers, each as often
+    as the network has it.  Ctrl-C returns what is known.
 
     Parameters
     ----------
+    objective : ``energy``, ``cycles``, ``edp``, ``ed2p`` or ``E^a*D^b``; after ``sum-``, such as ``sum-edp``, the
+        value is the sum of the layers' own objectives
     vary : by field, a text such as ``16kB..1MB*2``, ``8..64+8`` or ``8 GB/s,16 GB/s``, or a list of values as
         a machine file writes them; several fields that change together are a tuple, or one text with colons
     against : ``capacity`` (bytes), ``pes`` or a formula of sizes: prove the whole front of objective and cost
@@ -263,7 +265,7 @@ def answered(
     started : the moment from which its time counts
     """
     question = stated_question(request)
-    settings, objective = question.settings, question.objective
+    settings, objective = question.settings, question.stated.objective
     asked = Asked(
         str(objective),
         question.stated.cost_model,
@@ -288,7 +290,8 @@ def stated_question(request: ExploreRequest) -> ExploreQuestion:
         raise InputError("--layer-limit", None, f"expected a time above 0, got {request.layer_limit}")
     if not method_of(request.solver).exact:
         raise InputError("--solver", None, f"{request.solver} proves nothing, expected an exact solver")
-    goal = parse_objective(request.objective)
+    objective = parse_network_objective(request.objective)
+    goal = objective.layer
     if goal.root != 1:
         message = f"{request.objective}: expected whole powers, whose sums over layers are exact"
         raise InputError("--objective", None, message)
@@ -315,7 +318,7 @@ def stated_question(request: ExploreRequest) -> ExploreQuestion:
     )
     costs = None if request.against is None else tuple(design_costs(request.against, usable))
     name = what.model if isinstance(what, Layer) else what.name
-    return ExploreQuestion(space, name, what.batch, tuple(selected), stated, settings, costs)
+    return ExploreQuestion(space, name, what.batch, tuple(selected), objective, stated, settings, costs)
 
 
 def _explored(
@@ -329,14 +332,15 @@ def _explored(
 ) -> Exploration:
     settings = question.settings
     counts = tuple(len(layer.names) for layer in question.layers)
-    goals = [Goal(counts, costs=question.costs)]
+    summed = question.objective.summed
+    goals = [Goal(counts, summed, costs=question.costs)]
     if settings.every:
-        goals.insert(0, Goal(counts, every=True))
+        goals.insert(0, Goal(counts, summed, every=True))
     if settings.each_layer:
         units = range(len(counts))
         goals += [Goal(tuple(int(one == layer) for one in units), layer=layer) for layer in units]
     if settings.values:
-        goals.append(Goal(counts, brief=True))
+        goals.append(Goal(counts, summed, brief=True))
     return search_designs(
         question.space.designs,
         question.layers,

@@ -16,7 +16,6 @@ from tilewright.api.mapping.checking import MappingCheck, Told, check_mappings
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.design_space import DesignSpace
 from tilewright.report.checks.mapping.explore import explore_faults, stated_space
 from tilewright.report.records.mapping.explore import DesignRecord, ExploreDocument, LayerBest
@@ -102,31 +101,28 @@ def check_exploration(
 
 
 def design_proofs(record: ExploreDocument, where: str, limits: Limits) -> tuple[tuple[str, Proof], ...]:
-    """Second opinions on every design but the best one, and on the layers' own best designs.
+    """Second opinions on every design but a best one of proven layers, and on the layers' own best designs.
 
     Parameters
     ----------
     limits : of all of them together
     """
     best = record.best
-    claims = [one for one in record.designs if best is None or one.index != best.index]
+    known = best is not None and all(layer.status == "optimal" for layer in best.result.layers)
+    claims = [one for one in record.designs if best is None or one.index != best.index or not known]
     if best is None:
         told = Proof(Verdict.UNDECIDED, "-", "without a best design the document does not tell the layers")
         return tuple((_about(one), told) for one in claims if one.status not in ("refused", "open"))
-    space, objective, layers = (
-        stated_space(record, where),
-        parse_objective(record.objective),
-        best.result.layers,
-    )
+    space, goal, layers = stated_space(record, where), record.goal, best.result.layers
 
     def state(design: int, layer: int) -> LayerProblem:
         engine, stated = space.designs[design].engine, layers[layer]
         assert engine is not None
         operator = stated.operator.build(where)
         demands = applicable(stated.constraints, operator, engine)
-        return layer_problem(operator, engine, objective, record.cost_model, demands, stated.factors)
+        return layer_problem(operator, engine, goal.layer, record.cost_model, demands, stated.factors)
 
-    prover = DesignProofs(state, record.settings.solver, limits)
+    prover = DesignProofs(state, goal, record.settings.solver, limits)
     counts = [layer.count for layer in layers]
     found: list[tuple[str, Proof]] = []
     left = len(claims) + len(record.layer_bests)
