@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
@@ -14,6 +14,7 @@ from tilewright.cli.terminal.clock import call
 from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 
 if TYPE_CHECKING:
+    from tilewright.formulation import network_objective
     from tilewright.formulation import objective as objectives
     from tilewright.workloads.onnx.options import OnnxOptions
 
@@ -24,6 +25,7 @@ FACTOR_KINDS: tuple[FactorKind, ...] = ("perfect", "imperfect")
 STORAGE_KINDS: tuple[StorageKind, ...] = ("even", "uneven")
 TILE_KINDS: tuple[TileKind, ...] = ("trip-counts", "every")
 Known = TypeVar("Known", bound=str)
+Parsed = TypeVar("Parsed")
 
 Objective = Annotated[
     str,
@@ -32,6 +34,17 @@ Objective = Annotated[
         "-o",
         help="energy, cycles, edp, ed2p or E^a*D^b.",
         autocompletion=completion.one_of("energy", "cycles", "edp", "ed2p"),
+        rich_help_panel="Problem",
+    ),
+]
+NetworkObjective = Annotated[
+    str,
+    typer.Option(
+        "--objective",
+        "-o",
+        help="energy, cycles, edp, ed2p or E^a*D^b, of total energy and total cycles; sum-edp (and sum- before any) "
+        "for the sum of the layers' own.",
+        autocompletion=completion.one_of("energy", "cycles", "edp", "ed2p", "sum-edp", "sum-ed2p"),
         rich_help_panel="Problem",
     ),
 ]
@@ -295,11 +308,22 @@ def read_objective(text: str, flag: str = "--objective") -> objectives.Objective
     """The objective of a text; raises ``InputError`` with the nearest name."""
     from tilewright.formulation.objective import parse_objective
 
+    return _hinted(parse_objective, text, flag, ("energy", "cycles", "edp", "ed2p"))
+
+
+def read_network_objective(text: str) -> network_objective.NetworkObjective:
+    """The objective of a network, ``sum-`` before it or not; raises ``InputError`` with the nearest name."""
+    from tilewright.formulation.network_objective import parse_network_objective
+
+    names = ("energy", "cycles", "edp", "ed2p", "sum-edp", "sum-ed2p")
+    return _hinted(parse_network_objective, text, "--objective", names)
+
+
+def _hinted(parse: Callable[[str], Parsed], text: str, flag: str, names: tuple[str, ...]) -> Parsed:
     try:
-        return parse_objective(text)
+        return parse(text)
     except InputError as error:
-        hint = did_you_mean(text, ("energy", "cycles", "edp", "ed2p"))
-        raise InputError(flag, error.field, error.message + hint) from None
+        raise InputError(flag, error.field, error.message + did_you_mean(text, names)) from None
 
 
 def parse_factors(text: str | None) -> FactorKind | None:

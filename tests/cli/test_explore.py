@@ -45,6 +45,8 @@ def test_command_line(call: Call, model: str, tmp_path: Path) -> None:
         files["html"],
         "--against",
         "capacity",
+        "--objective",
+        "sum-edp",
     )
     assert outcome.code == 0, outcome.err
     assert "proven optimal" in outcome.out
@@ -99,7 +101,7 @@ def explored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     path = tmp_path_factory.mktemp("explored") / "layers.yaml"
     path.write_text(LAYERS)
     axes = dict(axis.split("=") for axis in (SPM, RF))
-    found = tw.explore(str(path), "dmazerunner-256", axes)
+    found = tw.explore(str(path), "dmazerunner-256", axes, "sum-edp")
     return json.loads(json.dumps(found.to_dict()))  # type: ignore[no-any-return]
 
 

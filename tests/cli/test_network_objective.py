@@ -13,7 +13,8 @@ from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.formulation.objective import Objective, parse_objective, sum_name
+from tilewright.formulation.network_objective import NetworkObjective, parse_network_objective
+from tilewright.formulation.objective import Objective, parse_objective
 
 LAYERS = """
 - {name: wide, layer: "gemm:M=8,N=8,K=2"}
@@ -31,7 +32,7 @@ def test_layers_bounds_bound_the_network(data: st.DataObject) -> None:
     choices = data.draw(st.lists(st.lists(point, min_size=1, max_size=4), min_size=1, max_size=3))
     counts = data.draw(st.lists(st.integers(1, 3), min_size=len(choices), max_size=len(choices)))
     least = [min(objective.key(*one) for one in several) for several in choices]
-    bound = objective.network_bound(zip(counts, least, strict=True))
+    bound = NetworkObjective(objective).bound(zip(counts, least, strict=True))
     values = []
     for chosen in cartesian(*choices):
         energy = sum((count * one[0] for count, one in zip(counts, chosen, strict=True)), Fraction(0))
@@ -43,41 +44,63 @@ def test_layers_bounds_bound_the_network(data: st.DataObject) -> None:
 
 
 def test_layers_of_one_ratio_leave_no_gap() -> None:
-    """Where all layers spend alike per cycle, the bound is met but for the rounding of roots."""
-    objective = parse_objective("edp")
+    """Where all layers spend alike per cycle, the bound is met: roots of powers are exact."""
+    objective = parse_network_objective("edp")
     parts = [(2, Fraction(12 * 4)), (1, Fraction(36 * 12))]
-    assert float(objective.network_bound(parts)) == pytest.approx((2 * 12 + 36) * (2 * 4 + 12))
+    assert objective.bound(parts) == (2 * 12 + 36) * (2 * 4 + 12)
 
 
 def test_names_of_sums() -> None:
     """A sum of products has a name of its own; one of energies, cycles or a single layer is the objective."""
-    assert sum_name(parse_objective("edp"), 3) == "sum of layer edp"
-    assert sum_name(parse_objective("ed2p"), 3) == "sum of layer ed2p"
-    assert sum_name(parse_objective("edp"), 1) == "edp"
-    assert sum_name(parse_objective("energy"), 3) == "energy"
+    assert parse_network_objective("sum-edp").figure(3) == "sum of layer edp"
+    assert parse_network_objective("sum-E^2*D").figure(3) == "sum of layer E^2*D"
+    assert parse_network_objective("edp").figure(3) == "edp"
+    assert parse_network_objective("sum-edp").figure(1) == "edp"
+    assert parse_network_objective("sum-energy").figure(3) == str(parse_network_objective("sum-energy")) == "energy"
+
+
+@pytest.mark.parametrize("text", ["sum-", "sum-sum-edp", "edp-sum", "sum-E^0.1*D^0.7", "sum edp"])
+def test_sums_of_nothing_are_told(call: Call, text: str) -> None:
+    """What is no objective after ``sum-`` is one line, with exit code 2."""
+    vary = ("--vary", "levels.RF.capacity=512B,256B")
+    outcome = call("explore", "gemm:M=2,N=2,K=2", "-a", "dmazerunner-256", "-o", text, *vary)
+    assert outcome.code == 2
+    assert "--objective" in outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1
 
 
 def test_map_and_explore_mean_the_same_edp(call: Call, tmp_path: Path) -> None:
     """Both verbs give the same network the same edp, bound it, and name the layers' sum apart."""
     layers, out = tmp_path / "layers.yaml", tmp_path / "explored.json"
     layers.write_text(LAYERS)
-    asked = (layers, "--arch", "dmazerunner-256", "--objective", "edp", "-q", "--time-limit", "100")
-    totals = call("map", *asked, "--format", "json").document["totals"]
+    asked = (layers, "--arch", "dmazerunner-256", "-q", "--time-limit", "100")
+    totals = call("map", *asked, "--objective", "edp", "--format", "json").document["totals"]
     assert totals["edp"] == totals["energy_pj"] * totals["cycles"]
     assert totals["edp_bound"] <= totals["edp"]
     assert totals["sum_of_layer_edp"] < totals["edp_bound"]
-    vary = ("--vary", "levels.RF.capacity=512B,256B", "--jobs", "1", "--out", out)
-    text = call("explore", *asked, *vary).out
+    vary = ("--vary", "levels.RF.capacity=512B,256B", "--every", "--jobs", "1", "--out", out)
+    text = call("explore", *asked, "--objective", "edp", *vary).out
     assert "sum of layer edp" in text
-    assert "edp (of total energy and cycles)" in text
+    assert "proven optimal" not in text
     document = json.loads(out.read_text())
-    assert document["figure"] == "sum of layer edp"
+    assert (document["objective"], document["figure"]) == ("edp", "edp")
     same = document["designs"][0]
-    assert same["value"] == pytest.approx(totals["sum_of_layer_edp"])
-    assert same["network_value"] == pytest.approx(totals["edp"])
-    least = document["network_best"]
-    assert least["bound"] <= least["value"] <= same["network_value"]
+    assert same["value"] == pytest.approx(totals["edp"])
+    assert same["bound"] == pytest.approx(totals["edp_bound"])
+    assert same["sum_of_layers"] == pytest.approx(totals["sum_of_layer_edp"])
+    assert same["status"] != "solved"
     assert call("check", out).code == 0
-    document["network_best"]["bound"] *= 1.01
+    assert call("check", out, "--prove").code == 0
+    document["best"]["optimal"] = True
     out.write_text(json.dumps(document))
     assert call("check", out).code == 5
+    text = call("explore", *asked, "--objective", "sum-edp", *vary).out
+    assert "edp (of total energy and cycles)" in text
+    document = json.loads(out.read_text())
+    assert (document["objective"], document["figure"]) == ("sum-edp", "sum of layer edp")
+    same = document["designs"][0]
+    assert same["status"] == "solved"
+    assert same["value"] == pytest.approx(totals["sum_of_layer_edp"])
+    assert same["sum_of_layers"] is None
+    assert call("check", out).code == 0
+    assert call("check", out, "--prove").code == 0

@@ -143,6 +143,8 @@ def _front(document: ExploreDocument) -> Figure:
     chosen = {*front.designs}
     known = [one for one in document.designs if one.value is not None]
     scale, label = unit(str(document.goal.layer))
+    if figure_of(document) != str(document.goal.layer):
+        label = f"sum of layer {label}"
     data = []
     for name, some, line in (
         ("beaten", [one for one in known if one.index not in chosen], False),
