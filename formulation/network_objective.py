@@ -35,7 +35,7 @@ class NetworkObjective:
 
     def adds_up(self, instances: int) -> bool:
         """Whether the value of so many layers is the sum of their own."""
-        return self.summed or instances == 1 or self._power == 1
+        return self.summed or not self.ambiguous(instances)
 
     def value(self, parts: Iterable[tuple[int, Fraction, int]]) -> Fraction:
         """Key of some layers.
@@ -73,10 +73,13 @@ class NetworkObjective:
         """The sum of keys, each so often."""
         return sum((count * key for count, key in keys), Fraction(0))
 
+    def ambiguous(self, instances: int) -> bool:
+        """Whether the objective of so many layers' totals and the sum of their own are two figures."""
+        return instances > 1 and self._power > 1
+
     def figure(self, instances: int) -> str:
         """What the value of so many layers is called."""
-        own = instances == 1 or not self.summed or self._power == 1
-        return str(self.layer) if own else f"sum of layer {self.layer}"
+        return f"sum of layer {self.layer}" if self.summed and self.ambiguous(instances) else str(self.layer)
 
     @property
     def _power(self) -> int:

@@ -164,8 +164,8 @@ class ExploreDocument(Record):
     layers: list[ExploredLayer]
     figure: str = Field(
         default="",
-        description="what values are: the objective, or the sum of the layers' objectives; where it is absent, the "
-        "sum",
+        description="what values are, where totals and sums of layers' objectives differ: the one or the other; "
+        "older documents do not tell it, and hold sums",
     )
     best: BestDesign | None
     layer_bests: list[LayerBest] = Field(default_factory=list)

@@ -118,7 +118,7 @@ def explore_document(question: ExploreQuestion, found: Exploration, wall: float)
             )
             for layer in question.layers
         ],
-        figure=question.objective.figure(sum(counts)),
+        figure=question.objective.figure(sum(counts)) if question.objective.ambiguous(sum(counts)) else "",
         best=chosen,
         layer_bests=layer_bests,
         front=front,

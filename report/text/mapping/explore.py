@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -98,7 +97,7 @@ def figure_of(document: ExploreDocument) -> str:
 def other_figure(document: ExploreDocument) -> str:
     """Of the best design the sum of layers' objectives where values are of totals, and the other way round."""
     goal, best = document.goal, document.best
-    if best is None or replace(goal, summed=True).figure(document.instances) == str(goal.layer):
+    if best is None or not goal.ambiguous(document.instances):
         return ""
     record = document.designs[best.index]
     if not goal.summed:
