@@ -1,7 +1,7 @@
 """What to minimise over several layers: an objective of their totals, or the sum of their own objectives.
 
-The ``edp`` of a network is its total energy times its total cycles.  ``sum-edp`` is the sum of its layers' EDPs,
-which is less.  Of energy or cycles alone both are the same.
+The ``edp`` of a network is its total energy times its total cycles.  ``sum-edp`` is the sum of its layers'
+EDPs, which is less.  Of energy or cycles alone both are the same.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ def _root(number: Fraction, power: int) -> tuple[Fraction, bool]:
     above, below = _whole_root(number.numerator, power), _whole_root(number.denominator, power)
     if above**power == number.numerator and below**power == number.denominator:
         return Fraction(above, below), True
-    return Fraction(_whole_root((number.numerator << 64 * power) // number.denominator, power), 1 << 64), False
+    return Fraction(
+        _whole_root((number.numerator << 64 * power) // number.denominator, power), 1 << 64
+    ), False
 
 
 def _whole_root(number: int, power: int) -> int:

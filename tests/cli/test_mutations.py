@@ -61,8 +61,8 @@ UNCHECKED = {
     r"machine_file\.levels\.\d+\.(energy_by_capacity|fanout)(\..*)?(: without .*)?": "of no design, or"
     " a default",
     r"best\.result\.layers\.\d+\.mapping\.nodes: longer": "one more loop of one trip: the same mapping",
-    r"designs\.\d+\.(energy_pj|cycles|sum_of_layers)": "of designs but the best; they must be able to make the"
-    " value",
+    r"designs\.\d+\.(energy_pj|cycles|sum_of_layers)": "of designs but the best; they must be able to make"
+    " the value",
     r"designs\.\d+\.carried_from": "where a proof came from",
     r"totals\.(unsearched|cells)(\..*)?(: without .*)?": "how it was searched",
 }
@@ -323,6 +323,21 @@ def _design_dearer(document: dict[str, Any]) -> None:
     design.update(energy_pj=2 * design["energy_pj"], cycles=design["cycles"])
 
 
+def _totals_bounded(document: dict[str, Any]) -> None:
+    """A discarded design's bound on its totals far above what its mappings reach."""
+    design = next(one for one in document["designs"] if one["status"] == "discarded")
+    _less(design, "bound", part=Fraction(9))
+    design.update(dict.fromkeys(("value", "value_exact", "energy_pj", "cycles", "sum_of_layers")))
+
+
+def _totals_less(document: dict[str, Any]) -> None:
+    """A discarded design's value that none of its mappings have, a little above its bound."""
+    design = next(one for one in document["designs"] if one["status"] == "discarded")
+    bound = Fraction(design["bound_exact"])
+    value = int(bound) + 1
+    design.update(value=value, value_exact=str(value), energy_pj=value, cycles=1, sum_of_layers=value)
+
+
 def _design_unfit(document: dict[str, Any]) -> None:
     """A design that is said to have no mapping."""
     design = _other_design(document)
@@ -352,6 +367,8 @@ LIES: dict[str, tuple[str, Lie]] = {
     "optimal mappings beyond the list": ("further", _optima_whole),
     "a design made dearer": ("explore", _design_dearer),
     "a design made unfit": ("explore", _design_unfit),
+    "a design of bounds that totals break": ("totals", _totals_bounded),
+    "a design of totals that are not there": ("totals", _totals_less),
     "herald made slower": ("codesign", _herald_slower),
     "a partition made slower": ("codesign", _point_dearer),
 }

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.formulation.network_objective import NetworkObjective, parse_network_objective
-from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.formulation.objective import Objective
 
 LAYERS = """
 - {name: wide, layer: "gemm:M=8,N=8,K=2"}
@@ -56,7 +56,11 @@ def test_names_of_sums() -> None:
     assert parse_network_objective("sum-E^2*D").figure(3) == "sum of layer E^2*D"
     assert parse_network_objective("edp").figure(3) == "edp"
     assert parse_network_objective("sum-edp").figure(1) == "edp"
-    assert parse_network_objective("sum-energy").figure(3) == str(parse_network_objective("sum-energy")) == "energy"
+    assert (
+        parse_network_objective("sum-energy").figure(3)
+        == str(parse_network_objective("sum-energy"))
+        == "energy"
+    )
 
 
 @pytest.mark.parametrize("text", ["sum-", "sum-sum-edp", "edp-sum", "sum-E^0.1*D^0.7", "sum edp"])

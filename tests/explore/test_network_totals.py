@@ -71,7 +71,9 @@ levels:
   - {{name: GLB, capacity: 8 B, energy: {energy[2]}}}
 """
     )
-    shapes = draw.sample(("M=2,N=2,K=2", "M=4,N=1,K=2", "M=1,N=1,K=6", "M=3,N=2,K=1", "M=1,N=4,K=1"), draw.choice((2, 2, 3)))
+    shapes = draw.sample(
+        ("M=2,N=2,K=2", "M=4,N=1,K=2", "M=1,N=1,K=6", "M=3,N=2,K=1", "M=1,N=4,K=1"), draw.choice((2, 2, 3))
+    )
     model = folder / f"layers-{seed}.yaml"
     model.write_text(
         "".join(
@@ -80,7 +82,13 @@ levels:
         )
     )
     sizes = draw.choice(("3 B,6 B", "4 B,12 B", "2 B,8 B"))
-    other = draw.choice(("levels.DRAM.energy=20,90", "levels.DRAM.bandwidth=1 B/cycle,3 B/cycle", "levels.DRAM.fanout.axes.pe.size=1,4"))
+    other = draw.choice(
+        (
+            "levels.DRAM.energy=20,90",
+            "levels.DRAM.bandwidth=1 B/cycle,3 B/cycle",
+            "levels.DRAM.fanout.axes.pe.size=1,4",
+        )
+    )
     axes = tuple(parse_variation(text) for text in (f"levels.GLB.capacity={sizes}", other))
     return ExploreRequest(str(model), str(machine), axes, objective=objective, factors="perfect", jobs=1)
 
@@ -98,7 +106,9 @@ def points(request: ExploreRequest) -> Iterator[list[list[Point]]]:
                 evaluation = problem.evaluate(mapping)
                 if not evaluation.violations:
                     costs.add((evaluation.energy, evaluation.cycles))
-            rows.append([p for p in costs if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in costs)])
+            rows.append(
+                [p for p in costs if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in costs)]
+            )
         yield rows
 
 
@@ -139,7 +149,9 @@ def judged(found: ExploreDocument, least: list[Fraction | None], objective: Obje
         if value is not None:
             assert value >= truth
             if totals:
-                assert float(value) == pytest.approx(float(objective.key(Fraction(record.energy_pj or 0), record.cycles or 0)))
+                assert float(value) == pytest.approx(
+                    float(objective.key(Fraction(record.energy_pj or 0), record.cycles or 0))
+                )
         if record.status == "solved":
             assert value == truth
         if record.status == "discarded":
@@ -153,7 +165,7 @@ def judged(found: ExploreDocument, least: list[Fraction | None], objective: Obje
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_no_claim_exceeds_what_all_mappings_give(objective: str, tmp_path: Path) -> None:
-    """Values are reached, bounds hold and ``optimal`` is true over all combinations of all layers' mappings."""
+    """Values are reached, bounds hold and ``optimal`` is true over all combinations of mappings."""
     goal, seen = parse_objective(objective), Counter[str]()
     for seed in range(INSTANCES):
         request = made(tmp_path, seed, objective)
@@ -199,9 +211,7 @@ def test_layers_that_are_alike_are_proven(tmp_path: Path) -> None:
 
 
 def test_second_opinions_hold_and_refute(tmp_path: Path) -> None:
-    """Other solvers find what is claimed of totals; a bound above what mappings reach, and a value below what any
-    have, are refuted.
-    """
+    """Other solvers find what is claimed of totals, and refute what no mappings have."""
     found = explored(made(tmp_path, 3, "edp"))
     verdicts = {proof.verdict for _, proof in design_proofs(found, "document", Limits(100.0))}
     assert verdicts <= {Verdict.CONFIRMED, Verdict.UNDECIDED}
@@ -209,7 +219,9 @@ def test_second_opinions_hold_and_refute(tmp_path: Path) -> None:
     assert check_exploration(found, "document", Limits(100.0), None).holds
     assert found.best is not None
     other = next(one for one in found.designs if one.index != found.best.index and one.bound_exact)
-    raised = other.model_copy(update={"bound_exact": str(Fraction(other.bound_exact or 0) * 9), "value_exact": None})
+    raised = other.model_copy(
+        update={"bound_exact": str(Fraction(other.bound_exact or 0) * 9), "value_exact": None}
+    )
     designs = [raised if one.index == other.index else one for one in found.designs]
     proofs = design_proofs(found.model_copy(update={"designs": designs}), "document", Limits(100.0))
     assert Verdict.REFUTED in {proof.verdict for _, proof in proofs}

@@ -82,7 +82,10 @@ SPACES = [
     ("dmazerunner-256", ("compute.mac_energy=0.01,0.5,2", "levels.DRAM.energy=50,200"), "sum-ed2p"),
     ("tpu-edge", ("levels.0.bandwidth=1 B/cycle..16 B/cycle*4", "levels.1.capacity=4kB..64kB*4"), "cycles"),
     pytest.param(
-        "tpu-edge", ("levels.1.capacity:levels.1.energy=8kB:1,32kB:2,128kB:4",), "sum-edp", marks=pytest.mark.slow
+        "tpu-edge",
+        ("levels.1.capacity:levels.1.energy=8kB:1,32kB:2,128kB:4",),
+        "sum-edp",
+        marks=pytest.mark.slow,
     ),
 ]
 

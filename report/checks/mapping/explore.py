@@ -30,7 +30,6 @@ def explore_faults(document: ExploreDocument, where: str) -> list[str]:
     InputError : for a machine or an objective that is none
     """
     space = stated_space(document, where)
-    objective = document.goal
     if len(document.designs) != len(space.designs):
         return [f"designs: {len(document.designs)}, the grid has {len(space.designs)}"]
     pairs = [*zip(space.designs, document.designs, strict=True)]
@@ -100,7 +99,7 @@ def _design_faults(
 
 
 def _figure_faults(document: ExploreDocument) -> Iterator[str]:
-    """What values are is told where it could be two things; older documents know sums alone, and no name of them."""
+    """What values are is told where it could be two things; older documents know sums alone."""
     goal = document.goal
     figure = goal.figure(document.instances) if goal.ambiguous(document.instances) else ""
     is_older = not document.figure and document.objective == str(goal.layer)
@@ -109,7 +108,7 @@ def _figure_faults(document: ExploreDocument) -> Iterator[str]:
 
 
 def _energy_faults(record: DesignRecord, document: ExploreDocument, here: str) -> Iterator[str]:
-    """Energy and cycles are there with a value, and make it, or may: a sum of products is below that of sums."""
+    """Energy and cycles are there with a value, and make it; a sum of products is below that of sums."""
     goal = document.goal
     told = [record.energy_pj is not None, record.cycles is not None]
     if any(told) != (record.value is not None) or any(told) != all(told):
@@ -231,8 +230,9 @@ def _result_faults(
     made = goal.value((count, Fraction(one.energy_pj_exact), one.cycles) for count, one in known)
     if made != value:
         yield f"best.value: {best.value}, its layers do not add up to that"
-    if not goal.adds_up(document.instances) and record.sum_of_layers != number(goal.total(keys)):
-        yield f"designs[{best.index}].sum_of_layers: {record.sum_of_layers}, expected {number(goal.total(keys))}"
+    summed = number(goal.total(keys))
+    if not goal.adds_up(document.instances) and record.sum_of_layers != summed:
+        yield f"designs[{best.index}].sum_of_layers: {record.sum_of_layers}, its layers have {summed}"
     bounds = [(layer.count, layer.bound_key) for layer in result.layers if layer.status == "optimal"]
     if len(bounds) == len(result.layers):
         least = goal.bound((count, bound) for count, bound in bounds if bound is not None)

@@ -236,7 +236,9 @@ def totals_record(objective: Objective, engine: Engine, layers: Sequence[LayerRe
     bounds = [(layer.count, layer.bound_key) for layer in layers]
     known = [(count, bound) for count, bound in bounds if bound is not None]
     is_edp = objective.key_powers == (1, 1) and objective.root == 1
-    least = NetworkObjective(objective).bound(known) if is_edp and known and len(known) == len(bounds) else None
+    least = (
+        NetworkObjective(objective).bound(known) if is_edp and known and len(known) == len(bounds) else None
+    )
     is_sum = objective.root == 1 and sum(objective.key_powers) == 1
     value = _weighted([(layer.count, layer.value_key) for layer in layers]) if is_sum else None
     bound = _weighted(bounds) if is_sum else None

@@ -66,8 +66,8 @@ class DesignRecord(Record):
         "proven; open: not known"
     )
     value: Number | None = Field(
-        description="the objective of total energy and total cycles; for sum- the sum of the layers' objectives, "
-        "each as often as the network has it"
+        description="the objective of total energy and total cycles; of sum-edp and the like the sum of the "
+        "layers' objectives, each as often as the network has it"
     )
     value_exact: ExactText | None
     bound: Number | None = Field(description="no mappings give this design a smaller value")
@@ -164,8 +164,8 @@ class ExploreDocument(Record):
     layers: list[ExploredLayer]
     figure: str = Field(
         default="",
-        description="what values are, where totals and sums of layers' objectives differ: the one or the other; "
-        "older documents do not tell it, and hold sums",
+        description="what values are, where the objective of totals and the sum of layers' objectives "
+        "differ; older documents do not tell it, and hold sums",
     )
     best: BestDesign | None
     layer_bests: list[LayerBest] = Field(default_factory=list)

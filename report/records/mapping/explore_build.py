@@ -173,7 +173,9 @@ def _design(
         energy = sum((count * (told.energy or Fraction(0)) for count, told in answers), Fraction(0))
         cycles = sum(count * (told.cycles or 0) for count, told in answers)
         if not question.objective.adds_up(sum(counts)):
-            summed = number(question.objective.total((count, told.value or Fraction(0)) for count, told in answers))
+            summed = number(
+                question.objective.total((count, told.value or Fraction(0)) for count, told in answers)
+            )
     status, rule, origin, message = _standing(found, goal, place)
     return DesignRecord(
         index=design.index,

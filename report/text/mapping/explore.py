@@ -73,7 +73,7 @@ def explore_views(document: ExploreDocument) -> list[RenderableType]:
         claim = (
             "proven optimal"
             if best.optimal
-            else f"bound {objective_text(objective, best.bound)}, gap {gap_text(best.gap)}"
+            else f"bound {objective_text(objective, best.bound)}, gap {gap_text(best.gap)}{_others(document)}"
         )
         views += [
             Text(f"best: {fields_text(best.fields)}", style="bold"),
@@ -94,8 +94,18 @@ def figure_of(document: ExploreDocument) -> str:
     return document.goal.figure(document.instances)
 
 
+def _others(document: ExploreDocument) -> str:
+    """Whether the best design is known to be the best, though not how good it is."""
+    best = document.best
+    if best is None:
+        return ""
+    others = [one.bound_exact for one in document.designs if one.index != best.index]
+    least = min((Fraction(bound) for bound in others if bound is not None), default=None)
+    return "" if least is not None and least < Fraction(best.value_exact) else "; no other design has less"
+
+
 def other_figure(document: ExploreDocument) -> str:
-    """Of the best design the sum of layers' objectives where values are of totals, and the other way round."""
+    """Of the best design the sum of layers' objectives, or the objective of totals: what values are not."""
     goal, best = document.goal, document.best
     if best is None or not goal.ambiguous(document.instances):
         return ""

@@ -70,13 +70,14 @@ class Progress:
         return np.asarray((self._counts[self._counting] @ rows ** (1 / self._power)) ** self._power)
 
     def share(self, layer: int, design: int) -> float:
-        """What a layer adds to a design's lower bound, of which it is the sum or, of products, the sum's power."""
+        """What a layer adds to the sum that a design's lower bound is a power of."""
         low = float(self.state.bounds[layer].low[design])
-        return self.goal.counts[layer] * low ** (1 / self._power)
+        return float(self.goal.counts[layer] * low ** (1 / self._power))
 
     def bound(self, design: int) -> Fraction | None:
-        """A design's proven lower bound, exact where all its layers are proven and values are their sum; ``None``
-        where a layer has no mapping.
+        """A design's proven lower bound; ``None`` where a layer has no mapping.
+
+        Where all its layers are proven and values are sums, it is the value.
         """
         parts: list[tuple[int, Fraction]] = []
         for layer, count in enumerate(self.goal.counts):
@@ -118,7 +119,9 @@ class Progress:
             told = self.state.told(int(design), self.goal.counts)
             if told is None:
                 continue
-            value = self.objective.value((count, one.energy or Fraction(0), one.cycles or 0) for count, one in told)
+            value = self.objective.value(
+                (count, one.energy or Fraction(0), one.cycles or 0) for count, one in told
+            )
             self.values[int(design)] = value
             beaten = np.ones(len(self._best), dtype=bool)
             if self._costs is not None:

@@ -199,15 +199,15 @@ def explore(
 
         found = tw.explore("resnet50", "dmazerunner-256", {"levels.SPM.capacity": "16kB..1MB*2"})
 
-    The value of a design is the objective of the total energy and the total cycles of its layers, each as often
-    as the network has it.  Ctrl-C returns what is known.
+    The value of a design is the objective of total energy and total cycles, each layer as often as the
+    network has it.  Ctrl-C returns what is known.
 
     Parameters
     ----------
-    objective : ``energy``, ``cycles``, ``edp``, ``ed2p`` or ``E^a*D^b``; after ``sum-``, such as ``sum-edp``, the
-        value is the sum of the layers' own objectives
     vary : by field, a text such as ``16kB..1MB*2``, ``8..64+8`` or ``8 GB/s,16 GB/s``, or a list of values as
         a machine file writes them; several fields that change together are a tuple, or one text with colons
+    objective : ``energy``, ``cycles``, ``edp``, ``ed2p`` or ``E^a*D^b``; with ``sum-`` before it, as in
+        ``sum-edp``, a design's value is the sum of the layers' own objectives
     against : ``capacity`` (bytes), ``pes`` or a formula of sizes: prove the whole front of objective and cost
     each_layer : prove the best design of every layer alone too
     every : search every design, beaten ones too, so that each has a value
