@@ -42,8 +42,8 @@ NetworkObjective = Annotated[
     typer.Option(
         "--objective",
         "-o",
-        help="energy, cycles, edp, ed2p or E^a*D^b of total energy and total cycles; sum-edp and the like for "
-        "the sum of the layers' own.",
+        help="energy, cycles, edp, ed2p or E^a*D^b of total energy and cycles; sum-edp and the like for the "
+        "sum of the layers' own.",
         autocompletion=completion.one_of("energy", "cycles", "edp", "ed2p", "sum-edp", "sum-ed2p"),
         rich_help_panel="Problem",
     ),

@@ -63,6 +63,7 @@ UNCHECKED = {
     r"best\.result\.layers\.\d+\.mapping\.nodes: longer": "one more loop of one trip: the same mapping",
     r"designs\.\d+\.(energy_pj|cycles|sum_of_layers)": "of designs but the best; they must be able to make"
     " the value",
+    r"totals: without (edp_bound|sum_of_layer_edp|without_mapping)": "older documents do not have them",
     r"designs\.\d+\.carried_from": "where a proof came from",
     r"totals\.(unsearched|cells)(\..*)?(: without .*)?": "how it was searched",
 }
