@@ -262,6 +262,30 @@ def test_best_design_of_the_paper() -> None:
     assert tw.check(found).holds
 
 
+@pytest.mark.slow
+def test_both_figures_of_the_paper_s_layers() -> None:
+    """The layers' sum, which the authors' table has, is proven; the edp of the totals has a bound."""
+    layers = str(Path(__file__).parents[2] / "examples" / "dmazerunner_layers.yaml")
+    best = {"levels.RF.capacity": "256 B", "levels.SPM.capacity": "1 MB"}
+    grid = {"levels.RF.capacity": "16B..1kB*2", "levels.SPM.capacity": "16kB..1MB*2"}
+    summed = tw.explore(layers, "dmazerunner-256", grid, "sum-edp")
+    assert summed.optimal
+    assert summed.value is not None
+    assert summed.value == pytest.approx(33.35e15, rel=1e-3)
+    assert sum(row["status"] == "discarded" for row in summed.rows()) >= 40
+    totals = tw.explore(layers, "dmazerunner-256", grid, "edp")
+    assert not totals.optimal
+    assert totals.value is not None
+    assert totals.bound is not None
+    assert totals.value == pytest.approx(188.4e15, rel=1e-3)
+    assert 0.98 < totals.bound / totals.value < 1
+    assert {str(value).replace(" ", "") for value in totals.fields.values()} == {
+        value.replace(" ", "") for value in best.values()
+    }
+    assert tw.check(totals).holds
+    assert tw.check(summed).holds
+
+
 def test_axis_of_python_and_display(model: str) -> None:
     """The interface of Python takes lists and tied fields, and shows itself in 80 columns."""
     found = tw.explore(
