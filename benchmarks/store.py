@@ -17,7 +17,7 @@ from typing import Any
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, Entry, Part, Place, ProblemRecord
 from tilewright.formulation.result import Status
 from tilewright.foundation.database import Database, Layout, seal
-from tilewright.foundation.errors import InputError
+from tilewright.foundation.errors import InputError, OutputError
 from tilewright.report.records import evidence
 
 _TABLES = (
@@ -221,12 +221,17 @@ class Store:
                 ],
             )
 
+    @property
+    def failure(self) -> OutputError | None:
+        """Why cells are in memory alone; ``None`` where the file has all of them."""
+        return self._base.failure
+
     def finished(self) -> set[str]:
         """Keys of the cells that have an answer; those that failed are to be run again."""
         return {cell.key for cell in self.cells() if cell.answer.status != "error"}
 
     def put(self, task: BenchmarkTask, answer: CellAnswer) -> None:
-        """Store a cell for good."""
+        """Store a cell for good; where the file takes none it stays in memory, and `failure` says why."""
         values = (
             task.key,
             task.input_hash,
@@ -250,7 +255,7 @@ class Store:
             None if answer.evidence is None else evidence.keep(self._base, answer.evidence),
         )
         marks = ", ".join("?" * (len(_CELL) + 1))
-        self._base.rows(
+        self._base.keep(
             f"INSERT OR REPLACE INTO cell ({', '.join(_CELL)}, seal) VALUES ({marks})", _sealed(values)
         )
 

@@ -262,11 +262,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not asked.only_print:
                 run(series, store, asked.minutes, asked.jobs, fresh=asked.fresh)
             contests = documents(series, store)
+            unsaved = store.failure
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
     print(standings(contests), tally(contests), sep="\n\n")
-    return 0
+    if unsaved is not None:
+        print(unsaved, file=sys.stderr)
+    return 0 if unsaved is None else 1
 
 
 if __name__ == "__main__":

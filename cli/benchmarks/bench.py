@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +10,7 @@ import typer
 from tilewright.cli import completion, options
 from tilewright.cli.benchmarks import flags as runs
 from tilewright.cli.exits import Exit
-from tilewright.foundation.errors import InputError, OutputError
+from tilewright.foundation.errors import InputError
 
 if TYPE_CHECKING:
     from tilewright.benchmarks.plan import Request
@@ -146,17 +144,6 @@ def split_list(text: str, flag: str) -> tuple[str, ...]:
     return entries
 
 
-@contextmanager
-def reported(path: Path) -> Iterator[None]:
-    """What the database says of a disk that is full or fails, as an error that names the store."""
-    import sqlite3
-
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise OutputError(path, error) from None
-
-
 def _bench(
     request: Request, out: Path, jobs: int, cluster: str | None, form: str, *, fresh: bool, quiet: bool
 ) -> int:
@@ -176,7 +163,7 @@ def _bench(
     check_database(out)
     plan = make_plan(request)
     answers = runs.answers_of(CELLS, jobs, cluster)
-    with reported(out), Store(out, create=True) as store:
+    with Store(out, create=True) as store:
         with graceful_stop() as stop, ExitStack() as stack:
             progress = bench_progress(stack, quiet=quiet)
             for refused in plan.refused:
@@ -194,6 +181,8 @@ def _bench(
         wanted = {entry.place for entry in plan.entries}
         rows = [row for row in read_rows(store) if row.at in wanted]
     show_summary(rows, form)
+    if store.failure is not None:
+        raise store.failure
     if counts.missing:
         return Exit.INTERRUPTED
     return Exit.ERROR if counts.failed else Exit.OK

@@ -9,12 +9,13 @@ import typer
 
 from tilewright.cli import completion, options
 from tilewright.cli.benchmarks import flags as runs
-from tilewright.cli.benchmarks.bench import reported, split_list
+from tilewright.cli.benchmarks.bench import split_list
 from tilewright.cli.exits import Exit
 from tilewright.cli.scheduling import flags
 
 if TYPE_CHECKING:
     from tilewright.benchmarks.arena.contest import Clock, Contest
+    from tilewright.foundation.errors import OutputError
     from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 
 FORMATS = ("table", "json")
@@ -113,8 +114,11 @@ def compare_command(
     problem = TiledProblem(network, machine, tiled_objective(objective), batch=batch)
     names = tuple(str(parse_method(text, "--methods")) for text in split_list(methods, "--methods"))
     contest = Contest(problem, objective, names, seeds, seconds, threads, cast("Clock", clock))
-    document, failed = _run(contest, store, options.parse_threads(jobs), cluster, fresh=fresh, quiet=quiet)
-    failures = _deliver(document, format, out, plot, report)
+    document, failed, unsaved = _run(
+        contest, store, options.parse_threads(jobs), cluster, fresh=fresh, quiet=quiet
+    )
+    failures = [] if unsaved is None else [str(unsaved)]
+    _deliver(document, format, out, plot, report, failures)
     if failures:
         return Exit.ERROR
     if not document.complete:
@@ -143,8 +147,13 @@ def _check_files(out: Path | None, plot: Path | None, report: Path | None) -> No
 
 def _run(
     contest: Contest, path: Path, jobs: int, cluster: str | None, *, fresh: bool, quiet: bool
-) -> tuple[CompareDocument, int]:
-    """Compute what the store lacks; the document of all that is there, and how many runs failed."""
+) -> tuple[CompareDocument, int, OutputError | None]:
+    """Compute what the store lacks.
+
+    Returns
+    -------
+    The document of all that is there, how many runs failed, and why the store's file lacks some, if so
+    """
     from contextlib import ExitStack
     from functools import partial
 
@@ -160,7 +169,7 @@ def _run(
     check_database(path)
     cells = entries(contest)
     answers = runs.answers_of(RUNS[contest.clock], jobs, cluster)
-    with reported(path), Store(path, create=True) as store:
+    with Store(path, create=True) as store:
         with graceful_stop() as stop, ExitStack() as stack:
             progress = bench_progress(stack, quiet=quiet)
             begin = partial(progress.begin, str(path))
@@ -170,13 +179,19 @@ def _run(
                     prepare(method)
             counts = run_cells(store, cells, answers, stop, progress.done, begin, fresh=fresh)
             progress.end(counts)
-        return compare_document(contest, cells, store.cells(), path.as_posix()), counts.failed
+        document = compare_document(contest, cells, store.cells(), path.as_posix())
+        return document, counts.failed, store.failure
 
 
 def _deliver(
-    document: CompareDocument, form: str, out: Path | None, plot: Path | None, report: Path | None
-) -> list[str]:
-    """Print and write the document; why files could not be written."""
+    document: CompareDocument,
+    form: str,
+    out: Path | None,
+    plot: Path | None,
+    report: Path | None,
+    failures: list[str],
+) -> None:
+    """Print and write the document, and tell why files could not be written."""
     from tilewright.cli.terminal.command import command
     from tilewright.cli.terminal.console import error_line, show, write
     from tilewright.cli.terminal.saving import kept
@@ -184,7 +199,6 @@ def _deliver(
     from tilewright.report.records.files import json_text
     from tilewright.report.text.scheduling.tiled.compare import compare_views
 
-    failures: list[str] = []
     text = json_text(document.to_data())
     if out is not None:
         with kept(failures):
@@ -205,4 +219,3 @@ def _deliver(
             write_contest_report(report, document, command.text)
     for failure in failures:
         error_line(failure)
-    return failures

@@ -69,7 +69,7 @@ def run_explore(request: ExploreRequest, output: ExploreOutput) -> int:
         watcher = None if output.quiet else _Lines(every=output.verbose)
         document = answered(request, stop, call.limit_from(request.seconds), watcher)
         interrupted = stop.is_set()
-    failures: list[str] = []
+    failures = [] if document.unsaved is None else [str(document.unsaved)]
     if output.out is not None:
         with kept(failures):
             document.save(output.out)

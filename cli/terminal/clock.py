@@ -6,6 +6,9 @@ import time
 
 from tilewright.foundation.loading import limit_loading
 
+SEARCH = 0.3
+"""Seconds of a search at any rate, or half of a shorter limit: a call may end a second after its limit."""
+
 
 class Clock:
     """Seconds since the call began."""
@@ -28,10 +31,11 @@ class Clock:
     def limit_from(self, seconds: float | None) -> float:
         """The moment from which a limit counts for what is searched from now on.
 
-        That is when the call began; but start-up takes no more than half of the limit, so that even a second
-        on a busy machine leaves time for a search.
+        That is when the call began; but `SEARCH` is left to the search, however long start-up took.
         """
-        return self.moment if seconds is None else max(self.moment, time.monotonic() - seconds / 2)
+        if seconds is None:
+            return self.moment
+        return max(self.moment, time.monotonic() + min(seconds / 2, SEARCH) - seconds)
 
 
 call = Clock()

@@ -34,7 +34,7 @@ def content_hash(text: str) -> str:
 def keep(base: Database, text: str) -> str:
     """Store a text for good; returns its hash."""
     hashed = content_hash(text)
-    base.rows("INSERT OR IGNORE INTO evidence VALUES (?, ?)", (hashed, zlib.compress(text.encode(), 9)))
+    base.keep("INSERT OR IGNORE INTO evidence VALUES (?, ?)", (hashed, zlib.compress(text.encode(), 9)))
     return hashed
 
 

@@ -178,13 +178,11 @@ def test_the_planted_modules_would_run(tmp_path: Path) -> None:
     assert (folder / MARKS).read_text().split() == ["graphlib", "tilewright"]
 
 
-WORKERS = {verb: QUICK[verb] for verb in ("explore", "bench")}
-
-
-@pytest.mark.parametrize(("way", "calls"), [("program", WORKERS), ("cli", {"explore": QUICK["explore"]})])
-def test_no_worker_runs_anything_of_the_folder(tmp_path: Path, way: str, calls: Calls) -> None:
+@pytest.mark.parametrize(("way", "verb"), [("program", "bench"), ("program", "explore"), ("cli", "explore")])
+def test_no_worker_runs_anything_of_the_folder(tmp_path: Path, way: str, verb: str) -> None:
     """Pools of workers; ``python -m`` looks in the folder, which the program leaves before it imports."""
-    compared(tmp_path, calls, way)
+    codes = compared(tmp_path, {verb: QUICK[verb]}, way, exact=(way, verb) == ("cli", "explore"))
+    assert set(codes) == {0}
 
 
 @pytest.mark.slow
@@ -235,10 +233,11 @@ import tilewright as tw
 
 layer = tw.layer("gemm:M=8,N=4,K=8")
 plan = tw.solve(tw.workload("ar-vr-a").on(tw.system("hda-edge-maelstrom")), stop=tw.seconds(8))
-print(plan.value is not None)
+ended = ("optimal", "feasible", "unknown")  # the last: on a busy machine the limit strikes before an answer
+print(plan.status in ended)
 grid = tw.tiled_machine("atomic-2x2")
-print(tw.solve(tw.workload("alexnet").on(grid), method="ls", stop=tw.seconds(8)).value is not None)
-print(tw.codesign("ar-vr-a", "edge", stop=tw.seconds(8)).value is not None)
+print(tw.solve(tw.workload("alexnet").on(grid), method="ls", stop=tw.seconds(8)).status in ended)
+print(tw.codesign("ar-vr-a", "edge", stop=tw.seconds(8)).status in ended)
 """
 WAYS = {"script": [], "-c": ["-P", "-c"], "input": ["-P", "-"]}
 

@@ -29,8 +29,8 @@ NETWORK = """
 WORKLOAD = "networks: [{name: net, model: net.yaml, batches: 20}]"
 WORK = ("work.yaml", "--system", "system.yaml", "-o", "edp", "--threads", "1")
 SMALL = "conv:K=32,C=16,P=8,Q=8,R=3,S=3"
-LAYERS = {"exhaustive": "gemm:M=24,N=16,K=12"}
-"""For methods that refuse what is large."""
+LAYERS = {"exhaustive": "gemm:M=24,N=16,K=12", "highs": SMALL, "cbc": SMALL}
+"""For methods that refuse what is large, or take long to state it."""
 TILES = {"exact": (SMALL, "atomic-2x2")}
 """The same; the others plan AlexNet."""
 
@@ -62,13 +62,16 @@ def tiled_calls() -> Calls:
 
 def many_calls() -> Calls:
     """Verbs that run several searches; `test_bench` has the one that keeps them in a store."""
+    grid = ("--vary", "levels.RF.capacity=16B..1kB*2", "--vary", "clock_mhz=100..400+10", "--every")
     return {
         "network": ["map", "alexnet", "-a", "eyeriss-168", "-o", "edp", "--storage", "uneven"],
         "compare": ["compare", "alexnet", "--system", "atomic-8x8[engines=4x4]", "--methods", "atomic,lns"],
-        "explore": ["explore", SMALL, "-a", "dmazerunner-256", "--vary", "levels.RF.capacity=16B..1kB*2"],
+        "explore": ["explore", SMALL, "-a", "dmazerunner-256", *grid],
     }
 
 
+LATE = {"set-all"}
+"""Methods that have no answer within seconds, which the long test waits for."""
 KINDS = {"map": mapping_calls, "herald": herald_calls, "tiled": tiled_calls, "many": many_calls}
 
 
@@ -95,8 +98,8 @@ def interrupted(folder: Path, calls: Calls, seconds: float) -> list[dict[str, An
 
 def parts(document: dict[str, Any]) -> list[dict[str, Any]]:
     """What has a status of its own: the layers of a network, or the document itself."""
-    layers = document.get("layers")
-    return layers if isinstance(layers, list) else [document] if "value" in document else []
+    layers = document.get("layers", [])
+    return layers if layers and "status" in layers[0] else [document] if "value" in document else []
 
 
 def check(lines: list[dict[str, Any]]) -> int:
@@ -125,7 +128,8 @@ def on_solvers(kind: str) -> Calls:
     """The calls whose methods stand beside the solvers, with whose libraries they may share a process."""
     registries: dict[str, Registry[Any]] = {"map": SOLVERS, "herald": HERALD, "tiled": TILED}
     modules = {name: registries[kind].entry(name).module for name in registries[kind].names()}
-    return {name: call for name, call in KINDS[kind]().items() if ".solvers." in modules.get(name, "")}
+    beside = {name for name, module in modules.items() if ".solvers." in module}
+    return {name: call for name, call in KINDS[kind]().items() if name in beside - LATE}
 
 
 @pytest.mark.parametrize("kind", ["map", "herald", "tiled"])

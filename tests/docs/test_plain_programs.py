@@ -18,7 +18,7 @@ WAYS = {"file": ["program.py"], "input": ["-"], "notebook": ["-P", "-c", CELL]}
 QUICK = ("README.md",)
 
 PROGRAMS: dict[str, str] = {
-    f"{path.name}{', all' if slow else ''}": "\n".join(chosen)
+    f"{path.relative_to(ROOT)}{', all' if slow else ''}": "\n".join(chosen)
     for path in PAGES
     for slow in (False, True)
     if path.name != "extending.md"  # its files are modules
@@ -69,8 +69,9 @@ def test_blocks_run_as_programs(
     page, _, every = name.partition(", ")
     monkeypatch.chdir(tmp_path)
     reader = Reader(tmp_path, run_command, lambda: capfd.readouterr().out)
-    (path,) = (path for path in PAGES if path.name == page)
-    blocks = [block for block in blocks_of(path) if "output" not in block.marks and (every or not block.slow)]
+    blocks = [
+        block for block in blocks_of(ROOT / page) if "output" not in block.marks and (every or not block.slow)
+    ]
     last = max(place for place, block in enumerate(blocks) if block.is_run and block.kind == "python")
     for block in blocks[:last]:
         if page != "README.md":  # its program needs nothing of its commands

@@ -79,11 +79,19 @@ def _compare(instance: Instance, alone: bool = False) -> None:
     assert (found.status, found.key, found.bound) == (wanted.status, wanted.key, wanted.bound)
 
 
+@pytest.mark.parametrize("objective", ["energy", "edp"])
 @pytest.mark.parametrize(
-    ("arrays", "bounds"),
-    [(0, "M=2,N=1,K=2"), (1, "M=1,N=6,K=1"), (2, "M=1,N=1,K=1"), (2, "M=4,N=1,K=1"), (3, "M=1,N=1,K=4")],
+    ("arrays", "layer"),
+    [
+        (0, "gemm:M=2,N=1,K=2"),
+        (1, "gemm:M=1,N=6,K=1"),
+        (2, "gemm:M=1,N=1,K=1"),
+        (2, "pool:N=1,C=1,P=1,Q=1,R=3,S=1"),
+        (3, "pool:N=1,C=1,P=1,Q=1,R=3,S=1"),
+        (3, "gemm:M=1,N=1,K=4"),
+    ],
 )
-def test_hard_searches_of_few_iterating_dimensions(arrays: int, bounds: str) -> None:
+def test_hard_searches_of_few_iterating_dimensions(arrays: int, layer: str, objective: str) -> None:
     """Parts of an energy that one table holds are asked for by nobody, whatever arrays there are."""
     levels = []
     for index in range(arrays + 2):
@@ -93,8 +101,7 @@ def test_hard_searches_of_few_iterating_dimensions(arrays: int, bounds: str) -> 
         capacity = 8 if index else None
         levels.append(MemoryLevel(f"L{index}", capacity, energy, energy, may_bypass=bypass, fanout=fanout))
     engine = Engine("few", "hierarchy", 16, Fraction(1), Fraction(500), tuple(levels))
-    operator = parse_layer(f"gemm:{bounds}")[1]
-    _compare(Instance(operator, engine, "energy", factors="imperfect"), alone=True)
+    _compare(Instance(parse_layer(layer)[1], engine, objective, factors="imperfect"), alone=True)
 
 
 @st.composite

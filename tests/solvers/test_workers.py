@@ -281,3 +281,23 @@ def test_one_module_alone_starts_python() -> None:
 
 MEASURED = ("studies/speed.py", "studies/beside_accelforge.py")
 """Studies that time the command line; they start it with ``-P``."""
+
+
+STARTING = {
+    "interpreter": "the command of every worker",
+    "inference": "isolated (-I -S) for it needs one compiled module: nothing of any folder can run",
+}
+"""Modules that name the interpreter, each with its reason."""
+
+
+def test_python_is_started_in_one_way() -> None:
+    """No other module names the interpreter or has it started; studies call the program as users do."""
+    ways = r"sys\.executable|^\s*(from|import) multiprocessing|ProcessPool|os\.fork"
+    found = set()
+    for folder, _, names in os.walk(SOURCE / "tilewright", followlinks=True):
+        for path in (Path(folder) / name for name in names if name.endswith(".py")):
+            if "studies" not in path.parts and re.search(ways, path.read_text(), re.MULTILINE):
+                found.add(path.stem)
+    assert found == set(STARTING)
+    isolated = Path(tilewright.__file__).parent / "workloads" / "onnx" / "inference.py"
+    assert '"-I", "-S"' in isolated.read_text()

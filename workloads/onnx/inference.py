@@ -2,7 +2,8 @@
 
 The inference is compiled code that folds constants and opens functions without limits of its own, and that
 cannot be stopped.  The process has a limit of memory and of time; whatever becomes of it, the caller goes on.
-It loads nothing but the compiled module, which takes some 30 ms.
+It loads nothing but the compiled module, which takes some 30 ms: Python begins isolated from environment,
+current folder and installed packages, so that it looks for no module anywhere but in its own library.
 """
 
 from __future__ import annotations
@@ -71,11 +72,15 @@ def _bounded(model: onnx.ModelProto, where: str, *, strict: bool) -> onnx.ModelP
     memory = MEMORY + SHARE * len(content)
     seconds = min(SECONDS, max(0.0, remaining()))
     command = [
-        *(sys.executable, "-I", "-S", inference_process.__file__, str(compiled.__file__)),
+        *(sys.executable or "", "-I", "-S", inference_process.__file__, str(compiled.__file__)),
         *(str(memory), str(ceil(seconds) + 1), "strict" if strict else "lenient"),
     ]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as process:
+    try:
+        started = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+    except OSError as error:
+        raise InputError(where, None, f"{_NOT}: no process can be started: {one_line(error)}") from None
+    with started as process:
         try:
             answer, _ = process.communicate(content, timeout=seconds)
         except subprocess.TimeoutExpired:

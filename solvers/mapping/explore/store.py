@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.foundation.database import Database, Layout, Row, check_database, seal
+from tilewright.foundation.errors import OutputError
 from tilewright.solvers.mapping.explore.cells import ABOVE, Cell, Reported
 
 _COLUMNS = ("key", "status", "value", "energy", "cycles", "mapping", "wall_s", "about")
@@ -62,7 +63,7 @@ class ExploreStore:
         return self._reported(rows[0]) if rows else None
 
     def put(self, cell: Cell, reported: Reported) -> None:
-        """Keep a proven cell."""
+        """Keep a proven cell; where the file takes none it stays in memory, and `failure` says why."""
         figure = reported.bound if reported.status == ABOVE else reported.value
         values: tuple[Any, ...] = (
             cell.key,
@@ -75,7 +76,12 @@ class ExploreStore:
             f"{cell.operator.kind} {json.dumps(cell.operator.bounds)}",
         )
         marks = ", ".join("?" * (len(_COLUMNS) + 1))
-        self._base.rows(f"INSERT OR REPLACE INTO cell VALUES ({marks})", (*values, seal(values)))
+        self._base.keep(f"INSERT OR REPLACE INTO cell VALUES ({marks})", (*values, seal(values)))
+
+    @property
+    def failure(self) -> OutputError | None:
+        """Why cells are in memory alone; ``None`` where the file has all of them."""
+        return self._base.failure
 
     def __len__(self) -> int:
         return int(self._base.rows("SELECT count(*) FROM cell")[0][0])

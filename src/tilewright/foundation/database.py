@@ -1,8 +1,9 @@
 """SQLite files that several programs share; locks, damage and full disks are errors of one line.
 
 Whoever keeps rows on disk opens them here.  A lock is waited for no longer than the caller has patience; a
-wait listens to the event that stops the call.  Rows carry a *seal*, the hash of what they hold, so that a
-changed byte is found whether or not SQLite stumbles over it.
+wait listens to the event that stops the call.  Where a disk fills up while rows are computed, those that do
+not fit stay in memory.  Rows carry a *seal*, the hash of what they hold, so that a changed byte is found
+whether or not SQLite stumbles over it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tilewright.foundation.disk import check_writable, is_stream, suffix_error
-from tilewright.foundation.errors import InputError, one_line
+from tilewright.foundation.errors import InputError, OutputError, one_line
 
 PATIENCE = 30.0
 """Seconds that a lock is waited for where the caller has no limit of its own."""
@@ -57,6 +58,10 @@ def check_database(path: Path) -> None:
 
 class LockedError(InputError):
     """Another program holds the file, and patience is over."""
+
+
+class UnusableError(InputError):
+    """The file cannot be opened, read or written: its disk is full or fails, or it is not allowed."""
 
 
 class DamagedError(InputError):
@@ -116,11 +121,17 @@ class Database:
     patience : seconds that a lock may be waited for, asked before every wait
     stop : ends a wait as if patience were over
 
+    Attributes
+    ----------
+    failure : why rows that are to be kept are not in the file; ``None`` where all of them are
+
     Raises
     ------
-    LockedError, DamagedError : here and from every method
-    InputError : for a file that cannot be opened, read or written
+    LockedError, DamagedError, UnusableError : here and from every method
+    InputError : for a file of another program or version
     """
+
+    failure: OutputError | None = None
 
     def __init__(
         self,
@@ -131,7 +142,52 @@ class Database:
         self.path = path
         self._patience, self._stop = patience, stop or threading.Event()
         with self._reported():
-            self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+            self._file = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        self._connection = self._file
+        self._waiting: list[tuple[str, Sequence[object]]] = []
+
+    def keep(self, statement: str, row: Sequence[object]) -> None:
+        """Write a row for good, or have it in memory where the file takes none.
+
+        What waits in memory is written with the next row that the file takes.  Until then reads find it in a
+        copy of what the file held, and ``failure`` says why it waits.  Raises as every method does where the
+        file cannot even be read.
+        """
+        self._waiting.append((statement, row))
+        try:
+            self._patiently(self._write_waiting, 0.0 if self.failure else self._patience())
+        except (UnusableError, LockedError) as error:
+            self.failure = OutputError(self.path, error.__context__ or error)  # in SQLite's words
+            if self._connection is self._file:
+                self._connection = self._copied()
+            self._connection.execute(statement, row)
+        else:
+            self._waiting.clear()
+            self._forget_copy()
+            self.failure = None
+
+    def _write_waiting(self) -> None:
+        """Write into the file, in one transaction, whatever waits."""
+        self._file.execute("BEGIN IMMEDIATE")
+        try:
+            for statement, row in self._waiting:
+                self._file.execute(statement, row)
+            self._file.execute("COMMIT")
+        finally:
+            if self._file.in_transaction:
+                self._file.execute("ROLLBACK")
+
+    def _copied(self) -> sqlite3.Connection:
+        """What the file holds, in memory."""
+        with self._reported():
+            copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            self._file.backup(copy)
+        return copy
+
+    def _forget_copy(self) -> None:
+        if self._connection is not self._file:
+            self._connection.close()
+            self._connection = self._file
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         """All rows of one statement."""
@@ -226,7 +282,8 @@ class Database:
 
     def close(self) -> None:
         """Close the file; what was stored stays."""
-        self._connection.close()
+        self._forget_copy()
+        self._file.close()
 
     def __enter__(self) -> Database:
         return self
@@ -236,8 +293,8 @@ class Database:
     ) -> None:
         self.close()
 
-    def _patiently(self, work: Callable[[], Answer]) -> Answer:
-        deadline = time.monotonic() + self._patience()
+    def _patiently(self, work: Callable[[], Answer], patience: float | None = None) -> Answer:
+        deadline = time.monotonic() + (self._patience() if patience is None else patience)
         while True:
             try:
                 with self._reported():
@@ -257,7 +314,7 @@ class Database:
                     str(self.path), None, "locked by another program, expected it to end or to wait for"
                 ) from None
             if code in _UNUSABLE and not (code in _CLOSED and _has_odd_header(self.path)):
-                raise InputError(str(self.path), None, f"cannot be used: {one_line(error)}") from None
+                raise UnusableError(str(self.path), None, f"cannot be used: {one_line(error)}") from None
             if code == sqlite3.SQLITE_NOTADB:
                 raise DamagedError(str(self.path), None, "not an SQLite file") from None
             raise self.damaged(one_line(error)) from None

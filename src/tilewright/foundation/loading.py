@@ -14,14 +14,17 @@ from dataclasses import dataclass
 
 from tilewright.foundation.errors import BudgetError
 
-LEAST = 1.5
-"""Seconds that each file has at any rate, as much as it needs on a busy machine."""
+GRACE = 0.5
+"""Seconds that a file has at any rate, whatever was done before: a call may end a second after its limit."""
+LEAST = 0.05
+"""The same for each further one: what begins late has half as long as the one before, but no less."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Deadline:
     moment: float
     seconds: float
+    grace: float = GRACE
 
 
 _deadline: ContextVar[_Deadline | None] = ContextVar("deadline of loading", default=None)
@@ -35,11 +38,10 @@ def limit_loading(seconds: float | None, since: float | None = None) -> None:
     seconds : the limit of the whole call
     since : when the call began, on the monotonic clock; by default now
     """
-    now = time.monotonic()
     if seconds is None:
         _deadline.set(None)
     else:
-        _deadline.set(_Deadline(max((now if since is None else since) + seconds, now + LEAST), seconds))
+        _deadline.set(_Deadline((time.monotonic() if since is None else since) + seconds, seconds))
 
 
 @contextmanager
@@ -56,10 +58,11 @@ def loading_within(seconds: float | None) -> Iterator[None]:
 
 
 def begin_reading() -> None:
-    """A file is read from here on: it has `LEAST`, whatever the call has done before."""
+    """A file is read from here on: even where the limit is reached it has `GRACE`, or what is left of it."""
     deadline = _deadline.get()
-    if deadline is not None and remaining() < LEAST:
-        _deadline.set(_Deadline(time.monotonic() + LEAST, deadline.seconds))
+    if deadline is not None and remaining() < deadline.grace:
+        late = time.monotonic() + deadline.grace
+        _deadline.set(_Deadline(late, deadline.seconds, max(deadline.grace / 2, LEAST)))
 
 
 def remaining() -> float:

@@ -25,7 +25,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.network_objective import parse_network_objective
 from tilewright.formulation.stopping import NEVER, Stop
 from tilewright.foundation.disk import check_writable, suffix_error, write_file
-from tilewright.foundation.errors import InputError
+from tilewright.foundation.errors import InputError, OutputError
 from tilewright.foundation.processes import available_cores
 from tilewright.hardware.mapping.design_cost import design_costs
 from tilewright.hardware.mapping.design_space import design_space
@@ -55,11 +55,15 @@ class ExplorationDocument(Displayed):
     ----------
     record : the document's content
     where : what errors call it
+    unsaved : why proofs are not in the store that was asked for, if so
     """
 
-    def __init__(self, record: ExploreDocument, where: str = "document") -> None:
+    def __init__(
+        self, record: ExploreDocument, where: str = "document", unsaved: OutputError | None = None
+    ) -> None:
         self.record = record
         self.where = where
+        self.unsaved = unsaved
 
     @property
     def value(self) -> float | int | None:
@@ -217,7 +221,8 @@ def explore(
     layer_limit : seconds for one layer on one design
     jobs : worker processes; by default one per core, or none for few cells
     cluster : address of a Dask scheduler, instead
-    store : SQLite file in which proofs are kept and from which they are taken
+    store : SQLite file in which proofs are kept and from which they are taken; where it fills up, the
+        document's ``unsaved`` says so
     watcher : told of every cell
 
     Raises
@@ -281,7 +286,9 @@ def answered(
         answers = _answers(workers, request.cluster)
         limits = Limits(seconds=settings.time_limit_s, stop=stop, started=started, until=request.until)
         exploration = _explored(question, asked, answers, limits, kept, workers, watcher)
-    return ExplorationDocument(explore_document(question, exploration, time.monotonic() - started))
+        unsaved = None if kept is None else kept.failure
+    document = explore_document(question, exploration, time.monotonic() - started)
+    return ExplorationDocument(document, unsaved=unsaved)
 
 
 def stated_question(request: ExploreRequest) -> ExploreQuestion:
