@@ -265,39 +265,16 @@ def test_methods_of_a_program_run_in_it(tmp_path: Path) -> None:
     assert line.startswith("tilewright: computed in this process: workers do not know 'mine', ")
 
 
-def test_one_module_alone_starts_python() -> None:
-    """Every child of this program is started by one module: nothing else can forget where not to look."""
-    wrong = []
-    for file in sorted(SOURCE.glob("tilewright/**/*.py")):
-        name = str(file.relative_to(SOURCE / "tilewright"))
-        text = file.read_text(encoding="utf-8")
-        for word in re.findall(
-            r"\bmultiprocessing\b|\bProcessPoolExecutor\b|\bpebble\b|\bos\.fork\b|\bsys\.executable\b", text
-        ):
-            if name not in ("foundation/interpreter.py", *MEASURED):
-                wrong.append(f"{name}: {word}")
-    assert not wrong
-
-
-MEASURED = ("studies/speed.py", "studies/beside_accelforge.py")
-"""Studies that time the command line; they start it with ``-P``."""
-
-
-STARTING = {
-    "interpreter": "the command of every worker",
-    "inference": "isolated (-I -S) for it needs one compiled module: nothing of any folder can run",
-}
+STARTING = {"interpreter": "the commands of all children"}
 """Modules that name the interpreter, each with its reason."""
 
 
 def test_python_is_started_in_one_way() -> None:
-    """No other module names the interpreter or has it started; studies call the program as users do."""
+    """Every child of this program is started by one module: nothing else can forget where not to look."""
     ways = r"sys\.executable|^\s*(from|import) multiprocessing|ProcessPool|os\.fork"
     found = set()
     for folder, _, names in os.walk(SOURCE / "tilewright", followlinks=True):
         for path in (Path(folder) / name for name in names if name.endswith(".py")):
-            if "studies" not in path.parts and re.search(ways, path.read_text(), re.MULTILINE):
+            if re.search(ways, path.read_text(), re.MULTILINE):
                 found.add(path.stem)
     assert found == set(STARTING)
-    isolated = Path(tilewright.__file__).parent / "workloads" / "onnx" / "inference.py"
-    assert '"-I", "-S"' in isolated.read_text()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from math import ceil
 
 import onnx
@@ -19,6 +18,7 @@ from onnx import shape_inference
 
 from tilewright.foundation.disk import size_text
 from tilewright.foundation.errors import BudgetError, InputError, one_line
+from tilewright.foundation.interpreter import isolated_command
 from tilewright.foundation.loading import remaining, too_slow
 from tilewright.workloads.onnx import inference_process
 from tilewright.workloads.onnx.budgets import check_axes, check_sizes
@@ -71,12 +71,10 @@ def _bounded(model: onnx.ModelProto, where: str, *, strict: bool) -> onnx.ModelP
     content = model.SerializeToString()
     memory = MEMORY + SHARE * len(content)
     seconds = min(SECONDS, max(0.0, remaining()))
-    command = [
-        *(sys.executable or "", "-I", "-S", inference_process.__file__, str(compiled.__file__)),
-        *(str(memory), str(ceil(seconds) + 1), "strict" if strict else "lenient"),
-    ]
+    settings = str(compiled.__file__), str(memory), str(ceil(seconds) + 1), "strict" if strict else "lenient"
     pipe = subprocess.PIPE
     try:
+        command = isolated_command(inference_process.__file__, *settings)
         started = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
     except OSError as error:
         raise InputError(where, None, f"{_NOT}: no process can be started: {one_line(error)}") from None

@@ -31,10 +31,18 @@ def python_command(script: str | os.PathLike[str], *arguments: str) -> list[str]
     ------
     OSError : where this process is no Python interpreter that could be started again
     """
-    if not sys.executable or getattr(sys, "frozen", False):
-        raise OSError("this program is not run by an interpreter that it could start again")
     places = (_places(), [_INSTALLATION])
-    return [sys.executable, *_flags(), "-c", _BEGIN, repr(places), os.fspath(script), *arguments]
+    return [_executable(), *_flags(), "-c", _BEGIN, repr(places), os.fspath(script), *arguments]
+
+
+def isolated_command(script: str | os.PathLike[str], *arguments: str) -> list[str]:
+    """The command that runs a script which needs Python's own library alone: no other folder is looked at.
+
+    Raises
+    ------
+    OSError : as `python_command`
+    """
+    return [_executable(), "-I", "-S", os.fspath(script), *arguments]
 
 
 def python_environment() -> dict[str, str]:
@@ -56,6 +64,12 @@ def leave_current_folder() -> None:
         del sys.path[0]
         if _INSTALLATION not in sys.path:
             sys.path.append(_INSTALLATION)
+
+
+def _executable() -> str:
+    if not sys.executable or getattr(sys, "frozen", False):
+        raise OSError("this program is not run by an interpreter that it could start again")
+    return sys.executable
 
 
 def _places() -> list[str]:
