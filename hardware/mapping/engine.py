@@ -80,6 +80,8 @@ class MemoryLevel:
     shared_bandwidth : of a port that reads and writes share, as the other bandwidths
     read_energies, write_energies : pJ per element of roles whose elements cost another energy
     widths : bits of elements here, for roles that have other than ``element_bits``
+    counted_bits : of the elements in which ``capacity`` and ``bank`` count, on a level that was made from one
+        with more roles; ``None`` for what the level's own roles say
     """
 
     name: str
@@ -99,6 +101,7 @@ class MemoryLevel:
     read_energies: MappingABC[Role, Fraction] = field(default_factory=dict)
     write_energies: MappingABC[Role, Fraction] = field(default_factory=dict)
     widths: MappingABC[Role, int] = field(default_factory=dict)
+    counted_bits: int | None = None
 
     def read_energy_of(self, role: Role) -> Fraction:
         """pJ per element of a role read."""
@@ -188,6 +191,8 @@ class Engine:
 
         The width of all roles that share it, where they have one, else ``element_bits``.
         """
+        if level.counted_bits is not None:
+            return level.counted_bits
         widths = {self.width(level, role) for role in level.keeps - level.partitions.keys()}
         return widths.pop() if len(widths) == 1 else self.element_bits
 

@@ -81,6 +81,12 @@ def judge(one: Strided, kind: str, least: Fraction | None) -> None:
     assert (found.key, found.bound) == (least, least), (one.seed, one.operator, one.engine)
 
 
+def test_a_role_left_out_does_not_change_what_a_capacity_counts() -> None:
+    """Where widths differ by role, a level that one role may pass by keeps its bits without that role."""
+    instance = strided(300_002, 8)
+    judge(instance, DIVISORS, instance.least(instance.oracle(DIVISORS)))
+
+
 def judged(
     kind: str, number: int, start: int, most: int, few: int, known: tuple[int, ...] = ()
 ) -> Counter[str]:
