@@ -8,7 +8,8 @@
     python -m studies.herald utilization --out utilization.jsonl
     python -m studies.herald staying --out staying.jsonl
 
-Cost tables are computed beforehand and kept on disk; their time is told apart.
+Cost tables are computed beforehand and kept on disk; their time is told apart.  Rows that the file has are
+not computed again, so that a study that is killed goes on where it was.
 """
 
 from __future__ import annotations
@@ -52,6 +53,11 @@ def maelstrom(workload: str, size: str) -> str:
     return f"hda-{size}-maelstrom{suffix}"
 
 
+def is_known(arguments: argparse.Namespace, **names: str) -> bool:
+    """Whether the file has the row of a workload, a class and so on."""
+    return any(all(row.get(key) == name for key, name in names.items()) for row in arguments.known)
+
+
 def run(
     problem: SchedulingProblem, objective: ScheduleObjective, name: str, seconds: float
 ) -> ScheduleResult:
@@ -66,6 +72,9 @@ def schedules(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for workload in arguments.workloads:
         for size in arguments.classes:
             for objective in arguments.objectives:
+                names = {"workload": workload, "class": size, "objective": objective}
+                if is_known(arguments, system=maelstrom(workload, size), **names):
+                    continue
                 yield _row(workload, maelstrom(workload, size), size, ScheduleObjective(objective), arguments)
 
 
@@ -78,7 +87,10 @@ def styles(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 name
                 for name in [*names, maelstrom(workload, size)]
                 if any(fnmatchcase(name, pattern) for pattern in arguments.systems)
+                and not is_known(arguments, workload=workload, system=name)
             ]
+            if not names:
+                continue
             operators = workload_operators(load_workload(workload))
             cost_table(operators, [system_preset(name) for name in names], Limits(threads=2))  # all at once
             for name in names:
@@ -129,6 +141,8 @@ def codesign(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Point 2: the best partition of the grid."""
     for workload in arguments.workloads:
         for size in arguments.classes:
+            if is_known(arguments, workload=workload, **{"class": size}):
+                continue
             flows = arguments.dataflows.split(",")
             run = codesign_run(
                 load_workload(workload),
@@ -148,6 +162,8 @@ def utilization(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """
     for workload in map(load_workload, arguments.workloads):
         for size in arguments.classes:
+            if is_known(arguments, workload=workload.name, **{"class": size}):
+                continue
             system = system_preset(f"fda-{size}-nvdla")
             problem = schedule_problem(workload, system, "edp", Limits(threads=2))
             cycles = greedy(problem).makespan  # one engine: every order has the same sum
@@ -167,6 +183,8 @@ def residency_costs(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """What step 7 saves: energy of Herald's baseline with results in DRAM, kept, and kept without limit."""
     for workload in map(load_workload, arguments.workloads):
         for size in arguments.classes:
+            if is_known(arguments, workload=workload.name, **{"class": size}):
+                continue
             system = replace(system_preset(f"fda-{size}-nvdla"), keep_activations=True)
             problem = schedule_problem(workload, system, "edp", Limits(threads=2))
             schedule = greedy(problem)
@@ -206,6 +224,8 @@ def main() -> None:
         "staying": residency_costs,
     }
     rows = parts[arguments.part]
+    written = arguments.out.read_text(encoding="utf-8").splitlines() if arguments.out.exists() else []
+    arguments.known = [json.loads(line) for line in written]
     with arguments.out.open("a", encoding="utf-8") as file:
         for row in rows(arguments):
             print(json.dumps(row), file=file, flush=True)

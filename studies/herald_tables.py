@@ -3,6 +3,7 @@
     python -m studies.herald_tables schedules.jsonl
 
 Rows of styles give figures by style and scenario, gains as in table VI, scheduling times as in table VII.
+Rows of different parts stand in files of their own; those of schedules may stand beside those of co-design.
 """
 
 from __future__ import annotations
@@ -23,16 +24,15 @@ Row = dict[str, Any]
 def schedule_table(rows: list[Row]) -> str:
     """Gap, Herald's gap and time, the greedy scheduler's distance."""
     lines = [
-        "| workload, class | objective | layers | value | gap | after 10 s "
+        "| workload, class | objective | layers | value | gap "
         "| Herald's gap | Herald, ms per layer | greedy over Herald |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
-        unit, scale = ("Mcycles", 1e6) if row["objective"] == "makespan" else ("EJ·cycle", 1e30)
-        early = row.get("gap_10")
+        unit, scale = ("Mcycles", 1e6) if row["objective"] == "makespan" else ("kJ·cycle", 1e15)
         lines.append(
             f"| {row['workload']}, {row['class']} | {row['objective']} | {row['tasks']} | "
-            f"{_value(row, scale)} {unit} | {_percent(row['gap'])} | {_percent(early)} | "
+            f"{_value(row, scale)} {unit} | {_percent(row['gap'])} | "
             f"{_percent(row['herald_gap'])} | {1000 * row['herald_s'] / row['tasks']:.2f} | "
             f"{100 * (row['greedy_value'] / row['herald_value'] - 1):+.1f} % |"
         )
@@ -90,18 +90,18 @@ def codesign_table(rows: list[Row], schedules: list[Row]) -> str:
     schedules : rows of schedules, where table V's partition may have a better one than in the grid's search
     """
     lines = [
-        "| workload, class | best PEs | GB/s | EDP, pJ·cycle | gap | table V over it | partitions "
-        "| discarded | scheduled | tables, s | all, s |",
-        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| workload, class | best PEs | GB/s | EDP, kJ·cycle | gap | table V over it | partitions "
+        "| discarded | scheduled | s |",
+        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
         pes = " / ".join(f"{part['pes']:g}" for part in row["partition"])
         rates = " / ".join(f"{part['bytes_per_cycle']:g}" for part in row["partition"])
         times = _published(row, schedules) / row["value"]
         lines.append(
-            f"| {row['workload']}, {row['class']} | {pes} | {rates} | {row['value']:.4g} "
+            f"| {row['workload']}, {row['class']} | {pes} | {rates} | {row['value'] / 1e15:,.4g} "
             f"| {_percent(row['gap'])} | {times:.2f} times | {row['partitions']} "
-            f"| {row['discarded']} | {row['scheduled']} | {row['tables_s']:.0f} | {row['wall_s']:.0f} |"
+            f"| {row['discarded']} | {row['scheduled']} | {row['wall_s']:.0f} |"
         )
     return "\n".join(lines)
 
@@ -197,9 +197,29 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2f} %"
 
 
+def simple_table(rows: list[Row], heads: dict[str, str]) -> str:
+    """A row per workload and class; ``heads`` are those of shares, by their key."""
+    lines = [f"| workload, class | {' | '.join(heads.values())} |", "|---|" + "---:|" * len(heads)]
+    for row in rows:
+        shares = " | ".join(_percent(row[key]) for key in heads)
+        lines.append(f"| {row['workload']}, {row['class']} | {shares} |")
+    return "\n".join(lines)
+
+
+SHARES = (
+    {"utilization": "utilization of FDA nvdla", "largest_gain": "most that any machine could gain"},
+    {"saved": "energy saved", "saved_without_limit": "if all that fits stayed"},
+)
+"""Columns of utilization and of results that stay, by the keys of their rows."""
+
+
 def main() -> None:
     """Print the tables that fit the rows."""
     rows = [json.loads(line) for name in sys.argv[1:] for line in Path(name).read_text().splitlines()]
+    for heads in SHARES:
+        if rows and heads.keys() <= rows[0].keys():
+            print(simple_table(rows, heads))
+            return
     partitions = [row for row in rows if "partition" in row]
     schedules = [row for row in rows if "partition" not in row]
     tables = []

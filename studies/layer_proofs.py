@@ -1,22 +1,25 @@
 """How many layers of whole networks are mapped and proven on many machines, and what is left where not.
 
-    python -m studies.layer_proofs --store proofs.jsonl --cpu 10 --minutes 8
+    python -m studies.layer_proofs --store proofs.jsonl --cpu 10 --cells 240
+    python -m studies.layer_proofs --store both.jsonl --models resnet50 --arch nvdla-256 --storage even,uneven
 
 Every cell is one distinct layer on one machine for one objective, solved in a process of its own by one
 thread for so many CPU seconds at most, so figures do not depend on what else the computer does.  Cells come
-in an order without meaning, so those that are done are a sample of all at any time; a run adds to its store,
-and ends with a table of what is in it.
+in an order without meaning, so that the first ones are a sample of all; a run adds to its store, and ends
+with a table of those that it has.  Of layers with both kinds of storage it tells how much less uneven storage
+takes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import resource
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -91,6 +94,7 @@ class Outcome:
     first : of them, those before the first mapping; ``None`` without one
     gap : left at the end; ``None`` without a mapping or a bound
     memory : most that the process held, MB
+    value : of the objective's key; ``None`` without a mapping
     """
 
     status: str
@@ -98,6 +102,7 @@ class Outcome:
     first: float | None
     gap: float | None
     memory: float
+    value: float | None = None
 
     @property
     def proven(self) -> bool:
@@ -145,7 +150,8 @@ def solved(cell: Cell, operator: Operator, cpu: float) -> Outcome:
     worked = time.process_time() - begun
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     gap = None if result.gap is None else float(result.gap)
-    return Outcome(str(result.status), worked, first[0] if first else None, gap, memory)
+    value = None if result.key is None else float(result.key)
+    return Outcome(str(result.status), worked, first[0] if first else None, gap, memory, value)
 
 
 def solved_apart(cell: Cell, operator: Operator, cpu: float) -> Outcome:
@@ -166,28 +172,49 @@ def stored(store: Path) -> dict[Cell, Outcome]:
 
 
 def table(outcomes: dict[Cell, Outcome]) -> Iterator[str]:
-    """A Markdown table, one line per machine and objective."""
+    """A Markdown table: a line per machine and objective, and one of all."""
+    both = len({cell.storage for cell in outcomes}) > 1
+    more = " less than even: median | most |" if both else ""
     yield (
-        "| machine | objective | storage, factors | layers | proven | CPU s: median | worst proven | "
-        f"worst gap | no mapping after {SOON:g} s | memory, MB |"
+        "| machine | objective | storage, factors | layers | proven | CPU s: median | worst proven | sum | "
+        f"worst gap | no mapping after {SOON:g} s | memory, MB |{more}"
     )
-    yield "|---|---|---|---|---|---|---|---|---|---|"
-    rows: dict[tuple[str, str, str, str], list[Outcome]] = {}
-    for cell, outcome in outcomes.items():
-        rows.setdefault((cell.machine, cell.objective, cell.storage, cell.factors), []).append(outcome)
-    for (machine, objective, storage, factors), mine in sorted(rows.items()):
-        proven = [outcome for outcome in mine if outcome.proven]
-        gaps = [0.0 if outcome.proven else 1.0 if outcome.gap is None else outcome.gap for outcome in mine]
-        late = sum(
-            outcome.status != Status.INFEASIBLE and (outcome.first is None or outcome.first > SOON)
-            for outcome in mine
-        )
-        yield (
-            f"| `{machine}` | {objective} | {storage}, {factors} | {len(mine)} | {len(proven)} "
-            f"| {statistics.median(outcome.cpu for outcome in mine):.2f} "
-            f"| {max((outcome.cpu for outcome in proven), default=0):.1f} | {100 * max(gaps):.1f} % | {late} "
-            f"| {max(outcome.memory for outcome in mine):.0f} |"
-        )
+    yield "|---|---|---|" + "---:|" * (10 if both else 8)
+    rows: dict[tuple[str, str, str], list[Cell]] = {}
+    for cell in sorted(outcomes, key=lambda cell: (cell.machine, cell.objective, cell.storage, cell.factors)):
+        names = (f"`{cell.machine}`", cell.objective, f"{cell.storage}, {cell.factors}")
+        rows.setdefault(names, []).append(cell)
+    if len(rows) > 2:
+        rows["all", "", ""] = list(outcomes)
+    for names, cells in rows.items():
+        gains = f" {_gains(outcomes, cells)} |" if both else ""
+        yield f"| {' | '.join(names)} | {_figures([outcomes[cell] for cell in cells])} |{gains}"
+
+
+def _figures(mine: list[Outcome]) -> str:
+    proven = [outcome for outcome in mine if outcome.proven]
+    gaps = [0.0 if outcome.proven else 1.0 if outcome.gap is None else outcome.gap for outcome in mine]
+    late = sum(
+        outcome.status != Status.INFEASIBLE and (outcome.first is None or outcome.first > SOON)
+        for outcome in mine
+    )
+    times = [outcome.cpu for outcome in mine]
+    return (
+        f"{len(mine)} | {len(proven)} | {statistics.median(times):.2f} "
+        f"| {max((outcome.cpu for outcome in proven), default=0):.1f} | {sum(times):.0f} "
+        f"| {100 * max(gaps):.1f} % | {late} | {max(outcome.memory for outcome in mine):.0f}"
+    )
+
+
+def _gains(outcomes: dict[Cell, Outcome], cells: list[Cell]) -> str:
+    """How much less uneven cells take than the even ones of the same layers: median and most."""
+    gains = []
+    for cell in cells:
+        even = outcomes.get(replace(cell, storage="even"))
+        value = outcomes[cell].value
+        if cell.storage != "even" and even is not None and even.value is not None and value is not None:
+            gains.append(1 - value / even.value)
+    return f"{100 * statistics.median(gains):.2f} % | {100 * max(gains):.2f} %" if gains else "| "
 
 
 def run(
@@ -195,12 +222,15 @@ def run(
     models: Annotated[str, typer.Option(help="comma-separated models")] = ",".join(MODELS),
     arch: Annotated[str, typer.Option(help="comma-separated machines, presets, or free")] = "presets",
     objective: Annotated[str, typer.Option(help="comma-separated objectives")] = "edp,energy",
-    storage: Annotated[str, typer.Option(help="even or uneven")] = "even",
+    storage: Annotated[str, typer.Option(help="even, uneven or both with a comma")] = "even",
     factors: Annotated[
         str, typer.Option(help="perfect or imperfect; by default imperfect where the cost model counts them")
     ] = "",
     cpu: Annotated[float, typer.Option(help="CPU seconds per cell")] = 10.0,
-    minutes: Annotated[float, typer.Option(help="begin no cell after that; 0 prints the table alone")] = 8.0,
+    cells: Annotated[int, typer.Option(help="so many of them; 0 for all")] = 0,
+    minutes: Annotated[
+        float, typer.Option(help="begin no cell after that; 0 prints the table alone")
+    ] = math.inf,
 ) -> None:
     """Solve what is not in the store yet, and print the table of all that is."""
     begun = time.monotonic()
@@ -210,18 +240,20 @@ def run(
         for machine in ({"presets": list_presets(), "free": list(FREE)}.get(name) or [name])
     ]
     operators_by_layer = operators(models.split(","))
-    cells = sorted(
+    drawn = sorted(
         (
-            Cell(machine, *label, goal, storage, factors or default_factors(machine))
+            Cell(machine, *label, goal, kind, factors or default_factors(machine))
             for machine in machines
             for label in operators_by_layer
             for goal in objective.split(",")
+            for kind in storage.split(",")
         ),
         key=lambda cell: cell.place,
     )
+    sample = drawn[: cells or None]
     done = stored(store)
     await_compiled(lambda: False)
-    for cell in cells:
+    for cell in sample:
         if time.monotonic() - begun >= 60 * minutes:
             break
         if cell in done:
@@ -229,8 +261,9 @@ def run(
         outcome = done[cell] = solved_apart(cell, operators_by_layer[cell.model, cell.layer], cpu)
         with store.open("a") as file:
             file.write(json.dumps({"cell": asdict(cell), "outcome": asdict(outcome)}) + "\n")
-    print(f"{sum(cell in done for cell in cells)} of {len(cells)} cells\n")
-    print("\n".join(table(done)))
+    ended = {cell: done[cell] for cell in sample if cell in done}
+    print(f"{len(ended)} of {len(drawn)} cells\n")
+    print("\n".join(table(ended)))
 
 
 if __name__ == "__main__":

@@ -42,50 +42,50 @@ def form_of(name: str, args: argparse.Namespace) -> ClosedForm:
     return engine_form(network, machine, args.batch, Rules())
 
 
+HEAD = (
+    "| network | batch | segments | method | EDP | over the proven | CPU s | priced | of schemes |\n"
+    "|---|---:|---|---|---:|---:|---:|---:|---:|"
+)
+
+
 def study(name: str, pipelining: str, args: argparse.Namespace) -> None:
-    """Print everything measured on one network with one kind of segments."""
+    """Print everything measured on one network with one kind of segments: a row for every method."""
     orders = ORDERS[args.orders]
     slicing = Slicing(PIPELINING[pipelining], args.spatial, args.temporal, orders, args.splits, args.bands)
     form, start = form_of(name, args), time.process_time()
     proven = BestFirst(form, slicing, stop=lambda: time.process_time() - start > args.seconds).solve()
-    spent = time.process_time() - start
     best = value(form, proven.chain)
-    state = "proven" if proven.proven else f"bound {proven.bound:.4g}"
-    print(f"{name}, batch {args.batch}, {pipelining}: {best:.4g} {state}, {spent:.1f} s,", end=" ")
-    print(f"{proven.schemes} schemes, {proven.valid} may fit, {proven.evaluated} evaluated")
+
+    def report(method: str, reached: float, begun: float, priced: str, schemes: str) -> None:
+        above = f"{100 * (reached / best - 1):.2f} %"
+        cells = (name, str(args.batch), pipelining, method, f"{reached:.4g}", above)
+        print(
+            f"| {' | '.join(cells)} | {time.process_time() - begun:.1f} | {priced} | {schemes} |", flush=True
+        )
+
+    state = "`chains`, proven" if proven.proven else f"`chains`, bound {proven.bound:.4g}"
+    report(state, best, start, f"{proven.evaluated:,}", f"{proven.schemes:,}")
     for solver in args.cover:
         form, start = form_of(name, args), time.process_time()
         limits = Limits(args.seconds, threads=1, started=start, clock=time.process_time)
-        cover = Cover(form, limits, slicing, solver)
-        covered = cover.solve()
-        note = f"bound {covered.bound:.4g}, {covered.evaluated} of {covered.schemes} schemes evaluated, "
-        note += f"all sets of {cover.whole} layers"
-        reached = value(form, covered.chain)
-        report(f"cover[{solver}]", reached, best, time.process_time() - start, note)
+        covered = Cover(form, limits, slicing, solver).solve()
+        state = f"`cover` by {solver}, bound {covered.bound:.4g}"
+        report(state, value(form, covered.chain), start, f"{covered.evaluated:,}", f"{covered.schemes:,}")
     if pipelining == "spatial":
         form, start = form_of(name, args), time.process_time()
         reached = value(form, tangram_chain(form, longest=args.spatial, bands=args.bands))
-        report("tangram", reached, best, time.process_time() - start, "")
+        report("`tangram`", reached, start, "", "")
     for estimate, make in ESTIMATES.items():
         for keep in args.keep:
             form, start = form_of(name, args), time.process_time()
             solver = KaplaSolver(form, slicing, keep, make)
             reached = value(form, solver.solve())
-            counts = solver.pruning
-            note = f"{counts.schemes} schemes, {counts.valid} may fit, {counts.kept} beaten by none"
-            report(f"{estimate} k={keep}", reached, best, time.process_time() - start, note)
+            report(f"`kapla`, {estimate}, k = {keep}", reached, start, "", f"{solver.pruning.schemes:,}")
 
 
 def value(form: ClosedForm, chain: Chain | None) -> float:
     """The objective of a chain; infinite for none."""
     return float("inf") if chain is None else form.value(chain.energy, chain.cycles)
-
-
-def report(what: str, found: float, best: float, seconds: float, note: str) -> None:
-    """One line."""
-    print(
-        f"  {what:20} {found:10.4g} {100 * (found / best - 1):+8.2f} %  {seconds:6.1f} s  {note}", flush=True
-    )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -108,6 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cover", nargs="+", default=[], choices=SOLVERS, help="chains over all orders")
     parser.add_argument("--seconds", type=float, default=100, help="CPU seconds for a proof")
     args = parser.parse_args(arguments)
+    print(HEAD, flush=True)
     for name in args.networks:
         for pipelining in args.pipelining:
             study(name, pipelining, args)
