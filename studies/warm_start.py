@@ -9,7 +9,6 @@ machine and start.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -17,6 +16,7 @@ from typing import Annotated
 
 import typer
 
+from studies.time_to_proof import worked
 from tilewright.benchmarks.suites import Case, suite
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping
@@ -34,7 +34,7 @@ class Run:
 
     Parameters
     ----------
-    heuristic_s, proof_s : seconds of the heuristic and of the proof after it
+    heuristic_s, proof_s : CPU seconds of the heuristic and of the proof after it
     gap : how far the start was above the optimum; ``None`` for no start
     proven : whether the limit was not reached
     found : the best mapping in the end
@@ -66,8 +66,8 @@ def run(
     """Measure and print."""
     methods = method.split()
     _proof_of_nothing(solver)
-    print("| suite | machine | layers | start | start s | start gap | proof s | sum s | faster layers |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| suite | machine | layers | start | start, CPU s | its gap | proof | sum | faster layers |")
+    print("|---|---|---:|---|---:|---:|---:|---:|---:|")
     for name in suites.split(","):
         for machine in arch.split(","):
             plain: list[Run] = []
@@ -109,15 +109,15 @@ def _from(
     start: Mapping | None = None,
 ) -> Run:
     """One proof, with the heuristic before it on the same problem, as a solver would run it."""
-    began = time.monotonic()
+    began = worked()
     problem = build()
-    stated = time.monotonic()
+    stated = worked()
     if method is not None:
         start = solve(problem, method, Limits(seconds=limit)).answer
-    spent = time.monotonic() - stated
+    spent = worked() - stated
     warm = [] if start is None else [start]
     result = solve(problem, solver, Limits(seconds=limit), warm_starts=warm)
-    took = time.monotonic() - began - spent
+    took = worked() - began - spent
     gap = None
     if start is not None and result.key is not None:
         gap = float(problem.key_of(problem.evaluate(start)) / result.key - 1)
