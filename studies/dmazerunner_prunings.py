@@ -32,7 +32,8 @@ def run(
 ) -> None:
     """Measure and print."""
     engine = load_engine(arch)
-    print("| layer | tilings | optimum | proof, CPU s |" + "".join(f" OPT{s} | above | CPU s |" for s in _SETS))
+    heads = "".join(f" OPT{opts} | above | CPU s |" for opts in _SETS)
+    print(f"| layer | tilings | optimum | proof, CPU s |{heads}")
     print("|---|---:|---:|---:|" + "---:|---:|---:|" * len(_SETS))
     for case in (case for case in suite("dmazerunner") if fnmatchcase(case.name, layers)):
         problem = layer_problem(case.operator, engine, parse_objective(objective))
