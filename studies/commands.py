@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import shutil
 import statistics
 import subprocess
 import sys
@@ -73,11 +72,11 @@ def taken(program: str, arguments: str, folder: Path) -> Taken:
     return Taken(used.ru_utime + used.ru_stime, time.monotonic() - begun, used.ru_maxrss / 1024)
 
 
-def row(name: str, arguments: str, programs: Sequence[str], folder: Path, turns: int) -> str:
-    """Medians of a command for every program."""
-    runs: dict[str, list[Taken]] = {program: [] for program in programs}
+def row(name: str, arguments: str, folders: dict[str, Path], turns: int) -> str:
+    """Medians of a command for every program, each in its folder."""
+    runs: dict[str, list[Taken]] = {program: [] for program in folders}
     for turn in range(turns + 1):
-        for program in programs:
+        for program, folder in folders.items():
             run = taken(program, arguments, folder)
             if turn:
                 runs[program].append(run)
@@ -86,7 +85,7 @@ def row(name: str, arguments: str, programs: Sequence[str], folder: Path, turns:
         seconds.append(statistics.median(run.cpu for run in mine))
         wall = min(run.wall for run in mine)
         cells += [f"{seconds[-1]:.2f}", f"{wall:.2f}", f"{max(run.memory for run in mine):.0f}"]
-    if len(programs) > 1:
+    if len(folders) > 1:
         cells.append(f"{seconds[1] / seconds[0]:.2f}")
     return f"| {name} | {' | '.join(cells)} |"
 
@@ -104,13 +103,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     heads = [f"{who}CPU s | wall s | MiB" for who in (("before: ", "after: ") if many else ("",))]
     print(f"| command | {' | '.join(heads)} |{' ratio of CPU s |' if many else ''}")
     print("|---|" + "---:|" * (3 * len(heads) + many), flush=True)
-    folder = Path(tempfile.mkdtemp())
-    try:
-        (folder / "workload.yaml").write_text(WORKLOAD, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        folders = {program: Path(folder) / str(place) for place, program in enumerate(asked.programs)}
+        for own in folders.values():
+            own.mkdir()
+            (own / "workload.yaml").write_text(WORKLOAD, encoding="utf-8")
         for name in asked.only:
-            print(row(name, COMMANDS[name], asked.programs, folder, asked.turns), flush=True)
-    finally:
-        shutil.rmtree(folder)
+            print(row(name, COMMANDS[name], folders, asked.turns), flush=True)
     return 0
 
 
