@@ -3,7 +3,7 @@
     python -m studies.figures benchmarks --write     # what is missing is measured; the page gets its tables
     python -m studies.figures all                    # every page; goes on where it was stopped
     python -m studies.figures all --size full        # larger samples and limits: a night on two cores
-    python -m studies.figures all --check            # nothing is measured; pages that differ from the store
+    python -m studies.figures all --check            # nothing is measured; tables that differ from the store
 
 ``figures.yaml`` names the commands behind every table.  They run one after the other in a folder of the
 store, where studies keep what they have; what a command printed is kept in ``figures.jsonl`` with this
@@ -77,7 +77,7 @@ def figures(page: str, size: str) -> list[Figure]:
 def _figure(name: str, entry: dict[str, Any], size: str) -> Figure:
     values = {**entry.get("short", {}), **entry.get(size, {})}
     lines = [entry["run"]] if isinstance(entry["run"], str) else entry["run"]
-    commands = tuple(" ".join(line.split()).format_map(values) for line in lines)
+    commands = tuple(" ".join(line.format_map(values).split()) for line in lines)
     return Figure(name, commands, tuple(entry.get("tables", ())), tuple(entry.get("files", {}).items()))
 
 
@@ -97,7 +97,7 @@ class Results:
                 (folder / name).symlink_to(ROOT / name)
         lines = self._file.read_text(encoding="utf-8").splitlines() if self._file.exists() else []
         runs = [Ran(**json.loads(line)) for line in lines]
-        self._runs = {run.command: run for run in runs if run.version == __version__}
+        self._runs = {" ".join(run.command.split()): run for run in runs if run.version == __version__}
 
     def known(self, figure: Figure) -> list[Ran] | None:
         """What its commands printed; ``None`` where one has not run."""
@@ -154,7 +154,7 @@ def part(figure: Figure, runs: Sequence[Ran], size: str) -> str:
     chosen = [tables[place] for place in figure.tables] or tables
     seconds = sum(run.seconds for run in runs)
     about = f"{SIZES[size]} {runs[-1].version}, {runs[-1].date}, {seconds:,.0f} s of the processor: "
-    about += ", ".join(f"`{run.command}`" for run in runs)
+    about += ", ".join(f"`{command}`" for command in figure.commands)
     lines = textwrap.fill(about, 118, break_long_words=False, break_on_hyphens=False)
     return "\n\n".join(["", *chosen, lines, ""]).lstrip("\n")
 
@@ -191,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", help="names of tables")
     parser.add_argument("--peer", default="", help="an interpreter that has AccelForge")
     parser.add_argument("--write", action="store_true", help="write the tables into the page")
-    parser.add_argument("--check", action="store_true", help="measure nothing, tell which tables differ")
+    parser.add_argument("--check", action="store_true", help="measure nothing, tell what differs")
     asked = parser.parse_args(arguments)
     results, wrong = Results(asked.store / asked.size, asked.peer), 0
     for page in names if asked.page == "all" else [asked.page]:

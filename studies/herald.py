@@ -47,10 +47,9 @@ WORKLOADS = ("ar-vr-a", "ar-vr-b", "mlperf-1")
 
 
 def maelstrom(workload: str, size: str) -> str:
-    """The preset with table V's partition for a workload."""
-    known = workload.split("-1")[0].split("-8")[0]
-    suffix = "" if known == "ar-vr-a" else f"-{known}"
-    return f"hda-{size}-maelstrom{suffix}"
+    """The preset with table V's partition for a workload; that of AR/VR-A where the table has none."""
+    own = f"hda-{size}-maelstrom-{workload.split('-1')[0].split('-8')[0]}"
+    return own if own in list_system_presets() else f"hda-{size}-maelstrom"
 
 
 def is_known(arguments: argparse.Namespace, **names: str) -> bool:

@@ -29,7 +29,7 @@ def schedule_table(rows: list[Row]) -> str:
         "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
-        unit, scale = ("Mcycles", 1e6) if row["objective"] == "makespan" else ("kJ·cycle", 1e15)
+        unit, scale = ("Mcycles", 1e6) if row["objective"] == "makespan" else ("GJ·cycle", 1e21)
         lines.append(
             f"| {row['workload']}, {row['class']} | {row['objective']} | {row['tasks']} | "
             f"{_value(row, scale)} {unit} | {_percent(row['gap'])} | "
@@ -90,25 +90,29 @@ def codesign_table(rows: list[Row], schedules: list[Row]) -> str:
     schedules : rows of schedules, where table V's partition may have a better one than in the grid's search
     """
     lines = [
-        "| workload, class | best PEs | GB/s | EDP, kJ·cycle | gap | table V over it | partitions "
+        "| workload, class | best PEs | GB/s | EDP, GJ·cycle | gap | table V over it | partitions "
         "| discarded | scheduled | s |",
         "|---|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
         pes = " / ".join(f"{part['pes']:g}" for part in row["partition"])
         rates = " / ".join(f"{part['bytes_per_cycle']:g}" for part in row["partition"])
-        times = _published(row, schedules) / row["value"]
+        published = _published(row, schedules)
+        times = "-" if published is None else f"{published / row['value']:.2f} times"
         lines.append(
-            f"| {row['workload']}, {row['class']} | {pes} | {rates} | {row['value'] / 1e15:,.4g} "
-            f"| {_percent(row['gap'])} | {times:.2f} times | {row['partitions']} "
+            f"| {row['workload']}, {row['class']} | {pes} | {rates} | {row['value'] / 1e21:,.4g} "
+            f"| {_percent(row['gap'])} | {times} | {row['partitions']} "
             f"| {row['discarded']} | {row['scheduled']} | {row['wall_s']:.0f} |"
         )
     return "\n".join(lines)
 
 
-def _published(row: Row, schedules: list[Row]) -> float:
-    """The least value known of table V's partition."""
-    rates, pes = TABLE_V[row["class"], row["workload"].partition("-1")[0].partition("-8")[0]]
+def _published(row: Row, schedules: list[Row]) -> float | None:
+    """The least value known of table V's partition; ``None`` for a workload that it does not have."""
+    place = row["class"], row["workload"].partition("-1")[0].partition("-8")[0]
+    if place not in TABLE_V:
+        return None
+    rates, pes = TABLE_V[place]
     parts = [{"pes": p, "bytes_per_cycle": float(rate)} for p, rate in zip(pes, rates, strict=True)]
     values = [point["value"] for point in row["points"] if point["partition"] == parts]
     for other in schedules:
@@ -180,6 +184,8 @@ def _scenarios(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
 def greedy_mean(rows: list[Row]) -> str:
     """How much less the energy-delay product is than the greedy scheduler's, in the geometric mean."""
     own = [row for row in rows if row["objective"] == "edp"]
+    if not own:
+        return ""
     means = {
         name: 1 - exp(sum(log(row[f"{name}_value"] / row["greedy_value"]) for row in own) / len(own))
         for name in ("herald", "cpsat")
