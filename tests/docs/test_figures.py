@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from studies import figures
 
-LIST = figures.read_yaml(figures.LIST)
+from tilewright.foundation.yaml_file import read_yaml
+
+LIST = read_yaml(figures.LIST)
 CAPTION = re.compile(r"^(?:Short run of version|Version) (\S+), (\d{4}-\d\d-\d\d), ([\d,]+) s", re.MULTILINE)
 STUDY = """
 import pathlib, sys
