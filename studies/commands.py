@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for own in folders.values():
             own.mkdir()
             (own / "workload.yaml").write_text(WORKLOAD, encoding="utf-8")
-        for name in asked.only:
+        for name in (name for name in COMMANDS if name in asked.only):
             print(row(name, COMMANDS[name], folders, asked.turns), flush=True)
     return 0
 
