@@ -68,7 +68,14 @@ def slot_of(b: int, e: int) -> Any:  # pragma: no cover
 
 @compiled
 def link(node: int, e: int, b: int, lists: Lists) -> None:  # pragma: no cover
-    """Put a copy into its engine's list and its block's."""
+    """Put a copy into its engine's list and its block's.
+
+    Parameters
+    ----------
+    node : the copy
+    e, b : its engine and its block
+    lists : changed in place
+    """
     after, before, down, up, first_on, first_of = lists
     after[node], before[node] = first_on[e], NONE
     if first_on[e] != NONE:
@@ -82,7 +89,16 @@ def link(node: int, e: int, b: int, lists: Lists) -> None:  # pragma: no cover
 
 @compiled
 def unlink(node: int, e: int, b: int, end: Ints, gone: Ints, lists: Lists) -> None:  # pragma: no cover
-    """Take a copy out of both lists, and note how long it stood there."""
+    """Take a copy out of both lists, and note how long it stood there.
+
+    Parameters
+    ----------
+    node : the copy
+    e, b : its engine and its block
+    end : last step of every copy
+    gone : per slot of block and engine, the last step in which a copy that left was there; raised in place
+    lists : changed in place
+    """
     after, before, down, up, first_on, first_of = lists
     slot = slot_of(b, e)
     gone[slot] = max(gone[slot], end[node])

@@ -20,7 +20,18 @@ def run_model(
     enough: Callable[[], bool] = lambda: False,
     brief: bool = False,
 ) -> CpSatRun:
-    """Solve a model until a limit strikes, the search is done or it is enough; returns the ended run."""
+    """Solve a model until a limit strikes, the search is done or it is enough; returns the ended run.
+
+    Parameters
+    ----------
+    statement : the model
+    search : whose limits count, and whose proofs a doubt takes back
+    workers : threads of CP-SAT
+    seconds : at most, within the search's limits
+    on_bound, on_solution : called with better ones, see `CpSatRun`
+    enough : whether to stop before
+    brief : whether presolve is short
+    """
     run = CpSatRun(
         statement.model,
         search.limits,

@@ -1,6 +1,6 @@
 """The scheduling problem as a CP-SAT model, whole or relaxed.
 
-Every task chooses an option and has a start; engines have room for one task at a time.  Where only some
+Every task chooses an option and has a start; engines run one task at a time.  Where only some
 tasks are *sequenced*, the others keep their place in their chains and their load on the engines, but may
 overlap: a relaxation whose optimum is a bound.
 """
@@ -78,7 +78,7 @@ def state(
     sequenced : tasks that may not overlap on their engine; ``None`` for all
     symmetric : whether equal runs may be put in order of their first starts
     keeping : whether results that stay in the shared memory are decided, too; otherwise all that can stay is
-        taken to stay and to need no room, a relaxation.  Where so, all tasks must be sequenced
+        taken to stay and to take no capacity, a relaxation.  Where so, all tasks must be sequenced
     """
     model = cp_model.CpModel()
     free = range(len(problem.tasks)) if sequenced is None else sequenced
