@@ -1,7 +1,7 @@
 """Smoothing: a plan's transfers moved to other steps and sources, so that no link and no step waits long.
 
-Tasks stay where and when they are.  A transfer may begin as early as its targets have capacity left, may come
-from any place that holds its block throughout, and must be there by the step that reads it.  Moves are drawn at
+Tasks stay where and when they are.  A transfer may begin as early as its targets have capacity, may come from
+any place that holds its block throughout, and must be there by the step that reads it.  Moves are drawn at
 random among the transfers that a step waits for, and stay where they shorten the plan (a sum over steps here,
 since tasks of one step do not overlap steps); the evaluator judges the result as any other.
 """
