@@ -22,7 +22,7 @@ from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing, tails
 from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.improving import Improver
-from tilewright.solvers.scheduling.herald.running import read, run_model
+from tilewright.solvers.scheduling.herald.running import run_model
 from tilewright.solvers.scheduling.herald.statement import state
 
 _CORES = (0, 24, 48, 96, 192)  # tasks sequenced, one relaxation after the other
@@ -141,7 +141,7 @@ class Relaxation:
             """Tasks that overlap in the relaxation are put one behind the other."""
             if search.done:
                 return
-            starts, chosen = read(statement, values)
+            starts, chosen = statement.placed(values)
             schedules = [
                 *untangled(
                     search.problem.instance, self._options, starts, chosen, self._core, self._annealing

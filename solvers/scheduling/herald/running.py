@@ -1,10 +1,9 @@
-"""Running CP-SAT on statements of scheduling problems, and reading what it finds."""
+"""Running CP-SAT on statements of scheduling problems."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.formulation.scheduling.herald.problem import Option
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.cpsat_run import CpSatRun, Values
 from tilewright.solvers.scheduling.herald.statement import ScheduleStatement
@@ -48,13 +47,3 @@ def run_model(
         if run.has_solution:
             on_bound(run.bound)
     return run
-
-
-def read(statement: ScheduleStatement, values: Values) -> tuple[dict[int, int], dict[int, Option]]:
-    """Starts and options of a solution."""
-    starts = {task: values.value(start) for task, start in enumerate(statement.starts)}
-    chosen = {
-        task: statement.options[task][[values.boolean_value(x) for x in literals].index(True)]
-        for task, literals in enumerate(statement.choices)
-    }
-    return starts, chosen

@@ -11,6 +11,7 @@ import pytest
 from tiled_plans import random_problem
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
@@ -19,12 +20,7 @@ from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.solvers.scheduling.tiled.linear import SOLVERS
 from tilewright.solvers.scheduling.tiled.placing.positions import hop_positions
 from tilewright.solvers.scheduling.tiled.placing.problem import RoundPlacing, flows_of, placing_of
-from tilewright.solvers.scheduling.tiled.placing.windows import (
-    Rounds,
-    least_transfers,
-    place_windows,
-    transfer_cost,
-)
+from tilewright.solvers.scheduling.tiled.placing.windows import Rounds, least_transfers, place_windows
 from tilewright.solvers.scheduling.tiled.running import plan_run
 
 
@@ -92,6 +88,20 @@ def test_windows_are_proven_as_enumeration_finds_them(solver: str) -> None:
             - transfer_cost(dag, problem.machine, step, better)
             == window.before - window.cost
         )
+
+
+def transfer_cost(dag: AtomicDag, machine: TiledMachine, step: np.ndarray, engine: np.ndarray) -> int:
+    """Bytes times hops of all rounds together, the nearest port included."""
+    net = topology(machine)
+    return sum(
+        size
+        * (
+            net.distance(int(engine[source]), int(engine[reader]))
+            if source >= 0
+            else min(net.distance(port, int(engine[reader])) for port in range(net.engines, net.places))
+        )
+        for reader, source, size in flows_of(dag, step).rows()
+    )
 
 
 def hops_between(machine: TiledMachine, a: int, b: int) -> int:

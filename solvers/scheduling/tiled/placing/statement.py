@@ -111,10 +111,6 @@ class PlacingAnswer:
     cost: int
     bound: int
 
-    @property
-    def proven(self) -> bool:
-        return self.cost == self.bound
-
 
 def solve_placing(
     statement: PlacingStatement, begin: Ints, solver: str, limits: Limits, child: Child | None = None

@@ -191,15 +191,3 @@ def window_share(limits: Limits, left: int) -> Limits:
     if remaining is None:
         return limits
     return limits.share(min(1.0, max(1 / left, LEAST / max(LEAST, remaining))))
-
-
-def transfer_cost(dag: AtomicDag, machine: TiledMachine, step: Ints, engine: Ints) -> int:
-    """Bytes times hops of all rounds together.
-
-    Parameters
-    ----------
-    dag, machine : the tasks, and where they run
-    step, engine : per task
-    """
-    problem = placing_of(machine, flows_of(dag, step), step, np.unique(step).tolist(), engine)
-    return problem.cost(engine[problem.tasks].astype(np.int32))
