@@ -29,7 +29,7 @@ from tilewright.heuristics.scheduling.tiled.planning import Heuristic, quiet_end
 from tilewright.heuristics.scheduling.tiled.refining import Judged, SizeMoves, Sizes, losses
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.solvers.scheduling.tiled.placing.problem import flows_of
-from tilewright.solvers.scheduling.tiled.placing.windows import Rounds
+from tilewright.solvers.scheduling.tiled.placing.windows import TaskRounds
 
 Ints = npt.NDArray[np.int32]
 KINDS = ("sizes", "places", "transfers")
@@ -120,7 +120,7 @@ class LargeNeighbourhoods(Heuristic):
     def _places(
         self, stages: Stages, state: _State, numbers: random.Random, turn: int
     ) -> tuple[Sizes, Judged] | None:
-        """Rounds in a row, the last drawn by what its step takes beyond its longest task."""
+        """TaskRounds in a row, the last drawn by what its step takes beyond its longest task."""
         search, answer = stages.search, state.base[1]
         problem, plan = search.problem.problem, answer.plan
         result = problem.evaluate(answer.dag, plan)
@@ -131,7 +131,7 @@ class LargeNeighbourhoods(Heuristic):
         rounds = range(max(0, last - self.window + 1), last + 1)
         flows = flows_of(answer.dag, plan.first, from_dram=False)  # ports are completion's choice
         limits = replace(search.limits.share(longest=self.proof), threads=1, seed=turn)
-        placed, _ = Rounds(problem.machine, flows, plan.first).replaced(
+        placed, _ = TaskRounds(problem.machine, flows, plan.first).replaced(
             rounds, plan.engine, limits, exchange=True
         )
         if (placed == plan.engine).all():

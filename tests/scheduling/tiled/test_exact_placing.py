@@ -20,7 +20,7 @@ from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.solvers.scheduling.tiled.linear import SOLVERS
 from tilewright.solvers.scheduling.tiled.placing.positions import hop_positions
 from tilewright.solvers.scheduling.tiled.placing.problem import RoundPlacing, flows_of, placing_of
-from tilewright.solvers.scheduling.tiled.placing.windows import Rounds, least_transfers, place_windows
+from tilewright.solvers.scheduling.tiled.placing.windows import TaskRounds, least_transfers, place_windows
 from tilewright.solvers.scheduling.tiled.running import plan_run
 
 
@@ -158,7 +158,7 @@ def test_exchanged_engines_equal_enumeration(shape: str) -> None:
             for tasks, order in zip(mine, places, strict=True):
                 tried[tasks] = order
             least = min(least, cost(tried))
-        plan = Rounds(machine, flows_of(dag, step, from_dram=False), step)
+        plan = TaskRounds(machine, flows_of(dag, step, from_dram=False), step)
         placed, window = plan.replaced(rounds, engine, Limits(20, threads=1), exchange=True)
         assert [sorted(placed[tasks]) for tasks in mine] == [sorted(engine[tasks]) for tasks in mine]
         assert (cost(placed), window.cost, window.bound) == (least, least, least)

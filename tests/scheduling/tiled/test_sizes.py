@@ -1,4 +1,4 @@
-"""Choices of sizes against plain enumeration: proven, genetic, and neighbourhoods in places."""
+"""Choices of sizes against plain enumeration: proven, and genetic."""
 
 from __future__ import annotations
 

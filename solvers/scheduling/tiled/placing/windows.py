@@ -41,7 +41,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rounds:
+class TaskRounds:
     """Tasks in rounds on a machine, of which some rounds are placed anew.
 
     Parameters
@@ -131,7 +131,7 @@ def place_windows(
     ------
     ChildError : where a MIP's worker is missing or dies
     """
-    plan = Rounds(machine, flows_of(dag, step), step)
+    plan = TaskRounds(machine, flows_of(dag, step), step)
     rounds = np.unique(step)
     rounds = rounds[(rounds >= first) & (rounds <= (rounds[-1] if last is None else last))]
     begins = range(0, max(1, len(rounds) - width + 1), max(1, width // 2))
@@ -174,7 +174,7 @@ def least_transfers(
     ------
     ChildError : where a MIP's worker is missing or dies
     """
-    plan = Rounds(machine, flows_of(dag, step), step)
+    plan = TaskRounds(machine, flows_of(dag, step), step)
     rounds = np.unique(step).tolist()
     windows = [rounds[begin : begin + width] for begin in range(0, len(rounds), width)]
     total = 0
