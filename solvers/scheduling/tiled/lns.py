@@ -120,7 +120,7 @@ class LargeNeighbourhoods(Heuristic):
     def _places(
         self, stages: Stages, state: _State, numbers: random.Random, turn: int
     ) -> tuple[Sizes, Judged] | None:
-        """TaskRounds in a row, the last drawn by what its step takes beyond its longest task."""
+        """Rounds in a row, the last drawn by what its step takes beyond its longest task."""
         search, answer = stages.search, state.base[1]
         problem, plan = search.problem.problem, answer.plan
         result = problem.evaluate(answer.dag, plan)

@@ -155,8 +155,8 @@ def test_exchanged_engines_equal_enumeration(shape: str) -> None:
         least = cost(engine)
         for places in product(*(permutations(engine[tasks].tolist()) for tasks in mine)):
             tried = engine.copy()
-            for tasks, order in zip(mine, places, strict=True):
-                tried[tasks] = order
+            for tasks, chosen in zip(mine, places, strict=True):
+                tried[tasks] = chosen
             least = min(least, cost(tried))
         plan = TaskRounds(machine, flows_of(dag, step, from_dram=False), step)
         placed, window = plan.replaced(rounds, engine, Limits(20, threads=1), exchange=True)
