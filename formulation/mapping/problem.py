@@ -200,6 +200,17 @@ class LayerProblem:
         """The same problem over even storage."""
         return replace(self, storage=EVEN)
 
+    def on(self, engine: Engine) -> LayerProblem:
+        """The same problem over even storage on another engine.
+
+        Raises
+        ------
+        InputError : where a demand names something that the other engine does not have
+        """
+        texts, tiles = self.constraints.texts, self.space.tiles
+        demands = parse_constraints(texts, self.operator, engine)
+        return _stated(self.operator, engine, self.objective, self.model, demands, tiles, EVEN)
+
     def _restated(
         self, constraints: Constraints, tiles: str | None = None, every: bool = False
     ) -> LayerProblem:

@@ -24,6 +24,7 @@ from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.mapping.segment_parts import has_parts, storages
 from tilewright.solvers.mapping.goals import BAND, Below, Goal, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
+from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
@@ -53,6 +54,7 @@ class ArrangementTrees:
         self._method = method
         self._on_hard = on_hard
         self._tick = count()
+        self._bank = TableBank()
         self._open: list[tuple[float, int, Tree, float]] = []
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
         self._dives = count()
@@ -202,7 +204,7 @@ class ArrangementTrees:
         most : nodes that it may bound
         """
         self._search.limits.check()
-        tree = Tree(self._search, goal, problem)
+        tree = Tree(self._search, goal, problem, self._bank)
         if tree.empty:
             return None
         tree.on_hard = self._hard

@@ -36,6 +36,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.solvers.mapping import opcodes
 from tilewright.solvers.mapping.program import Runner
 from tilewright.solvers.mapping.stages import StagedTable
+from tilewright.solvers.mapping.table_bank import TableBank
 
 NONE = -1
 
@@ -50,6 +51,7 @@ class BoundProgram:
     roots : expressions whose lower bounds are asked for
     floors : lower bounds of expressions that are known another way
     owners : selectors whose choices have floors of their own
+    bank : keeps the values that the program reads; by default they are the program's own
     search_limits : ``LimitReachedError`` is raised where one strikes
     """
 
@@ -61,6 +63,7 @@ class BoundProgram:
         lower_bounds: MappingABC[Expr, float],
         search_limits: Limits | None = None,
         owners: Sequence[Variable] = (),
+        bank: TableBank | None = None,
     ) -> None:
         self._limits = search_limits
         self._owners = tuple(owners)
@@ -73,19 +76,22 @@ class BoundProgram:
         self._lists: list[int] = []
         self._selectors: dict[Variable, int] = {}
         self._tables: list[NDArray[np.float64]] = []
-        self._loaded = 0
+        self._loads: list[int] = []  # the instructions that read them
         self._known: dict[tuple[Expr, bool], int] = {}
         self._positive: set[int] = set()  # registers of what is never negative
         self._lower_bounds: dict[Expr, int] = {}
         self._settled: dict[Expr, int] = {}
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
+        values, starts = (bank or TableBank(exact=True)).placed(self._tables)
+        for load, start in zip(self._loads, starts, strict=True):
+            self._arguments[load] = (self._arguments[load][0], start, NONE)
         laid_out = opcodes.Program(
             np.array(self._code, dtype=np.int64),
             np.array(self._arguments, dtype=np.int64).reshape(-1, 3),
             np.array(self._constants, dtype=np.float64),
             np.array(self._lists, dtype=np.int64),
-            np.concatenate(self._tables) if self._tables else np.zeros(0),
+            values,
             np.array(checks, dtype=np.int64),
             np.array([float(bound) for _, bound in limits]),
             np.array(wanted, dtype=np.int64),
@@ -189,9 +195,8 @@ class BoundProgram:
         position = self._position[expr.group]
         loaded = self._staged[position].bounds(expr, low)
         self._tables.append(loaded)
-        start = self._loaded
-        self._loaded += len(loaded)
-        register = self._emit(opcodes.LOAD, position, start)
+        register = self._emit(opcodes.LOAD, position)
+        self._loads.append(register)
         if loaded.min(initial=0.0) >= 0:
             self._positive.add(register)
         return register

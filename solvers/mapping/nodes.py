@@ -13,6 +13,7 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.tables import Indices
 from tilewright.solvers.mapping.layout import Layout
 
 
@@ -99,10 +100,10 @@ class Leaves:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def groups(self) -> list[AxisGroup]:
-        """Every axis group with one row for each decision."""
+    def rows(self) -> list[tuple[AxisGroup, Indices]]:
+        """Every axis group with the index of its row in each decision."""
         return [
-            replace(staged.table.group, rows=staged.table.group.rows[staged.starts[-1][cells]])
+            (staged.table.group, staged.starts[-1][cells])
             for staged, cells in zip(self._layout.staged, self._nodes.cells, strict=True)
         ]
 

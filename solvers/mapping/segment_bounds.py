@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.mapping.arrangements import Arrangement, Reduction, is_spread
+from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import (
@@ -274,7 +275,7 @@ class _Listed:
         self.key = self.energy = self.cycles = math.inf
         self.count = 0
         self._goal, self._space, self._edges = goal, part.space, edges
-        self._tiles: dict[str, list[NDArray[np.int64]]] = {}
+        self._taken: dict[str, tuple[AxisGroup, NDArray[np.bool_]]] = {}  # by group, which of its rows
 
     def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
         """What the other goal wants."""
@@ -286,13 +287,19 @@ class _Listed:
         self.energy = min(self.energy, float(leaves.energy.min()))
         self.cycles = min(self.cycles, float(leaves.cycles.min()))
         self.count += len(leaves)
-        for group in leaves.groups():
-            tiles = tiles_at(self._space, self._edges, group)
-            self._tiles.setdefault(group.name, []).append(np.unique(tiles, axis=0))
+        for group, rows in leaves.rows():
+            _, taken = self._taken.setdefault(group.name, (group, np.zeros(len(group), dtype=np.bool_)))
+            taken[rows] = True
 
     def tiles(self) -> Tiles:
         """Those of all that were taken."""
-        return {name: np.unique(np.concatenate(parts), axis=0) for name, parts in self._tiles.items()}
+        groups = {
+            name: replace(group, rows=group.rows[taken]) for name, (group, taken) in self._taken.items()
+        }
+        return {
+            name: np.unique(tiles_at(self._space, self._edges, group), axis=0)
+            for name, group in groups.items()
+        }
 
 
 def _floor(energy: float) -> int:

@@ -22,6 +22,7 @@ from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.layout import laid_out
 from tilewright.solvers.mapping.nodes import Nodes
 from tilewright.solvers.mapping.part_bounds import PartBounds
+from tilewright.solvers.mapping.table_bank import TableBank
 
 _PLAIN = 300_000  # parts bounded from which on the energy is divided
 _EASY = 2_000_000  # parts bounded from which on a search is a hard one
@@ -37,10 +38,17 @@ class Tree(BestFirst):
     Parameters
     ----------
     problem : that of the search by default, else a part of it
+    bank : keeps what the bound programs of several trees read
     """
 
-    def __init__(self, search: LayerSearch, goal: Goal, problem: LayerProblem | None = None) -> None:
-        super().__init__(search, goal, laid_out(problem or search.problem, search.limits, goal.both))
+    def __init__(
+        self,
+        search: LayerSearch,
+        goal: Goal,
+        problem: LayerProblem | None = None,
+        bank: TableBank | None = None,
+    ) -> None:
+        super().__init__(search, goal, laid_out(problem or search.problem, search.limits, goal.both, bank))
         self.on_hard: Callable[[], None] = lambda: None
         self._is_hard, self._is_plain = False, True
         self._lower_bounds: PartBounds | None = None
