@@ -65,7 +65,7 @@ class SearchRun(Generic[P, Answer, Evaluation]):
     state : states the problem and begins the search with the listener that it gets; part of the call that
         the limits cover
     method : who searches, and how the user wrote it
-    listener : told of every better answer and bound
+    listener : called with every better answer and bound
     before : offers what is known from the start
     grace : seconds that a search has to come back once it is asked to stop; ``None`` for the usual ones
     unstated : what to tell where it ends before the problem is stated
@@ -128,11 +128,11 @@ class SearchRun(Generic[P, Answer, Evaluation]):
             return self.search.refute(self._name, self._method.version, failure)
 
     def _work(self) -> Result[Answer, Evaluation]:
-        search = self._state(self._heard)
+        search = self._state(self._on_point)
         self.search = search
         return run_method(search, self._method, self._name, lambda: self._before(search))
 
-    def _heard(self, point: TracePoint) -> None:
+    def _on_point(self, point: TracePoint) -> None:
         if not self._watched.abandoned:
             self._listener(point)
 

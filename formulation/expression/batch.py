@@ -28,7 +28,7 @@ class BatchReader(Reader[Array]):
     ----------
     values : an array (or a scalar) for every variable
     known : arrays of nodes that were obtained another way, such as tables of one axis group
-    heed : called before every node that is computed, so that a limit may end a long reading in the middle
+    check : called before every node that is computed, so that a limit may end a long reading in the middle
     """
 
     def __init__(

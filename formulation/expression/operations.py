@@ -107,6 +107,13 @@ def function(
     """A named integer function; the name identifies it, so equal names must mean equal functions.
 
     ``evaluate_many`` is the same function of arrays of integers, all of one length.
+
+    Parameters
+    ----------
+    name : identifies the function: equal names are taken for equal functions, and formulas show it
+    evaluate : the function of as many Python integers as there are arguments
+    arguments : expressions; where all are constants the result is one too
+    evaluate_many : the same function of arrays of integers, all of one length
     """
     parts = tuple(as_expr(argument) for argument in arguments)
     if all(isinstance(part, Constant) for part in parts):

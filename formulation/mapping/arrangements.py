@@ -117,7 +117,14 @@ def _kept(operator: Operator, engine: Engine, level: int) -> tuple[str, ...]:
 def of_segment(
     operator: Operator, engine: Engine, segment: Segment, reduction: Reduction
 ) -> Iterator[Arrangement]:
-    """The sequences of slots of one segment."""
+    """The sequences of slots of one segment.
+
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    segment : consecutive levels between two arrays, whose points of storage are independent of all others
+    reduction : which sequences of slots that cannot beat another one are left out
+    """
     items, every = segment.items(operator, engine), frozenset(operator.bounds)
     if segment.levels[0] == 0 or not items:
         yield leading(operator, engine, segment, items)
@@ -152,7 +159,14 @@ def of_segment(
 def leading(
     operator: Operator, engine: Engine, segment: Segment, items: Sequence[tuple[int, str]]
 ) -> Arrangement:
-    """Slots at one point, one per level; any loops after the last."""
+    """Slots at one point, one per level; any loops after the last.
+
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    segment : whose innermost level takes the loops if nothing is stored
+    items : (level, tensor) that are stored here
+    """
     levels = [level for level in segment.levels if any(item[0] == level for item in items)]
     levels = levels or [segment.levels[-1]]
     every = frozenset(operator.bounds)

@@ -125,7 +125,7 @@ def every_chain(bound: int, length: int) -> Rows:
 
 
 def _shared(rows: Rows) -> Rows:
-    """Chains are kept for every problem of the process: nobody may write into them."""
+    """Chains are cached for every problem of the process: nobody may write into them."""
     rows.setflags(write=False)
     return rows
 

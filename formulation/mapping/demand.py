@@ -135,9 +135,9 @@ def read_demand(written: str) -> Demand:
 
 def _metric(written: str, match: re.Match[str]) -> Demand:
     demand = Demand(written, "metric", (match["what"],), None, match["compare"])
-    floor = match["what"] == "utilization"
-    if (match["compare"] == ">=") != floor:
-        raise demand.error(f"{match['what']} takes {'>=' if floor else '<='}")
+    is_lower_limit = match["what"] == "utilization"
+    if (match["compare"] == ">=") != is_lower_limit:
+        raise demand.error(f"{match['what']} takes {'>=' if is_lower_limit else '<='}")
     number, _, divisor = match["number"].partition("/")
     try:
         amount = Decimal(number)
@@ -150,8 +150,8 @@ def _metric(written: str, match: re.Match[str]) -> Demand:
     limit = Fraction(amount) / int(divisor or 1)
     if limit > 10**_EXPONENT or 0 < limit < Fraction(1, 10**_EXPONENT):
         raise demand.error(f"expected a number from 1e-{_EXPONENT} to 1e{_EXPONENT}")
-    if limit <= 0 or (floor and limit > 1):
-        raise demand.error("expected a positive number" + (" up to 1" if floor else ""))
+    if limit <= 0 or (is_lower_limit and limit > 1):
+        raise demand.error("expected a positive number" + (" up to 1" if is_lower_limit else ""))
     return replace(demand, number=limit)
 
 

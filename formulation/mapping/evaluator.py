@@ -66,6 +66,13 @@ def evaluate_mapping(
 ) -> Evaluation:
     """Evaluate a mapping, legal or not, even or uneven.
 
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    model : the cost model that counts
+    mapping : tiles need not fit their buffers; what is broken is listed in ``violations``
+    where : what errors call the mapping
+
     Raises
     ------
     InputError : where the mapping does not fit the operator and the engine, or the model does not apply
@@ -136,6 +143,12 @@ def nest_of(operator: Operator, engine: Engine, mapping: Mapping, where: str = "
 
     Temporal loops that follow each other in one level form one block, unless a dimension repeats or a
     tensor begins to live between them.
+
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    mapping : loops and points of storage, outermost first
+    where : what errors call the mapping
     """
     builder = _NestBuilder(operator, engine, where)
     for index, node in enumerate(mapping.nodes):

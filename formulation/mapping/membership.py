@@ -216,7 +216,7 @@ class _Walk:
     """Goes through a mapping's nodes and gives every loop its block of the space.
 
     Where several blocks count as one level (levels that can store nothing), a loop takes the outermost that
-    is free: a later choice leaves no more room to the loops after it.
+    is free: a later choice leaves the loops after it no further options.
     """
 
     def __init__(self, tiles: str, skeleton: Skeleton) -> None:

@@ -93,7 +93,7 @@ class LayerProblem:
 
         Parameters
         ----------
-        heed : called between steps that may take long; what it raises goes through
+        check : called between steps that may take long; what it raises goes through
         """
         yield self
         for slots in self.arrangements():
@@ -109,7 +109,7 @@ class LayerProblem:
                     yield slots
 
     def arranged(self, slots: Arrangement, check: Callable[[], None] = lambda: None) -> LayerProblem:
-        """The same problem over one arrangement of storage; ``heed`` as in :func:`build_space`."""
+        """The same problem over one arrangement of storage; ``check`` as in :func:`build_space`."""
         return self.stated(self.arranged_space(slots, check), slots)
 
     def arranged_space(self, slots: Arrangement, check: Callable[[], None] = lambda: None) -> MapSpace:
@@ -254,6 +254,14 @@ def evaluate_under(
 ) -> Evaluation:
     """Evaluate a mapping against the machine's rules and a user's demands, without stating a whole problem.
 
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    model : the cost model that counts
+    demands : the user's constraints, read for this layer and machine
+    mapping : legal or not; broken demands are listed after the machine's own violations
+    where : what errors call the mapping
+
     Raises
     ------
     InputError : where the mapping does not fit the operator and the engine, or the model does not apply
@@ -304,7 +312,16 @@ def state_problem(
     storage: str | None = None,
     tiles: str | None = None,
 ) -> LayerProblem:
-    """Like :func:`layer_problem` with a cost model at hand."""
+    """Like :func:`layer_problem` with a cost model at hand.
+
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    objective : what is minimised
+    model : the cost model itself, which need not be a registered one
+    constraints : the user's demands, read or as lines
+    factors, storage, tiles : the space, as for :func:`layer_problem`
+    """
     model.check(operator, engine)
     check_space(model, factors, storage, tiles)
     demands = parse_constraints(constraints, operator, engine)
@@ -317,7 +334,15 @@ def state_problem(
 def check_space(
     model: CostModel, factors: str | None, storage: str | None = None, tiles: str | None = None
 ) -> None:
-    """Raise ``InputError`` for factors, storage or tiles that a cost model does not count."""
+    """Raise ``InputError`` for factors, storage or tiles that a cost model does not count.
+
+    Parameters
+    ----------
+    model : may know perfect factors or even storage only
+    factors : ``perfect`` or ``imperfect``; ``None`` for the model's default
+    storage : ``even`` or ``uneven``; ``None`` for even
+    tiles : ``trip-counts`` or ``every``; ``None`` for trip counts
+    """
     known = {"factors": (factors, FACTORS), "storage": (storage, STORAGES), "tiles": (tiles, TILES)}
     for flag, (given, names) in known.items():
         if given not in (None, *names):

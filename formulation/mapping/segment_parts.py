@@ -65,7 +65,7 @@ def storages(problem: LayerProblem) -> Iterator[LayerProblem]:
             replace(
                 level,
                 keeps=frozenset(role for role in level.keeps if (index, role) not in out),
-                counted_bits=engine.room_bits(level),
+                counted_bits=engine.capacity_element_bits(level),
                 may_bypass=frozenset(),
             )
             for index, level in enumerate(engine.levels)

@@ -164,7 +164,7 @@ def build_space(
     row_filters : user constraints on tile sizes, as predicates over the tile sizes at every boundary
     tiles : the tiles that a tile may be cut into, one of ``CHAINS``
     slots : the even arrangement by default
-    heed : called between dimensions, each of which may have millions of rows; what it raises goes through
+    check : called between dimensions, each of which may have millions of rows; what it raises goes through
     """
     chains = CHAINS[tiles]
     slots = even_arrangement(operator, engine) if slots is None else slots

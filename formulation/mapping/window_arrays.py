@@ -147,11 +147,11 @@ def _whole(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int],
             cut([size, *tiles], flags) for (size, _), (_, tiles, flags) in zip(outer, parts, strict=True)
         ]
         many = np.multiply.reduce([number for _, number in outer])
-        total += many * _beside(inner, strides, simple)[0]
+        total += many * _combined(inner, strides, simple)[0]
     return total
 
 
-def _beside(
+def _combined(
     inner: Sequence[Pieces], strides: Sequence[int], simple: bool, most: Ints | None = None
 ) -> tuple[Floats, Floats]:
     """Elements in the different tiles side by side: whole, and at most ``most`` of each."""
@@ -207,7 +207,7 @@ def _slid(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], 
     for outer in combinations(*(choices for choices, _, _ in others)):
         many = np.multiply.reduce([number for _, number in outer])
         second = [cut([size, *t], f) for (size, _), (_, t, f) in zip(outer, others, strict=True)]
-        first, again = _beside([cut([step, *tiles], flags), *second], strides, simple, move)
+        first, again = _combined([cut([step, *tiles], flags), *second], strides, simple, move)
         for size, times in pieces:
             whole, rest = size // step, size % step
             sweep = np.where(whole > 0, first + (whole - 1) * again, 0)

@@ -87,8 +87,8 @@ def profiles(sizes: Sizes, kinds: str) -> dict[Profile, int]:
                 for later, times in _one_by_one(profile, tile, kind == ">"):
                     inner[later] = inner.get(later, 0) + many * times
             else:
-                beside = _beside(profile, tile, kind == "s")
-                inner[beside] = inner.get(beside, 0) + many
+                combined = _combined(profile, tile, kind == "s")
+                inner[combined] = inner.get(combined, 0) + many
         counts = inner
     return counts
 
@@ -114,7 +114,7 @@ def _one_by_one(profile: Profile, tile: int, slides: bool) -> list[tuple[Profile
     return result
 
 
-def _beside(profile: Profile, tile: int, every: bool) -> Profile:
+def _combined(profile: Profile, tile: int, every: bool) -> Profile:
     """Pieces of every piece, next to each other: all of them, or the first."""
     return tuple(
         (start + passed, min(tile, size - passed), min(tile, max(0, before - passed)))

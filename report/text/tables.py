@@ -22,7 +22,7 @@ from tilewright.report.records.mapping.document import (
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.report.text.fitting import FittingTable
 from tilewright.report.text.mapping.loop_nest import loop_nest
-from tilewright.report.text.mapping.spaces import beside_text, record_text
+from tilewright.report.text.mapping.spaces import out_of_space_text, record_text
 from tilewright.report.text.quantities import (
     bytes_text,
     count_text,
@@ -97,7 +97,7 @@ def layers_table(document: ResultDocument, objective: Objective) -> Table:
     return table
 
 
-def clashes(document: ResultDocument) -> list[RenderableType]:
+def conflicts(document: ResultDocument) -> list[RenderableType]:
     """Why layers have no mapping: a blank line, and a line for each of which it is known."""
     lines = [
         Text(f"{layer.name}: {layer.message}", STYLES[layer.status])
@@ -184,7 +184,7 @@ def layer_view(layer: LayerRecord, operator: Operator, engine: Engine, objective
         figures.add_row("bound", f"{objective_text(objective, layer.bound)}, gap {gap_text(layer.gap)}")
     if layer.space is not None:
         figures.add_row("space", record_text(layer.space))
-    beside = beside_text(layer, objective)
+    beside = out_of_space_text(layer, objective)
     if beside is not None:
         figures.add_row("beside", Text(beside, "yellow"))
     parts: list[RenderableType] = [

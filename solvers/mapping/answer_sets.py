@@ -1,4 +1,4 @@
-"""Answers beyond one optimum: Pareto fronts, the k best mappings, all optimal ones, clashing constraints.
+"""Answers beyond one optimum: Pareto fronts, the k best mappings, all optimal ones, conflicts of constraints.
 
 All are searches of the same tree (:mod:`tilewright.solvers.mapping.tree`) with another goal, and as
 proven: a part of the space is closed only when its bounds show that it holds nothing that is asked for.
@@ -210,7 +210,7 @@ def minimal_conflict(problem: LayerProblem, limits: Limits | None = None) -> tup
     Capacities, array axes and the user's demands are left out one after the other; what cannot be left
     out without a mapping appearing remains.  Empty where a mapping exists or the limits strike first.
     """
-    if problem.is_uneven:  # what even storage lacks does not clash
+    if problem.is_uneven:  # constraints that even storage cannot meet are no conflict of the uneven space
         return ()
     limits = limits or Limits()
     demands = list(problem.constraints.texts)
@@ -231,7 +231,7 @@ def minimal_conflict(problem: LayerProblem, limits: Limits | None = None) -> tup
     return (*demands, *names)
 
 
-def clash_together(problem: LayerProblem, names: Sequence[str], limits: Limits | None = None) -> bool | None:
+def proves_conflict(problem: LayerProblem, names: Sequence[str], limits: Limits | None = None) -> bool | None:
     """Whether no mapping satisfies these constraints together; ``None`` where time ran out.
 
     Parameters

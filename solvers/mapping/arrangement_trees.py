@@ -89,9 +89,9 @@ class ArrangementTrees:
         """Keep a tree open; what was known before it was stated bounds it, too."""
         self._put(tree, self._unstated)
 
-    def _put(self, tree: Tree, floor: float) -> None:
+    def _put(self, tree: Tree, lower_bound: float) -> None:
         if not math.isinf(tree.least):
-            heapq.heappush(self._open, (max(tree.least, floor), next(self._tick), tree, floor))
+            heapq.heappush(self._open, (max(tree.least, lower_bound), next(self._tick), tree, lower_bound))
 
     def _hard(self) -> None:
         ask, self._on_hard = self._on_hard, lambda: None
@@ -100,13 +100,13 @@ class ArrangementTrees:
     def _search_stated(self, tell: Callable[[float], None]) -> None:
         """Search with one tree for every arrangement; raises ``LimitReachedError`` where a limit strikes."""
         problem = self._search.problem
-        even = self._planted(problem, self._goal)
+        even = self._new_tree(problem, self._goal)
         if even is not None:
             even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
             if problem.reduction is not Reduction.FORMS:  # else the others' forms hold all even ones
                 self._add(even)
         for part in islice(problem.parts(self._search.limits.check), 1, None):
-            tree = self._planted(part, self._goal)
+            tree = self._new_tree(part, self._goal)
             if tree is not None:
                 self._add(tree)
         self._unstated = math.inf
@@ -130,16 +130,16 @@ class ArrangementTrees:
         for bounds in machines:
             bounds.begin(known)
         if even_open and is_large(problem):
-            self._planted(problem, self._goal, _EFFORT)  # for a mapping
+            self._new_tree(problem, self._goal, _EFFORT)  # for a mapping
         for cutoff in self._cutoffs():
             tell(self._least)
             goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)
-            floor, self._cutoff = self._unstated, cutoff
+            lower_bound, self._cutoff = self._unstated, cutoff
             for bounds in machines:
                 for part in bounds.parts(goal):
-                    tree = self._planted(part, goal)
+                    tree = self._new_tree(part, goal)
                     if tree is not None:
-                        self._put(tree, max(floor, bounds.least))
+                        self._put(tree, max(lower_bound, bounds.least))
             self._unstated = math.inf
             self._exhaust(tell)
             if self._search.done:
@@ -169,7 +169,7 @@ class ArrangementTrees:
             if is_large(problem):
                 return True
             most = _EFFORT
-        even = self._planted(problem, self._goal, most)
+        even = self._new_tree(problem, self._goal, most)
         if even is None:
             return False
         even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
@@ -189,12 +189,12 @@ class ArrangementTrees:
     def _exhaust(self, tell: Callable[[float], None]) -> None:
         """Search what is open until nothing is, or a limit strikes; the tree with the least bound goes on."""
         while self._open and not self._search.done:
-            _, _, tree, floor = heapq.heappop(self._open)
+            _, _, tree, lower_bound = heapq.heappop(self._open)
             others = self._least
-            tree.go_on(partial(_reported, tell, others, floor), max(floor, others) * (1 + _AHEAD))
-            self._put(tree, floor)
+            tree.go_on(partial(_reported, tell, others, lower_bound), max(lower_bound, others) * (1 + _AHEAD))
+            self._put(tree, lower_bound)
 
-    def _planted(self, problem: LayerProblem, goal: Goal, most: int | None = None) -> Tree | None:
+    def _new_tree(self, problem: LayerProblem, goal: Goal, most: int | None = None) -> Tree | None:
         """A tree with its first stage open; ``None`` where there is nothing to choose.
 
         Parameters
@@ -211,9 +211,9 @@ class ArrangementTrees:
         return tree
 
 
-def _reported(tell: Callable[[float], None], others: float, floor: float, least: float) -> None:
+def _reported(tell: Callable[[float], None], others: float, lower_bound: float, least: float) -> None:
     """Tell the bound of all trees, with that of the one that goes on and what is known of it besides."""
-    tell(min(max(least, floor), others))
+    tell(min(max(least, lower_bound), others))
 
 
 def _is_over(limits: Limits) -> bool:

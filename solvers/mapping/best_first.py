@@ -45,7 +45,7 @@ class BestFirst:
         self.most: int | None = None
         self._given = given
         self._tick = count()
-        self._fringe: list[tuple[float, int, int, Nodes]] = []
+        self._open: list[tuple[float, int, int, Nodes]] = []
         self._size = 1  # nodes that are opened together
         if not self.empty:
             self._refinement = Refinement(layout, goal, self._is_spent)
@@ -69,15 +69,15 @@ class BestFirst:
     @property
     def least(self) -> float:
         """Lower bound of the objective key of all that is still open; infinite where nothing is."""
-        return self._fringe[0][0] if self._fringe else math.inf
+        return self._open[0][0] if self._open else math.inf
 
     @property
     def least_energy(self) -> float:
         """Lower bound of the energy of all that is still open; infinite where nothing is."""
-        return min((float(nodes.energy.min()) for *_, nodes in self._fringe), default=math.inf)
+        return min((float(nodes.energy.min()) for *_, nodes in self._open), default=math.inf)
 
     def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
-        """Bound the whole, dive for a first incumbent unless told not to, and open the first stage."""
+        """Bound the whole, dive for a first incumbent if ``dive``, and open the first stage."""
         root = self._root(tell)
         if dive:
             self._dive(root)
@@ -94,16 +94,16 @@ class BestFirst:
         What was stopped since so many nodes had been bounded goes on where ``most`` is larger now.
         """
         self._refinement.stopped = False
-        while self._fringe and not self._refinement.stopped:
+        while self._open and not self._refinement.stopped:
             if self.least > until or over():
                 return self.least
             self._weigh_effort(self._refinement.bounded)
-            least, _, stage, nodes = heapq.heappop(self._fringe)
+            least, _, stage, nodes = heapq.heappop(self._open)
             tell(least)
             if not self._opened(nodes, stage):
                 self._push(nodes, stage)
                 break
-        return self.least if self._fringe else None
+        return self.least if self._open else None
 
     def _weigh_effort(self, bounded: int) -> None:
         """Called before a part is opened, with the nodes bounded so far."""
@@ -121,11 +121,11 @@ class BestFirst:
         for nodes in self._refinement.children(root, 0):
             self._push(nodes, 1)
         if self._refinement.stopped:
-            self._fringe = [(_least_key(root), next(self._tick), 0, root)]
+            self._open = [(_least_key(root), next(self._tick), 0, root)]
 
     def _push(self, nodes: Nodes, stage: int) -> None:
         """Keep nodes, in the order of their bounds, whose stage is the next to be decided."""
-        heapq.heappush(self._fringe, (_least_key(nodes), next(self._tick), stage, nodes))
+        heapq.heappush(self._open, (_least_key(nodes), next(self._tick), stage, nodes))
 
     def _opened(self, nodes: Nodes, stage: int) -> bool:
         """Whether what is wanted of a part has been searched, or is open in smaller parts."""

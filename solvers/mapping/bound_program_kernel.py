@@ -48,7 +48,7 @@ class Plan(NamedTuple):
     instructions : places of those that are needed, in their sequence; as many as `needed` tells
     written : the register that each instruction of the program writes
     arguments, lists, roots : those of the program, as registers that were written
-    same, last, free : room for finding all this
+    same, last, free : scratch memory for this analysis
     """
 
     instructions: Integers
@@ -264,10 +264,10 @@ def bounds(
     cells : cell of every node in every axis group, shape (groups, nodes)
     bases : where the cells of each group's stage begin in its tables
     chosen : option of each selector, -1 where it is open
-    registers, places : room for values, shape (instructions, ``BLOCK``), and for places in the tables, shape
-        (groups, ``BLOCK``)
-    plan : room for the plan
-    kept : the nodes kept, as many as is returned, of room for all
+    registers, places : scratch memory for values, shape (instructions, ``BLOCK``), and for places in the
+        tables, shape (groups, ``BLOCK``)
+    plan : scratch memory for the plan
+    kept : the nodes kept, as many as is returned; allocated for all
     values : the roots' values, shape (roots, nodes), those of the nodes kept first
     """
     checks, roots, ceilings = program.checks, program.roots, program.ceilings

@@ -68,7 +68,7 @@ class Branch:
     def _meanwhile(self, search: LayerSearch) -> bool:
         """Anneal while the machine code is compiled; whether it is there before the search is over."""
         limits = search.limits
-        program.compile_beside()
+        program.start_compiling()
         if not limits.deterministic:
             short = limits.remaining is not None and limits.remaining < _COMPILING
             annealing = Annealing() if short else Annealing(walkers=64, steps=60)

@@ -65,7 +65,7 @@ class Division:
         """All terms, those that tell most first: innermost ones are the largest."""
         return {**dict(reversed(self.relaxed.items())), **self.outer}
 
-    def beside(self, term: Expr) -> tuple[Expr, ...]:
+    def others_of(self, term: Expr) -> tuple[Expr, ...]:
         """Terms whose least values add up with that of another one to a bound of the whole."""
         return (
             tuple(other for other in self.relaxed if other is not term)

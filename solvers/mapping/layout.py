@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import legal_groups
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import program
-from tilewright.solvers.mapping.array_bounds import ArrayBounds, array_rooms
+from tilewright.solvers.mapping.array_bounds import ArrayBounds, array_limits
 from tilewright.solvers.mapping.bound_program import BoundProgram
 from tilewright.solvers.mapping.stages import STORAGE, Stage, StagedTable, stages_of
 
@@ -35,9 +35,9 @@ class Layout:
     machine : those of the problem's limits that the machine sets, whatever the user demands
     energy, cycles : what nodes are bounded by; ``None`` for what nobody asks for
     powers : of energy and cycles in the key
-    floors : lower bounds of expressions that are known another way
+    lower_bounds : of expressions, known another way
     fits : whether tile sizes and array leave anything to choose
-    heeded : ``LimitReachedError`` is raised where one of these strikes
+    checked_limits : ``LimitReachedError`` is raised where one of these strikes
     """
 
     problem: LayerProblem
@@ -54,7 +54,7 @@ class Layout:
 
     @cached_property
     def bound_program(self) -> BoundProgram:
-        """The program; it keeps what is learned of floors."""
+        """The program; it keeps the lower bounds that are learned."""
         limits = [(limit.expr, limit.bound) for limit in self.limits]
         roots = [root for root in (self.energy, self.cycles) if root is not None]
         return BoundProgram(self.staged, limits, roots, self.lower_bounds, self.checked_limits, self.owners)
@@ -71,7 +71,7 @@ class Layout:
         return {variable: chosen[variable] for variable in self.owners}
 
     def dividing(self, energy: Expr, terms: Iterable[Expr]) -> Layout:
-        """The same with the energy written as a sum in which some terms have floors."""
+        """The same with the energy written as a sum in which some terms have known lower bounds."""
         for staged in self.staged:
             staged.table.values.update(staged.table.missing([energy], self.checked_limits))
         read = None if self.energy is None else energy
@@ -97,8 +97,8 @@ def laid_out(problem: LayerProblem, checked_limits: Limits, both: bool = False) 
     both : whether energy and cycles are read even where the objective has only one of them
     """
     space, statement = problem.space, problem.statement
-    rooms = array_rooms(space.nest)
-    limits = (*problem.limits, *rooms)
+    fanout_limits = array_limits(space.nest)
+    limits = (*problem.limits, *fanout_limits)
     if not program.await_compiled(lambda: checked_limits.expired):
         raise LimitReachedError
     groups = legal_groups(problem, checked_limits)
@@ -118,7 +118,7 @@ def laid_out(problem: LayerProblem, checked_limits: Limits, both: bool = False) 
         stages=stages,
         staged=staged,
         limits=limits,
-        machine=(*statement.limits, *rooms),
+        machine=(*statement.limits, *fanout_limits),
         energy=statement.energy if powers[0] or both else None,
         cycles=statement.cycles if powers[1] or both else None,
         powers=powers,

@@ -1,7 +1,7 @@
 """Lexicographic optima and Pareto fronts with any exact solver, by repeated solves under caps.
 
 Every step is a problem of its own, stated with one more demand such as ``energy<=2581195121`` and proven by
-the solver that was asked for.  So an answer rests on that solver alone, whichever it is.
+the solver that was asked for.  So an answer depends on that solver alone, whichever it is.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class SegmentBounds:
             space = restricted(space, within(space), inner.tiles)
         if not all(len(group) for group in space.groups):
             return None
-        return knowing(replace(whole, space=space), max(self._inside, _floor(inner.energy)))
+        return knowing(replace(whole, space=space), max(self._inside, _rounded_down(inner.energy)))
 
     def _whole(self, slots: Arrangement) -> LayerProblem:
         """The problem of one arrangement over all tiles; stated once."""
@@ -187,7 +187,7 @@ class SegmentBounds:
                 near, part, around(near), self._inside, _MOST_NEAR * len(self._inner)
             )
         self._outside = max(
-            self._outside, _floor(min((survivor.energy for survivor in survivors), default=0.0))
+            self._outside, _rounded_down(min((survivor.energy for survivor in survivors), default=0.0))
         )
         return survivors
 
@@ -200,7 +200,7 @@ class SegmentBounds:
                 inner, part, within(part.space), self._outside, _MOST_INSIDE * len(self._near)
             )
         self._inside = max(
-            self._inside, _floor(min((survivor.energy for survivor in survivors), default=0.0))
+            self._inside, _rounded_down(min((survivor.energy for survivor in survivors), default=0.0))
         )
         return survivors
 
@@ -216,7 +216,7 @@ class SegmentBounds:
                 tree.go_on()
         self._search.limits.check()
         least = min([goal.enough, *(tree.least for tree in trees)])
-        return 0 if math.isinf(least) else _floor(least)
+        return 0 if math.isinf(least) else _rounded_down(least)
 
     def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
         """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""
@@ -295,6 +295,6 @@ class _Listed:
         return {name: np.unique(np.concatenate(parts), axis=0) for name, parts in self._tiles.items()}
 
 
-def _floor(energy: float) -> int:
+def _rounded_down(energy: float) -> int:
     """A whole number of units that is surely no more."""
     return int(energy if energy < EXACT_LIMIT else energy * (1 - BAND))

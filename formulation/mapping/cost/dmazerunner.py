@@ -63,7 +63,14 @@ class DMazeRunner:
     def orders(
         self, operator: Operator, engine: Engine, level: int, every: bool = False
     ) -> tuple[OrderClass, ...]:
-        """One maximal leading run per tensor, and no reuse at all where some loop moves every tensor."""
+        """One maximal leading run per tensor, and no reuse at all where some loop moves every tensor.
+
+        Parameters
+        ----------
+        operator, engine : the layer and the machine
+        level : index of the memory level; only DRAM's and the scratch-pad's orders matter
+        every : whether effects that another one dominates are given too
+        """
         if level == len(engine.levels) - 1:
             return ()
         never = {tensor.name: frozenset[str]() for tensor in operator.tensors}

@@ -45,7 +45,14 @@ class Hierarchy:
     def orders(
         self, operator: Operator, engine: Engine, level: int, every: bool = False
     ) -> tuple[OrderClass, ...]:
-        """Undominated effects, or every one; none for the innermost level, whose loops feed the PE."""
+        """Undominated effects, or every one; none for the innermost level, whose loops feed the PE.
+
+        Parameters
+        ----------
+        operator, engine : the layer and the machine
+        level : index of the memory level whose loops are ordered
+        every : whether effects that another one dominates are given too
+        """
         if level == len(engine.levels) - 1:
             return ()
         inner = engine.levels[level + 1 :]

@@ -68,7 +68,14 @@ def port_times(
     reads: Sequence[tuple[Role, Expr]],
     writes: Sequence[tuple[Role, Expr]],
 ) -> list[Expr]:
-    """Cycles in which each port of a level that limits anything moves some elements of some roles."""
+    """Cycles in which each port of a level that limits anything moves some elements of some roles.
+
+    Parameters
+    ----------
+    engine : gives the widths of elements
+    level : whose ports move them
+    reads, writes : elements per role; partial sums that are read again stand in both
+    """
     ports = (
         (level.read_bandwidth, reads),
         (level.write_bandwidth, writes),
@@ -120,7 +127,15 @@ def _first_tiles(nest: Nest, tensor: Tensor, source: int, level: int) -> Expr | 
 def transfer(
     engine: Engine, level: MemoryLevel, moved: Sequence[tuple[Role, Expr]], bandwidth: Fraction
 ) -> Expr:
-    """Whole cycles that elements of some roles take on a port of a level."""
+    """Whole cycles that elements of some roles take on a port of a level.
+
+    Parameters
+    ----------
+    engine : gives the widths of elements
+    level : on one of whose ports they move
+    moved : elements per role
+    bandwidth : of the port, in elements of the machine's usual width per cycle
+    """
     widths = {role: engine.width(level, role) for role, _ in moved}
     unit = math.gcd(*widths.values())
     rate = Fraction(bandwidth * engine.element_bits) / unit

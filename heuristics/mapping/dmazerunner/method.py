@@ -79,8 +79,8 @@ class DMazeRunnerSearch:
         scale, seen = 1.0, 0
         while True:
             scaled = prunings.relaxed(scale)
-            for lot, scored in self._evaluated(search, problem, scaled, tables):
-                seen += lot
+            for count, scored in self._evaluated(search, problem, scaled, tables):
+                seen += count
                 _offer(search, problem, tables, scored, self.name)
                 if search.done:
                     return Outcome(False)
@@ -104,7 +104,7 @@ class DMazeRunnerSearch:
                 tilings = Tilings(
                     nest, tables, conditions(nest, prunings), residency, lambda: bool(search.done)
                 )
-                for rows in tilings.lots():
+                for rows in tilings.batches():
                     job = pool.submit(_best, search, problem, tables, rows, residency)
                     running.append((rows.shape[1], job))
                     if len(running) > workers:

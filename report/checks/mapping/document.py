@@ -12,7 +12,7 @@ from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.formulation.result import Beside
+from tilewright.formulation.result import OutOfSpaceSolution
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.checks.mapping.answer_sets import further_faults
@@ -20,9 +20,9 @@ from tilewright.report.checks.mapping.head import head_faults
 from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.claims import ClaimRecord, Number, shown_gap, shown_value
 from tilewright.report.records.mapping.build import (
-    beside_record,
     factors_of,
     metrics_record,
+    out_of_space_record,
     space_record,
     totals_record,
 )
@@ -121,8 +121,10 @@ def _space_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
     if reason is None:
         yield "beside: the mapping lies inside the space"
         return
-    reported = Beside(mapping, evaluation, problem.key_of(evaluation), reason, layer.beside.source)
-    if layer.beside != beside_record(problem.objective, reported):
+    reported = OutOfSpaceSolution(
+        mapping, evaluation, problem.key_of(evaluation), reason, layer.beside.source
+    )
+    if layer.beside != out_of_space_record(problem.objective, reported):
         yield "beside: not what the evaluator finds"
 
 

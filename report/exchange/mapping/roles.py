@@ -39,8 +39,10 @@ def likes(dims: Sequence[str], weights: Axes, inputs: Axes, outputs: Axes) -> di
             (True, True, True): "G",
         }.get(place, "NPQKC")
         if place == (True, True, False):
-            beside = {likes_of.get(other) for axis in inputs if dim in axis for other in axis if other != dim}
-            options = "".join(_ACROSS[option] for option in ("P", "Q") if option in beside) or "C"
+            summed_with = {
+                likes_of.get(other) for axis in inputs if dim in axis for other in axis if other != dim
+            }
+            options = "".join(_ACROSS[option] for option in ("P", "Q") if option in summed_with) or "C"
         own = CONVOLUTION.get(dim, "")
         left = [letter for letter in options if letter not in likes_of.values()] or list(options)
         likes_of[dim] = own if own and own in options else left[0]

@@ -74,7 +74,7 @@ def level(
     rates = _rates(known, bundle)
     if rates:
         fields["bandwidth"] = rates
-    _tell_others(known, bundle)
+    _report_others(known, bundle)
     return fields
 
 
@@ -124,7 +124,7 @@ def _rates(known: dict[str, Field], bundle: Bundle) -> dict[str, str]:
     return rates
 
 
-def _tell_others(known: dict[str, Field], bundle: Bundle) -> None:
+def _report_others(known: dict[str, Field], bundle: Bundle) -> None:
     for key, field in known.items():
         if key in _OTHER:
             if field.value not in (None, 0, False, "False", {}, []):

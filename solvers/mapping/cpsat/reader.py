@@ -98,10 +98,10 @@ class CpReader(Reader[Term]):
         terms = [(c, (self if c > 0 else self._exact).read(term)) for c, term in node.terms]
         low, high = span(terms, node.constant)
         if high > LARGEST:
-            rest = [cap - low + c * term.low for c, term in terms]
+            part_caps = [cap - low + c * term.low for c, term in terms]
             terms = [
-                (c, self._capped(term, max(room // c, term.low)) if c > 0 else term)
-                for (c, term), room in zip(terms, rest, strict=True)
+                (c, self._capped(term, max(part_cap // c, term.low)) if c > 0 else term)
+                for (c, term), part_cap in zip(terms, part_caps, strict=True)
             ]
         return self.sum(terms, node.constant)
 

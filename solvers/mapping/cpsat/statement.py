@@ -171,9 +171,9 @@ def _key(decisions: Decisions, factors: Sequence[Term], cutoff: int | None) -> t
     model, scale, result = decisions.model, 1, factors[0]
     for index, factor in enumerate(factors[1:], start=1):
         rest = prod(f.low for f in factors[index + 1 :])
-        room = max(1, PRODUCT // max(1, factor.high))
-        if result.high > room:
-            step = -(-result.high // room)
+        most = max(1, PRODUCT // max(1, factor.high))
+        if result.high > most:
+            step = -(-result.high // most)
             low, high = result.low // step, result.high // step
             smaller = model.new_int_var(low, high, "")
             model.add(step * smaller >= result.expr - (step - 1))

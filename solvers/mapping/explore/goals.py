@@ -108,8 +108,8 @@ class Progress:
             return None
         count = self.goal.counts[layer]
         others = float(self.low()[design]) ** (1 / self._power) - self.share(layer, design)
-        room = ((best * (2 - SAFE) / SAFE * slack) ** (1 / self._power) - others) / count
-        return Fraction(int(room**self._power) + 1) if room > 0 else Fraction(1)
+        allowance = ((best * (2 - SAFE) / SAFE * slack) ** (1 / self._power) - others) / count
+        return Fraction(int(allowance**self._power) + 1) if allowance > 0 else Fraction(1)
 
     def refresh(self) -> None:
         """Take in what has been answered since."""
@@ -120,7 +120,8 @@ class Progress:
             if reported is None:
                 continue
             value = self.objective.value(
-                (count, one.energy or Fraction(0), one.cycles or 0) for count, one in reported
+                (count, layer_answer.energy or Fraction(0), layer_answer.cycles or 0)
+                for count, layer_answer in reported
             )
             self.values[int(design)] = value
             beaten = np.ones(len(self._best), dtype=bool)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.formulation.limits import Limits
 from tilewright.hardware.mapping.design_space import Design
-from tilewright.solvers.mapping.explore.boxes import Box, Boxes, roominess
+from tilewright.solvers.mapping.explore.boxes import Box, Boxes, capacity_ranks
 from tilewright.solvers.mapping.explore.cells import ABOVE, BRIEF_SECONDS, Asked, Cell, Nodes, Reported
 from tilewright.solvers.mapping.explore.compulsory import MOST
 from tilewright.solvers.mapping.explore.features import features_of
@@ -21,14 +21,14 @@ from tilewright.solvers.mapping.explore.store import ExploreStore
 from tilewright.workloads.selection import SelectedLayer
 
 Answers = Callable[[Iterable[Cell], threading.Event], Iterator[tuple[Cell, Reported]]]
-"""Computes cells in whatever order and place, and asks for the next one whenever there is room for it."""
+"""Computes cells in whatever order and place, and asks for the next one whenever a worker is free."""
 
 SLACK = 1.5
 """How far above what rules its design out a cell is searched: a higher bound rules out more neighbours."""
 STARTS = 2
 """Mappings of other designs that a search starts with."""
 LAYER_SECONDS = 60.0
-"""Of one layer on one design, unless told otherwise."""
+"""Of one layer on one design, by default."""
 
 
 class Watcher(Protocol):
@@ -159,13 +159,16 @@ class _Pursuit:
         self._store = store
         self._seconds = min(seconds, BRIEF_SECONDS) if goal.brief else seconds
         self._most = max(1, jobs)
-        rooms = [features_of(engine).rooms for engine in self._state.engines]
-        width = max(map(len, rooms))
+        capacities = [features_of(engine).capacities for engine in self._state.engines]
+        width = max(map(len, capacities))
         columns = [
-            [np.inf if len(row) <= index or row[index] is None else float(row[index] or 0) for row in rooms]
+            [
+                np.inf if len(row) <= index or row[index] is None else float(row[index] or 0)
+                for row in capacities
+            ]
             for index in range(width)
         ]
-        self._boxes = Boxes(np.array([design.place for design in found.designs]), roominess(columns))
+        self._boxes = Boxes(np.array([design.place for design in found.designs]), capacity_ranks(columns))
         self._active: list[_Active] = []
         self._running: dict[str, tuple[int, int]] = {}
         macs = [
@@ -287,9 +290,10 @@ class _Pursuit:
         for active in self._active:
             needed[active.design] = False
         best = best_of(self.progress.values, None)
-        beside = needed & self._boxes.neighbours(best) if best is not None else needed[:0]
-        if beside.any():  # walk to a good design first: the better it is, the less of the others is searched
-            members = np.flatnonzero(beside)
+        adjacent = needed & self._boxes.neighbours(best) if best is not None else needed[:0]
+        # Walk to a good design first: the better it is, the less of the others is searched
+        if adjacent.any():
+            members = np.flatnonzero(adjacent)
             self._active.append(_Active(int(members[np.argmin(low[members])]), ()))
             return True
         taken = self._boxes.take(needed, low)

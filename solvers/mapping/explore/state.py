@@ -20,7 +20,7 @@ from tilewright.solvers.mapping.explore.cells import ABOVE, Asked, Cell, Nodes, 
 from tilewright.workloads.selection import SelectedLayer
 
 _INCOMPARABLE = ("energy", "edp", "utilization")
-"""Demands that a machine with more room, or other prices, may fail where a smaller one meets them."""
+"""Demands that a machine with larger capacities, or other prices, may fail where a smaller one meets them."""
 
 
 class How(StrEnum):
@@ -29,7 +29,7 @@ class How(StrEnum):
     SEARCHED = "searched"  #: a search proved it
     KEPT = "kept"  #: the store had it
     SHARED = "shared"  #: another design asks the same question
-    CARRIED = "carried"  #: a roomier design's mapping fits, and nothing is better there
+    CARRIED = "carried"  #: the mapping of a design with larger capacities fits, and nothing is better there
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,9 @@ class State:
             self.bounds[layer].learn(design, reported.bound)
 
     def carry(self, layer: int, design: int) -> bool:
-        """Take over the mapping of a roomier design that fits here, where no other can be better.
+        """Take over the mapping of a design with larger capacities, where it fits and no other can be better.
 
-        The roomier design's least key is a lower bound here; its mapping, if it is legal here and has that
+        That design's least key is a lower bound here; its mapping, if it is legal here and has that
         very key, is optimal.
         """
         bounds = self.bounds[layer]
@@ -147,11 +147,11 @@ class State:
         operator, engine = self.layers[layer].operator, self.engines[design]
         demands = parse_constraints(applicable(self.asked.constraints, operator, engine), operator, engine)
         mapping = Mapping.from_data(list(reported.mapping))
-        mine = evaluate_under(operator, engine, cost_model(self.asked.cost_model), demands, mapping)
-        key = self.objective.key(mine.energy, mine.cycles)
-        if mine.violations or key != anchor.key:
+        evaluation = evaluate_under(operator, engine, cost_model(self.asked.cost_model), demands, mapping)
+        key = self.objective.key(evaluation.energy, evaluation.cycles)
+        if evaluation.violations or key != anchor.key:
             return False
-        same = Reported("optimal", key, key, mine.energy, mine.cycles, reported.mapping)
+        same = Reported("optimal", key, key, evaluation.energy, evaluation.cycles, reported.mapping)
         self._keep(layer, design, same, How.CARRIED)
         return True
 

@@ -29,11 +29,13 @@ def worse(problem: LayerProblem, intervals: TableIntervals, key: int | None, siz
         low = intervals.low(limit.expr)
         closed |= (low > limit.bound) & (low > limit.bound * (1 + NEAR))
     if key is not None:
-        closed |= _dear(problem, intervals, key, size)
+        closed |= _not_improving(problem, intervals, key, size)
     return closed
 
 
-def _dear(problem: LayerProblem, intervals: TableIntervals, key: int, size: int) -> NDArray[np.bool_]:
+def _not_improving(
+    problem: LayerProblem, intervals: TableIntervals, key: int, size: int
+) -> NDArray[np.bool_]:
     a, b = problem.objective.key_powers
     energy, cycles = (
         np.broadcast_to(intervals.low(expr) if power else np.float64(1), (size,))

@@ -128,8 +128,10 @@ class SubproblemModel:
             if not power:
                 continue
             scale = max(high, 1.0)
-            room = 1 + 3 * MARGIN
-            column = relaxation.above(relaxation.linear(form, scale, high), low / scale * (1 - 1e-9), room)
+            tolerance = 1 + 3 * MARGIN
+            column = relaxation.above(
+                relaxation.linear(form, scale, high), low / scale * (1 - 1e-9), tolerance
+            )
             self._columns.append(column)
             if both:
                 wide = high > low * (1 + 1e-9)

@@ -61,7 +61,7 @@ def subproblems_of(
 
 
 def subproblem_of(problem: LayerProblem, tables: Tables, left: OpenSpace) -> Subproblem:
-    """A subproblem with its bound by intervals, and its range of cycles where they count beside energy."""
+    """A subproblem with its bound by intervals, and its range of cycles where they count too."""
     fixed = {
         selector: left.choices[0][i]
         for i, selector in enumerate(problem.space.selectors)

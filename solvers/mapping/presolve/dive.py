@@ -82,7 +82,7 @@ class Dive:
         for step in range(rounds):
             if self._limits.expired:
                 break
-            point = self._descend(self._kicked(here))
+            point = self._descend(self._perturbed(here))
             slack = HEAT * (1 - step / rounds)
             if point.key <= here.key * (1 + slack):
                 here = point
@@ -104,7 +104,7 @@ class Dive:
         point = Point(np.inf, rows, self._choices[0])
         return self._best(point, [np.array([row]) for row in rows])
 
-    def _kicked(self, point: Point) -> Point:
+    def _perturbed(self, point: Point) -> Point:
         """Two groups moved at random to the best of a sample, under one choice of orders."""
         count = len(self._rows)
         if not count:
@@ -114,8 +114,8 @@ class Dive:
         for position in moved:
             columns[position] = self._random.choice(self._rows[position], size=SAMPLE)
         chosen = self._choices[self._random.integers(len(self._choices))]
-        kicked = self._best(Point(np.inf, point.rows, chosen), columns, [chosen])
-        return kicked if np.isfinite(kicked.key) else point
+        perturbed = self._best(Point(np.inf, point.rows, chosen), columns, [chosen])
+        return perturbed if np.isfinite(perturbed.key) else point
 
     def _descend(self, point: Point) -> Point:
         """Improve until neither a group alone nor a pair of small moves helps."""

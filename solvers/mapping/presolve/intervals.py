@@ -134,17 +134,19 @@ def _pass(
             if alive[index]:
                 fixed = dict(zip(selectors, chosen, strict=True)) if chosen else {}
                 intervals = TableIntervals(tables, left.rows, fixed, position)
-                fits[position][index] = _promising(problem, intervals, cutoff, len(left.rows[position]))
+                fits[position][index] = _open_rows(problem, intervals, cutoff, len(left.rows[position]))
                 alive[index] = fits[position][index].any()
     kept = [fit[alive].any(axis=0) for fit in fits]
     rows = [rows[keep] for rows, keep in zip(left.rows, kept, strict=True)]
     fits = [fit[alive][:, keep] for fit, keep in zip(fits, kept, strict=True)]
     if singles == [()]:
         return OpenSpace(rows, left.choices if alive[0] else [])
-    return OpenSpace(rows, [chosen for chosen, lives in zip(singles, alive, strict=True) if lives], fits)
+    return OpenSpace(
+        rows, [chosen for chosen, is_alive in zip(singles, alive, strict=True) if is_alive], fits
+    )
 
 
-def _promising(
+def _open_rows(
     problem: LayerProblem, intervals: TableIntervals, cutoff: int | None, size: int
 ) -> NDArray[np.bool_]:
     keep = np.ones(size, dtype=bool)

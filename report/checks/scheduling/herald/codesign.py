@@ -187,10 +187,10 @@ def _best_faults(document: CodesignDocument) -> Iterator[str]:
         yield "best.versions: not those of the document"
     if document.tables_s > document.wall_s:
         yield f"tables_s: {document.tables_s}, more than wall_s"
-    for field, mine, its in (
+    for field, expected, claimed in (
         ("objective", document.objective, best.objective),
         ("value", document.value_exact, best.value_exact),
         ("workload", document.workload, best.workload),
     ):
-        if mine != its:
-            yield f"best.{field}: {its}, expected {mine}"
+        if expected != claimed:
+            yield f"best.{field}: {claimed}, expected {expected}"

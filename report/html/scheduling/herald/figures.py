@@ -33,16 +33,16 @@ def gantt_figure(
     colour = colours(names)
     data = []
     for name in names:
-        mine = [row for row in rows if networks[row.instance] == name]
+        bars = [row for row in rows if networks[row.instance] == name]
         data.append(
             {
                 "type": "bar",
                 "orientation": "h",
                 "name": name,
-                "y": [row.engine for row in mine],
-                "base": [row.start * seconds for row in mine],
-                "x": [(row.end - row.start) * seconds for row in mine],
-                "text": [f"{row.task}<br>cycles {row.start:,} to {row.end:,}" for row in mine],
+                "y": [row.engine for row in bars],
+                "base": [row.start * seconds for row in bars],
+                "x": [(row.end - row.start) * seconds for row in bars],
+                "text": [f"{row.task}<br>cycles {row.start:,} to {row.end:,}" for row in bars],
                 "textposition": "none",
                 "hovertemplate": "%{text}<extra></extra>",
                 "marker": {"color": colour[name], "line": {"color": PAPER, "width": 0.5}},

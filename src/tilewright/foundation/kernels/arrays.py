@@ -176,6 +176,15 @@ def new(text: Text, dtype: str, shape: Sequence[Value]) -> Value:
 
 
 def filled(text: Text, dtype: str, shape: Sequence[Value], value: Value) -> Value:
+    """A new array with the same value everywhere.
+
+    Parameters
+    ----------
+    text : the function that is being written
+    dtype : of the entries, such as ``float64``
+    shape : one length per axis
+    value : of every entry
+    """
     array = new(text, dtype, shape)
     fill(text, array, value)
     return array
@@ -192,7 +201,15 @@ def copied(text: Text, array: Value) -> Value:
 
 
 def mapped(text: Text, array: Value, function: Callable[[Value], Value], dtype: str) -> Value:
-    """A new array of what a function makes of every entry."""
+    """A new array of what a function makes of every entry.
+
+    Parameters
+    ----------
+    text : the function that is being written
+    array : of any shape, which the result shares
+    function : writes what becomes of one entry
+    dtype : of the results
+    """
     results = new(text, dtype, shaped_like(array))
     each(
         text,
@@ -203,15 +220,23 @@ def mapped(text: Text, array: Value, function: Callable[[Value], Value], dtype: 
 
 
 def folded(text: Text, array: Value, start: Value, function: Callable[[Value, Value], Value]) -> Value:
-    """What a function of two makes of all entries, one after the other."""
-    room = text.room(start.type.parts[0])
-    text.store(start, room)
+    """What a function of two makes of all entries, one after the other.
+
+    Parameters
+    ----------
+    text : the function that is being written
+    array : of any shape, read in the order of memory
+    start : the result where there are no entries
+    function : writes the next result, of the last one and an entry
+    """
+    stack_slot = text.stack_slot(start.type.parts[0])
+    text.store(start, stack_slot)
 
     def step(at: list[Value]) -> None:
-        text.store(function(text.load(start.type, room), read(text, view(text, array, at))), room)
+        text.store(function(text.load(start.type, stack_slot), read(text, view(text, array, at))), stack_slot)
 
     each(text, lengths(array), step)
-    return text.load(start.type, room)
+    return text.load(start.type, stack_slot)
 
 
 def first_entry(text: Text, array: Value) -> Value:
@@ -237,8 +262,8 @@ def sorted_places(text: Text, array: Value) -> Value:
         plain = new(text, dtype, [number(count)])
         assign(text, plain, array)
         array, kind = plain, _array(plain)
-    places, room = new(text, "int64", [number(count)]), new(text, "int64", [number(count)])
+    places, scratch = new(text, "int64", [number(count)]), new(text, "int64", [number(count)])
     text.write(
-        f"call void @sort_{kind.dtype}(ptr {array.part}, i64 {count}, ptr {places.part}, ptr {room.part})"
+        f"call void @sort_{kind.dtype}(ptr {array.part}, i64 {count}, ptr {places.part}, ptr {scratch.part})"
     )
     return places

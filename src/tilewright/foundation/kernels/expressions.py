@@ -166,19 +166,19 @@ class Expressions:
     def _connected(self, node: ast.BoolOp, operand: Callable[[ast.expr], Value]) -> Value:
         """``and``, or ``or``; what does not matter is not computed."""
         text, both, values = self.text, isinstance(node.op, ast.And), node.values
-        room, end = text.room("i1"), text.new_label()
+        stack_slot, end = text.stack_slot("i1"), text.new_label()
         for at, part in enumerate(values):
             value = operand(part)
             if value.type != BOOL:
                 raise KernelTypeError("'and' and 'or' connect what is true or false")
-            text.write(f"store i1 {value.part}, ptr {room}")
+            text.write(f"store i1 {value.part}, ptr {stack_slot}")
             if at + 1 < len(values):
                 following = text.new_label()
                 then, otherwise = (following, end) if both else (end, following)
                 text.branch(value.part, then, otherwise)
                 text.label(following)
         text.label(end)
-        return text.load(BOOL, room)
+        return text.load(BOOL, stack_slot)
 
     def _compared(self, left: ast.expr, operations: Sequence[ast.cmpop], others: Sequence[ast.expr]) -> Value:
         """A chain of comparisons; every operand is computed once, and costs nothing but time."""
@@ -200,15 +200,15 @@ class Expressions:
         if isinstance(condition.constant, bool):
             return self.expression(then if condition.constant else otherwise)
         kind = common(*(self._type(node) for node in (then, otherwise)))
-        room = text.room("i64", max(1, len(kind.parts)))
+        stack_slot = text.stack_slot("i64", max(1, len(kind.parts)))
         first, second, behind = text.new_label(), text.new_label(), text.new_label()
         text.branch(text.truth(condition), first, second)
         for label, node in ((first, then), (second, otherwise)):
             text.label(label)
-            text.store(text.converted(self.expression(node), kind), room)
+            text.store(text.converted(self.expression(node), kind), stack_slot)
             text.go(behind)
         text.label(behind)
-        return text.load(kind, room)
+        return text.load(kind, stack_slot)
 
     def _type(self, node: ast.expr) -> Type:
         """The type of an expression, of which nothing is written."""
@@ -283,16 +283,16 @@ class Expressions:
             if isinstance(argument.type, Tuple):
                 address = argument.address
                 if not address:
-                    address = text.room("i64", max(1, len(argument.parts)))
+                    address = text.stack_slot("i64", max(1, len(argument.parts)))
                     text.store(argument, address)
                 passed.append(f"ptr {address}")
             else:
                 passed += [
                     f"{kind} {part}" for kind, part in zip(argument.type.parts, argument.parts, strict=True)
                 ]
-        room = text.room("i64", max(1, len(function.returned.parts)))
+        stack_slot = text.stack_slot("i64", max(1, len(function.returned.parts)))
         status = text.compute(
-            f"call i32 @{function.symbol}({', '.join(['ptr %arena', f'ptr {room}', *passed])})"
+            f"call i32 @{function.symbol}({', '.join(['ptr %arena', f'ptr {stack_slot}', *passed])})"
         )
         if function.fails:
             bad, good = text.new_label(), text.new_label()
@@ -304,7 +304,7 @@ class Expressions:
             text.write(f"ret i32 {status}")
             text.is_open = False
             text.label(good)
-        return text.load(function.returned, room)
+        return text.load(function.returned, stack_slot)
 
     def _new(self, function: Any, given: list[Value], named: dict[str, Value]) -> Value:
         """A new array."""
@@ -359,7 +359,7 @@ class Expressions:
     def _searched(self, array: Value, value: Value) -> Value:
         """The first place of an ascending array whose entry is not below a value."""
         text = self.text
-        low, high = text.room("i64"), text.room("i64")
+        low, high = text.stack_slot("i64"), text.stack_slot("i64")
         text.store(literal(0), low)
         text.store(self.length(array), high)
         test, inside, behind = text.new_label(), text.new_label(), text.new_label()

@@ -105,27 +105,29 @@ class Module:
 
     def text(self) -> str:
         """The module in the text of LLVM."""
-        door = self._door()
+        entry_point = self._entry_point()
         body = "\n".join(function.written() for function in list(self._functions.values()) if function)
         sorts = [text for name, text in SORTS.items() if f"@sort_{name}(" in body]
-        return "\n".join([DECLARED, _DECLARED, ARENA, *sorts, body, door, _release(len(self.result.parts))])
+        return "\n".join(
+            [DECLARED, _DECLARED, ARENA, *sorts, body, entry_point, _release(len(self.result.parts))]
+        )
 
-    def _door(self) -> str:
+    def _entry_point(self) -> str:
         text = Text(True)
-        door = _Door(text)
+        entry_point = _EntryPoint(text)
         passed = ["ptr %arena", "ptr %out"]
         for at, kind in enumerate(self.entry.types):
             item = text.compute(f"call ptr @PyTuple_GetItem(ptr %arguments, i64 {at})")
-            parts = door.taken(item, kind)
+            parts = entry_point.taken(item, kind)
             if isinstance(kind, Tuple):
-                address = text.room("i64", max(1, len(parts)))
+                address = text.stack_slot("i64", max(1, len(parts)))
                 for place, (part, name) in enumerate(zip(parts, kind.parts, strict=True)):
                     text.write(f"store {name} {part}, ptr {text.slot(address, place)}")
                 passed.append(f"ptr {address}")
             else:
                 passed += [f"{name} {part}" for name, part in zip(kind.parts, parts, strict=True)]
         kept = has_arrays([self.result])
-        lines = "\n  ".join([*text.rooms, *text.lines])
+        lines = "\n  ".join([*text.stack_slots, *text.lines])
         give_back = "call void @arena_give_back(ptr %arena, ptr null, i64 0)"
         return f"""
 define i64 @{ENTRY}(ptr %arguments, ptr %out, ptr %types) {{
@@ -172,7 +174,7 @@ def _check_contiguous(kind: Type) -> None:
             _check_contiguous(item)
 
 
-class _Door:
+class _EntryPoint:
     """How arguments are taken out of Python's objects."""
 
     def __init__(self, text: Text) -> None:

@@ -82,7 +82,7 @@ class Function(Expressions):
                 parameters += [f"{part} %a{at}.{k}" for k, part in enumerate(kind.parts)]
         body = "\n  ".join(self.text.lines)
         used = {word.rstrip(",)") for word in body.replace("(", " ").split() if word.startswith("%a")}
-        begin = [*self.text.rooms]
+        begin = [*self.text.stack_slots]
         for name, part, address, at in loads:
             if name in used:
                 begin += [
@@ -107,7 +107,7 @@ class Function(Expressions):
         self.begin(Text(writes))
         self.loops: list[tuple[str, str]] = []
         self.values: dict[str, Value] = {}
-        self.rooms: dict[str, str] = {}
+        self.stack_slots: dict[str, str] = {}
         for at, (name, kind) in enumerate(zip(self.source.parameters, self.types, strict=True)):
             address = f"%a{at}" if isinstance(kind, Tuple) else ""
             value = Value(kind, tuple(f"%a{at}.{k}" for k in range(len(kind.parts))), address=address)
@@ -129,20 +129,20 @@ class Function(Expressions):
             kind = self.names[name]
             if not self.text.writes:
                 return Value(kind, ("poison",) * len(kind.parts))
-            return self.text.load(kind, self._room(name))
+            return self.text.load(kind, self._stack_slot(name))
         return self.source.outside(name)
 
-    def _room(self, name: str) -> str:
-        if name not in self.rooms:
-            self.rooms[name] = self.text.room("i64", max(1, len(self.names[name].parts)))
-        return self.rooms[name]
+    def _stack_slot(self, name: str) -> str:
+        if name not in self.stack_slots:
+            self.stack_slots[name] = self.text.stack_slot("i64", max(1, len(self.names[name].parts)))
+        return self.stack_slots[name]
 
     def _set(self, name: str, value: Value) -> None:
         if not self.text.writes:
             kind = self.names.get(name)
             self.names[name] = value.type if kind is None else common(kind, value.type)
             return
-        self.text.store(self.text.converted(value, self.names[name]), self._room(name))
+        self.text.store(self.text.converted(value, self.names[name]), self._stack_slot(name))
 
     # statements
 
@@ -282,13 +282,13 @@ class Function(Expressions):
         text = self.text
         kind = reduce(common, (item.type for item in items))
         size = len(kind.parts)
-        room = text.room("i64", max(1, size * len(items)))
+        stack_slot = text.stack_slot("i64", max(1, size * len(items)))
         for at, item in enumerate(items):
-            text.store(text.converted(item, kind), text.slot(room, at * size))
+            text.store(text.converted(item, kind), text.slot(stack_slot, at * size))
 
         def begin(at: Value) -> None:
             offset = text.compute(f"mul nsw i64 {at.part}, {SLOT * size}")
-            address = text.compute(f"getelementptr i8, ptr {room}, i64 {offset}")
+            address = text.compute(f"getelementptr i8, ptr {stack_slot}, i64 {offset}")
             self._assign(target, text.load(kind, address))
 
         self._count(literal(0), literal(len(items)), literal(1), begin, body)
@@ -307,7 +307,7 @@ class Function(Expressions):
         for border in (start, stop):
             if not isinstance(border.type, Scalar) or border.type.llvm != "i64":
                 raise KernelTypeError(f"a range up to {border.type}")
-        counter = text.room("i64")
+        counter = text.stack_slot("i64")
         text.store(start, counter)
         test, inside, again, behind = (text.new_label() for _ in range(4))
         text.label(test)

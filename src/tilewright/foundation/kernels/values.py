@@ -102,7 +102,7 @@ class Text:
     def __init__(self, writes: bool) -> None:
         self.writes = writes
         self.lines: list[str] = []
-        self.rooms: list[str] = []  # memory that the function takes when it begins
+        self.stack_slots: list[str] = []  # memory that the function takes when it begins
         self.is_open = True  # whether what is written now can be reached
         self.fails = False
         self._count = 0
@@ -123,12 +123,12 @@ class Text:
         self.lines.append(f"{name} = {operation}")
         return name
 
-    def room(self, kind: str, count: int = 1) -> str:
+    def stack_slot(self, kind: str, count: int = 1) -> str:
         """The address of memory that is the function's own."""
         if not self.writes:
             return "poison"
         name = self.name()
-        self.rooms.append(f"{name} = alloca {kind}, i64 {count}, align 8")
+        self.stack_slots.append(f"{name} = alloca {kind}, i64 {count}, align 8")
         return name
 
     def new_label(self) -> str:
@@ -176,7 +176,7 @@ class Text:
 
     def repeat(self, count: str, body: Callable[[str], None]) -> None:
         """Do something for 0, 1, …, ``count - 1``; the number is passed."""
-        counter = self.room("i64")
+        counter = self.stack_slot("i64")
         self.write(f"store i64 0, ptr {counter}")
         test, inside, behind = self.new_label(), self.new_label(), self.new_label()
         self.label(test)
