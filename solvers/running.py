@@ -140,7 +140,16 @@ class SearchRun(Generic[P, Answer, Evaluation]):
 def no_result(
     method: str, version: str, limits: Limits, message: str, *, error: bool = False, **known: Any
 ) -> Result[Any, Any]:
-    """The result of a search that never began."""
+    """The result of a search that never began.
+
+    Parameters
+    ----------
+    method, version : of the method that would have searched
+    limits : give the seed, the seconds that passed, and whether the user stopped the call
+    message : why it never began
+    error : whether that was a fault, and neither a limit nor the user
+    known : further fields of the result that are known all the same
+    """
     status = Status.INTERRUPTED if limits.stop.is_set() else Status.UNKNOWN
     fields: dict[str, Any] = {
         "status": Status.ERROR if error else status,

@@ -98,14 +98,14 @@ def arrangements(operator: Operator, engine: Engine, reduction: Reduction) -> It
 
 
 def _of_segments(
-    operator: Operator, engine: Engine, found: Sequence[Segment], reduction: Reduction
+    operator: Operator, engine: Engine, parts: Sequence[Segment], reduction: Reduction
 ) -> Iterator[Arrangement]:
     """One after the other, so that whoever asks may stop: there may be very many."""
-    if not found:
+    if not parts:
         yield ()
         return
-    for slots in of_segment(operator, engine, found[0], reduction):
-        for inner in _of_segments(operator, engine, found[1:], reduction):
+    for slots in of_segment(operator, engine, parts[0], reduction):
+        for inner in _of_segments(operator, engine, parts[1:], reduction):
             yield (*slots, *inner)
 
 

@@ -174,7 +174,13 @@ def head_text(title: str, *parts: str) -> Text:
 
 
 def layer_view(layer: LayerRecord, operator: Operator, engine: Engine, objective: Objective) -> Group:
-    """Everything about one layer: figures, energy, loop nest and traffic."""
+    """Everything about one layer: figures, energy, loop nest and traffic.
+
+    Parameters
+    ----------
+    layer : its record
+    operator, engine, objective : built from the document
+    """
     figures = Table.grid(padding=(0, 3, 0, 0))
     ended = f"after {seconds_text(layer.wall_s)} ({layer.solver} {layer.solver_version})"
     figures.add_row("result", Text.assemble(status_text(layer.status, layer.gap), f" {ended}"))
@@ -207,7 +213,15 @@ def _work(operator: Operator) -> str:
 
 
 def add_figures(figures: Table, metrics: MetricsRecord, engine: Engine, objective: Objective) -> None:
-    """Energy, cycles, product and utilization as lines of a grid."""
+    """Energy, cycles, product and utilization as lines of a grid.
+
+    Parameters
+    ----------
+    figures : a grid of two columns, which grows
+    metrics : of a mapping
+    engine : gives the clock and the number of PEs
+    objective : whose own figure is there already
+    """
     if objective.name != "energy":
         figures.add_row("energy", energy_text(metrics.energy_pj))
     clock = f"{si_text(metrics.time_s, 's')} at {exact(engine.clock_mhz)} MHz"
@@ -220,7 +234,14 @@ def add_figures(figures: Table, metrics: MetricsRecord, engine: Engine, objectiv
 def metrics_views(
     metrics: MetricsRecord, operator: Operator, engine: Engine, mapping: Mapping
 ) -> list[RenderableType]:
-    """Energy by component, the loop nest, and accesses by level and tensor."""
+    """Energy by component, the loop nest, and accesses by level and tensor.
+
+    Parameters
+    ----------
+    metrics : of the mapping
+    operator, engine : the layer and the machine
+    mapping : shown as a loop nest
+    """
     nest = Text(loop_nest(operator, engine, mapping), no_wrap=True, overflow="ignore")
     views: list[RenderableType] = [
         energy_table(metrics),

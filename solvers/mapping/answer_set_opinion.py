@@ -107,12 +107,12 @@ def _optima(number: int, most: int, problem: LayerProblem, limits: Limits) -> Pr
     return _verdict(listed, "optimal mappings", TREE_SOLVER, same=number == len(listed.solutions))
 
 
-def _verdict(found: AnswerSet, what: str, solver: str, *, same: bool) -> Proof:
+def _verdict(answer_set: AnswerSet, what: str, solver: str, *, same: bool) -> Proof:
     by = f"{solver}, again" if solver == TREE_SOLVER else solver
-    if not found.complete:
+    if not answer_set.complete:
         return Proof(Verdict.UNDECIDED, by, f"not all {what} were found again within the limits")
     if not same:
-        return Proof(Verdict.REFUTED, by, f"the {what} are others: {len(found.solutions)} of them")
+        return Proof(Verdict.REFUTED, by, f"the {what} are others: {len(answer_set.solutions)} of them")
     return Proof(Verdict.CONFIRMED, by, f"the same {what}")
 
 

@@ -67,6 +67,13 @@ def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> i
 
     A choice that is made is no instruction: whoever reads it reads the option.  A register is free after the
     last instruction that reads it.
+
+    Parameters
+    ----------
+    program : all instructions
+    chosen : option of each selector, -1 where it is open
+    roots : registers whose values are asked for
+    plan : is overwritten
     """
     code, lists, arguments = program.code, plan.lists, plan.arguments
     same, last, free, places = plan.same, plan.last, plan.free, plan.written
@@ -236,11 +243,11 @@ def _run(
 
 @compiled(ieee=True)
 def _places(
-    cells: Integers, bases: Integers, block: Integers, n: int, found: Integers
+    cells: Integers, bases: Integers, block: Integers, n: int, positions: Integers
 ) -> None:  # pragma: no cover
     """Where the tables have the cells of some nodes; looked up once for all that is read there."""
     for group in range(len(bases)):
-        base, column, row = bases[group], cells[group], found[group]
+        base, column, row = bases[group], cells[group], positions[group]
         for j in range(n):
             row[j] = base + column[block[j]]
 

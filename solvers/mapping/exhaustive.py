@@ -152,6 +152,14 @@ def values(
     """Energy (scaled), cycles and legality of many candidates with the same selectors.
 
     Raises ``LimitReachedError`` where a limit strikes in the middle.
+
+    Parameters
+    ----------
+    problem : whose energy, cycles and limits are read
+    tables : the rows of every axis group
+    rows : per group, the row of each candidate, shape (candidates,)
+    selectors : the option of each selector, the same for all candidates
+    limits : checked before every node that is computed
     """
     count = len(rows[0]) if rows else 1
     chosen = dict(zip(problem.space.selectors, selectors, strict=True))

@@ -90,7 +90,17 @@ def among_optima(
     limits: Limits,
     listener: Listener | None = None,
 ) -> LayerResult | None:
-    """The least second objective among the optima of the first one; ``None`` where that is not proven."""
+    """The least second objective among the optima of the first one; ``None`` where that is not proven.
+
+    Parameters
+    ----------
+    problem : with the first objective
+    first : its result
+    second : energy or cycles, whichever the first objective is not
+    name : the solver
+    limits : of the second search alone; their gap does not count
+    listener : called with every better answer and bound
+    """
     if first.status is not Status.OPTIMAL or first.answer is None or first.key is None:
         return None
     problem = tied(problem, first.key, second)

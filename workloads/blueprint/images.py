@@ -65,7 +65,15 @@ class Images(Base):
         return self.act(self.norm(value) if norm else value, act)
 
     def depthwise(self, x: Value, kernel: Pair, *, name: str = "depthwise", **options: object) -> Value:
-        """Convolution of every channel by itself; options as `conv`'s."""
+        """Convolution of every channel by itself; options as `conv`'s.
+
+        Parameters
+        ----------
+        x : batch x channels x rows x columns
+        kernel : rows and columns of the filters, or one number for both
+        name : of the layer, within the present scope
+        options : those of `conv`
+        """
         return self.conv(x, x.channels, kernel, groups=x.channels, name=name, **options)  # type: ignore[arg-type]
 
     def transposed(

@@ -128,7 +128,15 @@ def inception_v3(batch: int) -> Blueprint:
 
 
 def residual(net: Blueprint, x: Value, *branches: Value, act: bool = True) -> Value:
-    """Branches joined, projected to the input's channels, scaled and added to it."""
+    """Branches joined, projected to the input's channels, scaled and added to it.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : what the branches read; its channels are the result's
+    branches : of equal rows and columns, joined along the channels
+    act : whether an activation follows the sum
+    """
     up = net.conv(net.concat(*branches), x.channels, 1, name="up")
     scaled = net.op("Mul", [up, net.scalar(0.1)], up.shape)
     return net.add(x, scaled, act="Relu" if act else None)

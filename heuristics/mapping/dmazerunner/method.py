@@ -181,12 +181,12 @@ def _best(
 
 
 def _offer(
-    search: LayerSearch, problem: LayerProblem, tables: Tables, found: Found | None, source: str
+    search: LayerSearch, problem: LayerProblem, tables: Tables, best: Found | None, source: str
 ) -> None:
-    if found is None:
+    if best is None:
         return
-    if search.key is None or found.key < float(search.key * problem.key_scale):
-        mapping = problem.decode({**tables.assignment(found.rows), **found.chosen})
+    if search.key is None or best.key < float(search.key * problem.key_scale):
+        mapping = problem.decode({**tables.assignment(best.rows), **best.chosen})
         search.offer(mapping, source, origin=Origin.HEURISTIC)
 
 

@@ -182,6 +182,14 @@ def action_energy(
     """pJ per element of a component's actions: the user's word, or the table's over the elements of a word.
 
     Where neither tells them they are 0, and that is a loss.
+
+    Parameters
+    ----------
+    name : of the component; the user's word on it goes first
+    actions : the one that reads first, the one that writes last; ``compute`` alone for a MAC
+    node : the component in its file
+    bundle : collects what is read, settings, tables of energies and losses
+    per : elements that one action moves
     """
     energies = bundle.settings.energies
     given = energies.get(name) or (energies.get("MAC") if "compute" in actions else None)

@@ -115,6 +115,14 @@ def join_outer_tiles(
 
     Where more than ``JOINED`` combinations would have to be bounded, the remaining groups stay apart, and
     likewise where a limit strikes.
+
+    Parameters
+    ----------
+    problem : gives limits, energy and cycles
+    tables : the rows of every axis group
+    left : rows and choices that are open
+    cutoff : scaled key that has to be beaten; ``None`` while nothing is known
+    limits : where one strikes, the groups that are left stay apart
     """
     cells = tuple(_tile_classes(problem, tables, left, position) for position in range(len(left.rows)))
     selectors = _selectors(problem)

@@ -56,9 +56,9 @@ class Boxes:
             return int(best), box
         return None
 
-    def distance(self, one: int, other: int) -> int:
+    def distance(self, place: int, other: int) -> int:
         """Steps between two designs, along all axes."""
-        return int(np.abs(self._places[one] - self._places[other]).sum())
+        return int(np.abs(self._places[place] - self._places[other]).sum())
 
     def neighbours(self, design: int) -> NDArray[np.bool_]:
         """Designs one step away on one axis."""

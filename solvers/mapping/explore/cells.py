@@ -80,7 +80,15 @@ class Cell:
 
     @classmethod
     def of(cls, operator: Operator, engine: Engine, asked: Asked, seconds: float) -> Cell:
-        """A cell with its content hash, of nothing but what the optimum depends on: only proofs are kept."""
+        """A cell with its content hash, of nothing but what the optimum depends on: only proofs are kept.
+
+        Parameters
+        ----------
+        operator : the layer
+        engine : the design, trimmed to what the layer can use
+        asked : objective, cost model, factors and constraints of all cells
+        seconds : time limit of its search, which is no part of the hash
+        """
         content = [
             __version__,
             operator_content(operator),

@@ -38,7 +38,14 @@ class Watcher(Protocol):
         """The next goal is pursued."""
 
     def reported(self, layer: SelectedLayer, design: int, reported: Reported, left: int) -> None:
-        """A cell was computed; so many designs are left that may have to be looked at."""
+        """A cell was computed; so many designs are left that may have to be looked at.
+
+        Parameters
+        ----------
+        layer, design : which cell it was, the design by its number
+        reported : its answer
+        left : designs that may still have to be looked at
+        """
 
 
 @dataclass
@@ -144,17 +151,17 @@ class _Pursuit:
 
     def __init__(
         self,
-        found: Exploration,
+        exploration: Exploration,
         goal: Goal,
         limits: Limits,
         store: ExploreStore | None,
         seconds: float,
         jobs: int,
     ) -> None:
-        self.progress = Progress(found.state, goal)
-        self._state = found.state
-        self._counts = found.counts
-        self._searched = found.searched
+        self.progress = Progress(exploration.state, goal)
+        self._state = exploration.state
+        self._counts = exploration.counts
+        self._searched = exploration.searched
         self._limits = limits
         self._store = store
         self._seconds = min(seconds, BRIEF_SECONDS) if goal.brief else seconds
@@ -168,7 +175,9 @@ class _Pursuit:
             ]
             for index in range(width)
         ]
-        self._boxes = Boxes(np.array([design.place for design in found.designs]), capacity_ranks(columns))
+        self._boxes = Boxes(
+            np.array([design.place for design in exploration.designs]), capacity_ranks(columns)
+        )
         self._active: list[_Active] = []
         self._running: dict[str, tuple[int, int]] = {}
         macs = [

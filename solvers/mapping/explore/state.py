@@ -115,7 +115,14 @@ class State:
         return self._same[layer][self.bounds[layer].signatures[design]]
 
     def tell(self, layer: int, design: int, reported: Reported, how: How) -> None:
-        """An answer has come: it is that of all designs alike, and its bound speaks of others."""
+        """An answer has come: it is that of all designs alike, and its bound speaks of others.
+
+        Parameters
+        ----------
+        layer, design : indices of the cell
+        reported : its answer, with or without a proof
+        how : whether it was searched, stored or carried over
+        """
         if reported.mapping is not None:
             self.mappings[layer][design] = reported.mapping
         if reported.status != ABOVE:

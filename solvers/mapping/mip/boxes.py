@@ -23,7 +23,15 @@ NEAR = 1e-12
 
 
 def worse(problem: LayerProblem, intervals: TableIntervals, key: int | None, size: int) -> NDArray[np.bool_]:
-    """Where nothing is legal and cheaper than ``key`` (scaled, an integer), by the lower bounds."""
+    """Where nothing is legal and cheaper than ``key`` (scaled, an integer), by the lower bounds.
+
+    Parameters
+    ----------
+    problem : gives limits, energy and cycles
+    intervals : lower bounds over the combinations in question
+    key : scaled key that has to be beaten; ``None`` where only limits count
+    size : how many combinations there are
+    """
     closed = np.zeros(size, dtype=bool)
     for limit in problem.limits:
         low = intervals.low(limit.expr)

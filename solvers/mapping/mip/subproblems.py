@@ -45,7 +45,16 @@ class Subproblem:
 def subproblems_of(
     problem: LayerProblem, tables: Tables, left: OpenSpace, key: int | None, limits: Limits
 ) -> list[Subproblem]:
-    """What is left of the space, in subproblems that may hold something better than ``key``."""
+    """What is left of the space, in subproblems that may hold something better than ``key``.
+
+    Parameters
+    ----------
+    problem : gives limits, energy and cycles
+    tables : the rows of every axis group
+    left : rows and choices that are open
+    key : scaled key that has to be beaten; ``None`` while nothing is known
+    limits : checked before each choice; one that strikes is raised
+    """
     if left.empty:
         return []
     parts: Sequence[list[tuple[int, ...]]] = [left.choices]

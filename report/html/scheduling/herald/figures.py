@@ -61,7 +61,15 @@ def gantt_figure(
 def memory_figure(
     occupancy: Sequence[tuple[int, int]], makespan: int, capacity: int | None, seconds: float
 ) -> Figure:
-    """Bytes of the shared memory in use over time, and how many there are."""
+    """Bytes of the shared memory in use over time, and how many there are.
+
+    Parameters
+    ----------
+    occupancy : (cycle, bytes in use from then on), in the order of time
+    makespan : cycles
+    capacity : bytes of the shared memory; ``None`` for no limit
+    seconds : of a cycle
+    """
     steps = [*occupancy, (makespan, occupancy[-1][1] if occupancy else 0)]
     data: list[dict[str, Any]] = [
         {

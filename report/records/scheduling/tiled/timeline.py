@@ -112,32 +112,41 @@ class Timeline:
         return low, high, engines, work
 
 
-def timeline(answer: AtomicPlan, machine: TiledMachine, found: Evaluation) -> Timeline:
+def timeline(answer: AtomicPlan, machine: TiledMachine, evaluation: Evaluation) -> Timeline:
     """When every task of an evaluated plan runs."""
     plan, dag = answer.plan, answer.dag
-    start = found.step_start[plan.first] + found.late
+    start = evaluation.step_start[plan.first] + evaluation.late
     return Timeline(
         start,
         start + dag.cycles,
         plan.engine.astype(np.int64),
         dag.unit.astype(np.int64),
-        found.cycles,
+        evaluation.cycles,
         machine.engines,
     )
 
 
 def held_bytes(
-    answer: AtomicPlan, machine: TiledMachine, found: Evaluation, columns: int
+    answer: AtomicPlan, machine: TiledMachine, evaluation: Evaluation, columns: int
 ) -> tuple[Floats, Longs]:
     """What buffers hold at equally spaced moments.
+
+    Parameters
+    ----------
+    answer : a plan with the graph of its tasks
+    machine : whose buffers are looked at
+    evaluation : of this plan, which has the cycle of every step
+    columns : number of moments
 
     Returns
     -------
     cycles, shape (columns,), and bytes, shape (engines, columns): the most of all steps around a moment
     """
     held = occupancy(answer.dag, machine, answer.plan)
-    borders = np.linspace(0, max(1, found.cycles), columns + 1)
-    step = np.clip(np.searchsorted(found.step_start, borders, side="right") - 1, 0, answer.plan.steps - 1)
+    borders = np.linspace(0, max(1, evaluation.cycles), columns + 1)
+    step = np.clip(
+        np.searchsorted(evaluation.step_start, borders, side="right") - 1, 0, answer.plan.steps - 1
+    )
     most = np.empty((machine.engines, columns), dtype=np.int64)
     for column in range(columns):
         low, high = int(step[column]), int(step[column + 1])
@@ -154,16 +163,16 @@ class LinkLoad:
     busy: float
 
 
-def link_loads(machine: TiledMachine, found: Evaluation) -> list[LinkLoad]:
+def link_loads(machine: TiledMachine, evaluation: Evaluation) -> list[LinkLoad]:
     """All links that carry something, the busiest first; DRAM stands among them."""
     net = topology(machine)
-    cycles = max(1, found.cycles)
+    cycles = max(1, evaluation.cycles)
     loads = [
         LinkLoad(name, float(size), float(size / rate / cycles))
-        for name, size, rate in zip(net.names, found.link_bytes, net.rates, strict=False)
+        for name, size, rate in zip(net.names, evaluation.link_bytes, net.rates, strict=False)
         if size > 0
     ]
-    traffic = found.dram_read_bytes + found.dram_write_bytes
+    traffic = evaluation.dram_read_bytes + evaluation.dram_write_bytes
     loads.append(LinkLoad("DRAM", float(traffic), traffic / machine.dram_rate / cycles))
     return sorted(loads, key=lambda load: -load.busy)
 
@@ -186,13 +195,13 @@ class DrawnLink:
         return (self.start[0] + self.end[0]) / 2, (self.start[1] + self.end[1]) / 2
 
 
-def drawn_links(machine: TiledMachine, found: Evaluation) -> list[DrawnLink]:
+def drawn_links(machine: TiledMachine, evaluation: Evaluation) -> list[DrawnLink]:
     """Loaded links between routers of a grid; none on an H-tree, whose nodes are no positions.
 
     A link that closes a torus ends half-way, outside.
     """
     lines: list[DrawnLink] = []
-    for load in link_loads(machine, found):
+    for load in link_loads(machine, evaluation):
         match = _ROUTER.fullmatch(load.name)
         if match is None or machine.topology == "htree":
             continue

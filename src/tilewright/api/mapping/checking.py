@@ -76,7 +76,7 @@ def check_mappings(
     Parameters
     ----------
     limits : of all second opinions together; ``None`` to ask for none
-    told : told of every second opinion
+    reported : called with every second opinion
 
     Raises
     ------
