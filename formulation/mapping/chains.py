@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -73,11 +73,7 @@ def perfect_chains(bound: int, length: int) -> Rows:
     """
     if length == 0:
         return np.ones((1, 0), dtype=np.int64)
-    parts = []
-    for first in divisors(bound):
-        rest = perfect_chains(first, length - 1)
-        parts.append(np.column_stack([np.full(len(rest), first, dtype=np.int64), rest]))
-    return _shared(np.concatenate(parts))
+    return _led_by(divisors(bound), lambda tile: perfect_chains(tile, length - 1))
 
 
 @lru_cache(maxsize=4096)
@@ -94,11 +90,7 @@ def balanced_chains(bound: int, length: int) -> Rows:
     """
     if length == 0:
         return np.ones((1, 0), dtype=np.int64)
-    parts = []
-    for first in balanced_tiles(bound):
-        rest = balanced_chains(first, length - 1)
-        parts.append(np.column_stack([np.full(len(rest), first, dtype=np.int64), rest]))
-    return _shared(np.concatenate(parts))
+    return _led_by(balanced_tiles(bound), lambda tile: balanced_chains(tile, length - 1))
 
 
 @lru_cache(maxsize=4096)
@@ -117,10 +109,15 @@ def every_chain(bound: int, length: int) -> Rows:
     """All non-increasing sequences of ``length`` tile sizes up to the bound.  Shape (chains, length)."""
     if length == 0:
         return np.ones((1, 0), dtype=np.int64)
+    return _led_by(range(1, bound + 1), lambda tile: every_chain(tile, length - 1))
+
+
+def _led_by(tiles: Iterable[int], inner: Callable[[int], Rows]) -> Rows:
+    """Each tile size followed by every chain that may stand inside it."""
     parts = []
-    for first in range(1, bound + 1):
-        rest = every_chain(first, length - 1)
-        parts.append(np.column_stack([np.full(len(rest), first, dtype=np.int64), rest]))
+    for tile in tiles:
+        chains = inner(tile)
+        parts.append(np.column_stack([np.full(len(chains), tile, dtype=np.int64), chains]))
     return _shared(np.concatenate(parts))
 
 

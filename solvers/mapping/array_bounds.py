@@ -25,7 +25,7 @@ from tilewright.formulation.mapping.tables import Tables
 Usage = NDArray[np.int64]
 
 
-def array_limits(nest: Nest) -> list[Limit]:
+def implied_array_limits(nest: Nest) -> list[Limit]:
     """For every array of several axes: no more instances than it has, whatever axis they stand on.
 
     The limits of single axes imply it.  A part of the space in which a dimension takes many instances, but

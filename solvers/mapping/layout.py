@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import legal_groups
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import program
-from tilewright.solvers.mapping.array_bounds import ArrayBounds, array_limits
+from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
 from tilewright.solvers.mapping.bound_program import BoundProgram
 from tilewright.solvers.mapping.stages import STORAGE, Stage, StagedTable, stages_of
 
@@ -97,7 +97,7 @@ def laid_out(problem: LayerProblem, checked_limits: Limits, both: bool = False) 
     both : whether energy and cycles are read even where the objective has only one of them
     """
     space, statement = problem.space, problem.statement
-    fanout_limits = array_limits(space.nest)
+    fanout_limits = implied_array_limits(space.nest)
     limits = (*problem.limits, *fanout_limits)
     if not program.await_compiled(lambda: checked_limits.expired):
         raise LimitReachedError

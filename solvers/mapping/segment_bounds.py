@@ -186,9 +186,7 @@ class SegmentBounds:
             survivors += self._survivors(
                 near, part, around(near), self._inside, _MOST_NEAR * len(self._inner)
             )
-        self._outside = max(
-            self._outside, _rounded_down(min((survivor.energy for survivor in survivors), default=0.0))
-        )
+        self._outside = max(self._outside, _least_energy(survivors))
         return survivors
 
     def _look_inside(self) -> list[Survivors]:
@@ -199,9 +197,7 @@ class SegmentBounds:
             survivors += self._survivors(
                 inner, part, within(part.space), self._outside, _MOST_INSIDE * len(self._near)
             )
-        self._inside = max(
-            self._inside, _rounded_down(min((survivor.energy for survivor in survivors), default=0.0))
-        )
+        self._inside = max(self._inside, _least_energy(survivors))
         return survivors
 
     def _least(self, parts: Iterable[LayerProblem]) -> int:
@@ -293,6 +289,11 @@ class _Listed:
     def tiles(self) -> Tiles:
         """Those of all that were taken."""
         return {name: np.unique(np.concatenate(parts), axis=0) for name, parts in self._tiles.items()}
+
+
+def _least_energy(survivors: Iterable[Survivors]) -> int:
+    """What all that is left spends in its own part at least, in whole units."""
+    return _rounded_down(min((survivor.energy for survivor in survivors), default=0.0))
 
 
 def _rounded_down(energy: float) -> int:

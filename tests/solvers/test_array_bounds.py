@@ -20,7 +20,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping.array_bounds import ArrayBounds, array_limits, products
+from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits, products
 from tilewright.workloads.mapping.operators import gemm
 
 FEW = 1_000  # combinations of rows that are enumerated
@@ -104,7 +104,7 @@ def test_rooms_of_arrays(sizes: tuple[tuple[int, ...], ...], factors: str, m: in
     problem = layer_problem(gemm(m=m, n=2, k=2), engine, parse_objective("energy"), factors=factors)
     nest = problem.space.nest
     wide = [depth for depth, axes in enumerate(sizes) if len(axes) > 1]
-    fanout_limits = array_limits(nest)
+    fanout_limits = implied_array_limits(nest)
     assert [room.name for room in fanout_limits] == [
         f"array below {engine.levels[depth].name}" for depth in wide
     ]

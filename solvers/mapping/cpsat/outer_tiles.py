@@ -7,7 +7,9 @@ can still beat the cutoff are few; they become a table constraint with their bou
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,17 +83,16 @@ class _ClassIntervals(IntervalReader):
         self._at = at
 
     def known_low(self, expr: Expr) -> Array | None:
-        for position, cells in enumerate(self._tile_classes):
-            values = cells.low.get(expr)
-            if values is not None:
-                return values[self._at[position]] if position in self._at else np.asarray(values.min())
-        return None
+        return self._known([cells.low.get(expr) for cells in self._tile_classes], np.min)
 
     def known_high(self, expr: Expr) -> Array | None:
-        for position, cells in enumerate(self._tile_classes):
-            values = cells.high.get(expr)
+        return self._known([cells.high.get(expr) for cells in self._tile_classes], np.max)
+
+    def _known(self, bounds: Sequence[Array | None], extreme: Callable[[Array], Any]) -> Array | None:
+        """Bounds that some group's cells have: per combination where it is joined, else over all cells."""
+        for position, values in enumerate(bounds):
             if values is not None:
-                return values[self._at[position]] if position in self._at else np.asarray(values.max())
+                return values[self._at[position]] if position in self._at else np.asarray(extreme(values))
         return None
 
 

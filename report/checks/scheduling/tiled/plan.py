@@ -145,12 +145,17 @@ def _space_faults(document: PlanDocument, problem: TiledProblem, answer: AtomicP
     if not proves(document.settings.method, METHODS):
         yield f"space: {document.settings.method} claims bounds over all sizes of atoms only"
     elif answer is not None:
-        space = named_space(problem, answer, document.space)
-        outside = None if space is None else space.outside(answer)
-        if space is None:
-            yield "space: none that the plan's atoms make"
-        elif outside is not None:
-            yield f"plan: lies outside the space: {outside}"
+        yield from space_faults(problem, answer, document.space)
+
+
+def space_faults(problem: TiledProblem, answer: AtomicPlan, name: str) -> Iterator[str]:
+    """The space that a claim names is one that the plan's atoms make, and the plan lies in it."""
+    space = named_space(problem, answer, name)
+    outside = None if space is None else space.outside(answer)
+    if space is None:
+        yield "space: none that the plan's atoms make"
+    elif outside is not None:
+        yield f"plan: lies outside the space: {outside}"
 
 
 def _problem_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:
