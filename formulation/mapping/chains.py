@@ -49,6 +49,7 @@ def axis_group_dims(operator: Operator) -> list[tuple[str, ...]]:
     for tensor in operator.tensors:
         for axis in tensor.axes:
             dims = [term.dim for term in axis.terms if operator.bounds[term.dim] > 1]
+            # Union-find: dimensions that any tensor moves along one axis end up in one group.
             for other in dims[1:]:
                 parent[root(other)] = root(dims[0])
     groups: dict[str, list[str]] = {}

@@ -81,6 +81,8 @@ class LayerProblem:
     @property
     def reduction(self) -> Reduction:
         """What of the uneven space need not, or shall not, be searched (``docs/uneven.md``)."""
+        # The proofs of both reductions move loops and replace tiles, which neither every integer tile nor
+        # demands on places of loops allow.
         if self.space.tiles == EVERY_INTEGER or self.constraints.place_loops:
             return Reduction.NONE
         return Reduction.FORMS if self.space.nest.perfect else Reduction.LOOPS
@@ -103,6 +105,8 @@ class LayerProblem:
     def arrangements(self) -> Iterator[Arrangement]:
         """Those of its parts but the even one, none of them stated."""
         if self.is_uneven and self.even_space is None:
+            # Settled forms list each nest once, so even ones come among the arrangements; otherwise the even
+            # part has them.
             every = self.reduction is Reduction.FORMS
             for slots in arrangements(self.operator, self.engine, self.reduction):
                 if every or is_spread(self.engine, slots):
@@ -114,6 +118,7 @@ class LayerProblem:
 
     def arranged_space(self, slots: Arrangement, check: Callable[[], None] = lambda: None) -> MapSpace:
         """The decisions of one arrangement of storage."""
+        # A demand on loop orders may forbid all undominated effects, so that a dominated one is needed.
         every = self.constraints.place_loops
         orders = partial(block_orders, self.operator, self.engine, slots, self.reduction, every=every)
         return _space(self.operator, self.engine, orders, self.constraints, self.space.tiles, slots, check)
@@ -121,6 +126,7 @@ class LayerProblem:
     def stated(self, space: MapSpace, slots: Arrangement) -> LayerProblem:
         """The same problem over the decisions of one arrangement, or some of them."""
         statement = self.model.statement(space.nest)
+        # Demands are stated anew: their expressions read this arrangement's nest.
         caps = self.constraints.limits(statement, space.nest)
         limits = (*statement.limits, *caps, *arrangement_limits(space.nest, slots, self.reduction))
         return replace(self, space=space, statement=statement, limits=limits, even_space=self.space)
@@ -154,6 +160,7 @@ class LayerProblem:
         """
         if not self.is_uneven:
             return outside(self.space, mapping)
+        # A part knows its own arrangement alone; membership is asked of the whole uneven space.
         return outside_uneven(self.even_space or self.space, mapping, self.reduction)
 
     def key_of(self, evaluation: Evaluation) -> Fraction:
@@ -171,6 +178,7 @@ class LayerProblem:
     def capped(self, metric: str, limit: Fraction | int) -> LayerProblem:
         """The same problem with a cap on ``energy`` (pJ), ``cycles`` or ``edp`` among the user's demands."""
         cap = MetricCap(f"{metric}<={limit}", metric, Fraction(limit))
+        # A cap reads energy and cycles alone, so the space stays and nothing is built again.
         limits = (*self.limits, *cap.limits(self.statement, self.space.nest))
         return replace(self, constraints=self.constraints.also([cap]), limits=limits)
 
@@ -237,6 +245,7 @@ class LayerProblem:
             "constraints": self.constraints.texts,
             "perfect": self.space.nest.perfect,
         }
+        # Fields are added only where they differ from the default, so that hashes of older documents stay.
         if self.is_uneven:
             content["storage"] = self.storage
         if self.space.tiles == EVERY_INTEGER and self.space.groups:
@@ -326,6 +335,8 @@ def state_problem(
     check_space(model, factors, storage, tiles)
     demands = parse_constraints(constraints, operator, engine)
     check_orders(demands, engine, uneven=storage == UNEVEN)
+    # The least tile of every trip count is enough for an optimum (docs/proofs.md), unless the user wants
+    # every integer.
     kind = DIVISORS if model.perfect_only or factors == PERFECT else ROUNDED_UP
     kind = EVERY_INTEGER if tiles == EVERY else kind
     return _stated(operator, engine, objective, model, demands, kind, storage or EVEN)

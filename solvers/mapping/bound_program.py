@@ -78,6 +78,8 @@ class BoundProgram:
         self._positive: set[int] = set()  # registers of what is never negative
         self._lower_bounds: dict[Expr, int] = {}
         self._settled: dict[Expr, int] = {}
+        # Registers are made in the order in which values are needed, so the code runs from the first to the
+        # last.
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
         laid_out = opcodes.Program(
@@ -91,6 +93,8 @@ class BoundProgram:
             np.array(wanted, dtype=np.int64),
         )
         self._tables.clear()
+        # Raising a bound changes one constant of the program that is laid out; nothing is compiled or copied
+        # anew.
         self._constants_read = laid_out.constants
         self._raised: dict[tuple[int, ...], NDArray[np.float64]] = {(): laid_out.constants.copy()}
         self._raised_of: tuple[int, ...] | None = None  # whose constants are read
@@ -102,6 +106,7 @@ class BoundProgram:
 
     def raise_lower_bound(self, expr: Expr, value: float, chosen: MappingABC[Variable, int]) -> None:
         """Raise the known lower bound of an expression where the owners' options are these."""
+        # A bound that was learned under one storage says nothing of another, so each has its constants.
         constants = self._raised.setdefault(self._owner(chosen), self._raised[()].copy())
         place = self._lower_bounds[expr]
         constants[place] = max(constants[place], value)
@@ -130,6 +135,7 @@ class BoundProgram:
             [table.offsets[stage + 1] for table, stage in zip(self._staged, at, strict=True)], dtype=np.int64
         )
         owner = self._owner(chosen)
+        # Consecutive calls mostly have one owner: the copy is made only where it changes.
         if owner != self._raised_of:
             self._constants_read[:] = self._raised.get(owner, self._raised[()])
             self._raised_of = owner
@@ -175,6 +181,7 @@ class BoundProgram:
         """The register of the lower or upper bound of an expression."""
         register = self._known.get((expr, low))
         if register is None:
+            # What depends on one axis group alone is tabulated per cell, however deep the expression.
             register = self._load(expr, low) if expr.group is not None else self._read(expr, low)
             known = self._known_bounds.get(expr) if low else None
             if known is not None:
@@ -210,6 +217,7 @@ class BoundProgram:
             case Product():
                 return self._product(node, low)
             case Quotient():
+                # A quotient falls with its denominator, so the other end of that is read.
                 over = self._register(node.numerator, low)
                 return self._emit(opcodes.CEIL_QUOTIENT, over, self._register(node.denominator, not low))
             case Maximum():
@@ -264,6 +272,7 @@ class BoundProgram:
             register_so_far = self._emit(opcodes.CLAMP, register_so_far)
         for factor in rest:
             register = self._register(factor, low)
+            # Clamping every factor would be right too; it is left out where the factor cannot be negative.
             operation = opcodes.TIMES if self._is_positive(factor, register) else opcodes.TIMES_CLAMPED
             register_so_far = self._emit(operation, register_so_far, register)
         return register_so_far

@@ -83,14 +83,18 @@ def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> i
     for i in range(count):
         for k in range(3):
             arguments[i, k] = program.arguments[i, k]
+        # A decided choice stands for its option from here on; options come earlier in the code, so theirs are
+        # known.
         same[i] = i
         if CHOICE_LOW <= code[i] <= CHOICE_HIGH and chosen[arguments[i, 2]] >= 0:
             same[i] = same[lists[arguments[i, 0] + chosen[arguments[i, 2]]]]
         last[i] = -1
         places[i] = -1
         free[i] = count - 1 - i
+    # Roots are read after the end, so that their registers are never given back.
     for k in range(len(roots)):
         last[same[roots[k]]] = count
+    # Backwards: an instruction is needed where some needed one reads it; the first to ask is its last reader.
     for i in range(count - 1, -1, -1):
         if last[i] < 0 or code[i] <= SELECTED:
             continue
@@ -104,6 +108,7 @@ def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> i
                 arguments[i, k] = same[arguments[i, k]]
                 last[arguments[i, k]] = max(last[arguments[i, k]], i)
     size = 0
+    # ``free[:left]`` is a stack of registers; few are in use at a time, and these stay in the cache.
     left = count
     for i in range(count):
         if last[i] < 0:
@@ -120,6 +125,7 @@ def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> i
             read = lists[k] if is_choice else arguments[i, k]
             if read < 0:
                 continue
+            # The last reader gives the register back, though never to itself: it writes while it reads.
             if last[read] == i:
                 last[read] = count  # once, where an instruction reads it twice
                 free[left] = places[read]
@@ -152,6 +158,7 @@ def _run(
         a, b, third = arguments[i, 0], arguments[i, 1], arguments[i, 2]
         c = constants[i]
         z = registers[written[i]]
+        # One test per instruction and block, none per node: inner loops have no branches and are vectorised.
         if operation == LOAD:
             column, place = tables[b:], places[a]
             for j in range(n):
@@ -162,6 +169,7 @@ def _run(
                 z[j] = c
             continue
         if operation == SELECTED:
+            # An open selector counts with the end of its domain, which stands in the constant.
             value = c if chosen[a] < 0 else float(chosen[a])
             for j in range(n):
                 z[j] = value
@@ -283,6 +291,7 @@ def bounds(
         kept[j] = j
     size: int = count
     if len(checks):
+        # Limits first: what breaks one need not be valued.
         instructions = needed(program, chosen, checks, plan)
         size = 0
         for begin in range(0, count, BLOCK):
@@ -292,12 +301,14 @@ def bounds(
             for j in range(n):
                 legal = True
                 for k in range(len(checks)):
+                    # Written so that a NaN breaks the limit.
                     if not registers[plan.roots[k], j] <= ceilings[k]:
                         legal = False
                         break
                 if legal:
                     kept[size] = begin + j
                     size += 1
+    # Only what is legal is valued, gathered into full blocks again.
     instructions = needed(program, chosen, roots, plan)
     for begin in range(0, size, BLOCK):
         n = min(BLOCK, size - begin)

@@ -150,6 +150,7 @@ def capacity_limits(nest: Nest) -> list[Limit]:
         shares: dict[Role | None, list[Tensor]] = {}
         for tensor in nest.operator.tensors:
             if index in nest.residency[tensor.name].positions:
+                # Roles with a partition of their own take nothing of what the others share.
                 part = tensor.role if tensor.role in level.partitions else None
                 shares.setdefault(part, []).append(tensor)
         for part, held in shares.items():
@@ -177,6 +178,7 @@ def _capacity_limit(name: str, nest: Nest, index: int, held: Sequence[Tensor], b
             size = width // unit * size
         else:
             common = math.gcd(width, bank)
+            # Each tensor is rounded up to whole banks; the division is reduced, so that numbers stay small.
             size = ceil_div(width // common * size, bank // common)
         sizes.append(resident(nest, tensor, index, size))
     if bank is None and len({*widths.values()}) > 1:

@@ -78,6 +78,7 @@ class DMazeRunner:
         if every:
             return all_order_classes(operator, dims, never)
         kept = order_classes(operator, dims, never)
+        # A loop that moves every tensor makes orders without any reuse legal even where others dominate them.
         if any(all(dim in tensor.dims for tensor in operator.tensors) for dim in dims):
             idle = [o for o in all_order_classes(operator, dims, never) if not any(o.reused.values())]
             kept = (*(order for order in kept if any(order.reused.values())), *idle)
@@ -90,6 +91,7 @@ class DMazeRunner:
         scale, components, traffic = PassEnergy(nest).energy()
         cycles, details = PassCycles(nest).layer_cycles()
         return Statement(
+            # The authors' program rounds a layer's energy to whole pJ, and so does this model.
             energy=rounded(total(components.values()), scale),
             energy_scale=1,
             cycles=cycles,
