@@ -22,10 +22,10 @@ A name that differs from a known one in case alone is that one.  A name that not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.formulation.mapping.blocks import Block, loop_hosts
-from tilewright.formulation.mapping.cost import Limit, Statement
+from tilewright.formulation.mapping.cost import CostModel, Limit, Statement
 from tilewright.formulation.mapping.demand import (
     FLAG,
     Demand,
@@ -37,6 +37,8 @@ from tilewright.formulation.mapping.demand import (
     shared,
     unknown,
 )
+from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import OrderClass, ended_by
 from tilewright.formulation.mapping.rules import (
@@ -231,3 +233,30 @@ def network_constraints(
     demands = [shared(placed(read_demand(text), engine), layers) for text in texts]
     notes = {demand.text: note for demand, note in demands}
     return tuple(sorted(notes)), tuple(note for _, note in sorted(notes.items()) if note is not None)
+
+
+def evaluate_under(
+    operator: Operator,
+    engine: Engine,
+    model: CostModel,
+    demands: Constraints,
+    mapping: Mapping,
+    where: str = "mapping",
+) -> Evaluation:
+    """Evaluate a mapping against the machine's rules and a user's demands, without stating a whole problem.
+
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    model : the cost model that counts
+    demands : the user's constraints, read for this layer and machine
+    mapping : legal or not; broken demands are listed after the machine's own violations
+    where : what errors call the mapping
+
+    Raises
+    ------
+    InputError : where the mapping does not fit the operator and the engine, or the model does not apply
+    """
+    evaluation = evaluate_mapping(operator, engine, model, mapping, where)
+    broken = demands.broken_by(Evaluated(operator, engine, mapping, evaluation))
+    return replace(evaluation, violations=(*evaluation.violations, *broken)) if broken else evaluation

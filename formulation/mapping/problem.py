@@ -21,14 +21,19 @@ from tilewright.formulation.mapping.arrangements import (
     arrangements,
     is_spread,
 )
-from tilewright.formulation.mapping.constraints import Constraints, check_orders, parse_constraints
+from tilewright.formulation.mapping.constraints import (
+    Constraints,
+    check_orders,
+    evaluate_under,
+    parse_constraints,
+)
 from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model
 from tilewright.formulation.mapping.demand import Demand
-from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
+from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.membership import outside, outside_uneven
 from tilewright.formulation.mapping.orders import OrderClass
-from tilewright.formulation.mapping.rules import Evaluated, MetricCap
+from tilewright.formulation.mapping.rules import MetricCap
 from tilewright.formulation.mapping.space import (
     DIVISORS,
     EVERY_INTEGER,
@@ -251,33 +256,6 @@ class LayerProblem:
         if self.space.tiles == EVERY_INTEGER and self.space.groups:
             content["tiles"] = self.space.tiles
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def evaluate_under(
-    operator: Operator,
-    engine: Engine,
-    model: CostModel,
-    demands: Constraints,
-    mapping: Mapping,
-    where: str = "mapping",
-) -> Evaluation:
-    """Evaluate a mapping against the machine's rules and a user's demands, without stating a whole problem.
-
-    Parameters
-    ----------
-    operator, engine : the layer and the machine
-    model : the cost model that counts
-    demands : the user's constraints, read for this layer and machine
-    mapping : legal or not; broken demands are listed after the machine's own violations
-    where : what errors call the mapping
-
-    Raises
-    ------
-    InputError : where the mapping does not fit the operator and the engine, or the model does not apply
-    """
-    evaluation = evaluate_mapping(operator, engine, model, mapping, where)
-    broken = demands.broken_by(Evaluated(operator, engine, mapping, evaluation))
-    return replace(evaluation, violations=(*evaluation.violations, *broken)) if broken else evaluation
 
 
 def layer_problem(

@@ -9,10 +9,9 @@ from enum import StrEnum
 import numpy as np
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.constraints import applicable, parse_constraints
+from tilewright.formulation.mapping.constraints import applicable, evaluate_under, parse_constraints
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.mapping.problem import evaluate_under
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.explore.bounds import COMPULSORY, Floats, LayerBounds

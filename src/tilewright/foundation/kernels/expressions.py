@@ -28,7 +28,7 @@ from tilewright.foundation.kernels.types import (
     common,
     has_arrays,
 )
-from tilewright.foundation.kernels.values import Text, Value, lengths, literal, static, tuple_of
+from tilewright.foundation.kernels.values import Text, Value, bound_to, lengths, literal, static, tuple_of
 
 if TYPE_CHECKING:
     from tilewright.foundation.kernels.module import Module
@@ -99,6 +99,7 @@ class Expressions:
     def items_of(self, value: Value) -> list[Value]:
         """The items of a tuple, as literals where they are known."""
         items = value.items()
+        # A known tuple gives known items: indices into shapes and steps of ranges must be known.
         if value.constant is not None:
             return [literal(item) for item in value.constant]
         return items
@@ -138,6 +139,7 @@ class Expressions:
         kind = owner.type
         if isinstance(kind, Tuple) and name in kind.fields:
             return owner.items()[kind.fields.index(name)]
+        # Constants of modules are read at compile time.
         if isinstance(kind, Static) and isinstance(kind.value, ModuleType):
             return literal(getattr(kind.value, name))
         if isinstance(kind, Array):
@@ -171,6 +173,7 @@ class Expressions:
             value = operand(part)
             if value.type != BOOL:
                 raise KernelTypeError("'and' and 'or' connect what is true or false")
+            # The last operand that was computed is the result.
             text.write(f"store i1 {value.part}, ptr {stack_slot}")
             if at + 1 < len(values):
                 following = text.new_label()
@@ -185,6 +188,7 @@ class Expressions:
         value, holds = self.expression(left), None
         for operation, node in zip(operations, others, strict=True):
             other = self.expression(node)
+            # Whether a value is ``None`` is part of its type.
             if isinstance(operation, ast.Is | ast.IsNot):
                 same = (value.type == NOTHING) == (other.type == NOTHING)
                 return literal(same == isinstance(operation, ast.Is))
@@ -197,8 +201,10 @@ class Expressions:
 
     def _either(self, test: ast.expr, then: ast.expr, otherwise: ast.expr) -> Value:
         text, condition = self.text, self.condition(test)
+        # Only one of both has to have machine code, as where an optional array is passed.
         if isinstance(condition.constant, bool):
             return self.expression(then if condition.constant else otherwise)
+        # Both sides are stored in one place, whose type must be known before either is written.
         kind = common(*(self._type(node) for node in (then, otherwise)))
         stack_slot = text.stack_slot("i64", max(1, len(kind.parts)))
         first, second, behind = text.new_label(), text.new_label(), text.new_label()
@@ -221,6 +227,7 @@ class Expressions:
     # calls
 
     def _call(self, node: ast.Call) -> Value:
+        # Methods of arrays share their names with no field that kernels use.
         if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
             owner = self.expression(node.func.value)
             if isinstance(owner.type, Array):
@@ -238,7 +245,7 @@ class Expressions:
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             defaults = getattr(function, "_field_defaults", {})
             names = function._fields
-            return tuple_of(_bound(names, given, named, defaults), function)
+            return tuple_of(bound_to(names, given, named, defaults), function)
         if function in _REAL:
             return self.numbers.called(_REAL[function], given)
         if function in _KINDS:
@@ -248,6 +255,7 @@ class Expressions:
         if function in (max, min):
             values = given if len(given) > 1 else self.items_of(given[0])
             return self.numbers.extreme(values, largest=function is max)
+        # A negated zero would keep its sign.
         if function is abs and given[0].type == FLOAT:
             return self.numbers.called("llvm.fabs.f64", given)
         if function is abs:
@@ -260,6 +268,7 @@ class Expressions:
         return self._new(function, given, named)
 
     def _number(self, kind: Scalar, value: Value) -> Value:
+        # The same bits under another name.
         if kind in (INT, UINT) and value.type in (INT, UINT):
             return Value(kind, value.parts, value.constant, natural=value.natural)
         return self.numbers.whole(value) if kind == INT else self.text.converted(value, kind)
@@ -271,8 +280,9 @@ class Expressions:
             for name, parameter in source.signature.parameters.items()
             if parameter.default is not parameter.empty
         }
-        arguments = _bound(source.parameters, given, named, defaults)
+        arguments = bound_to(source.parameters, given, named, defaults)
         text = self.text
+        # Compiled for these types of arguments, once in the module.
         function = self.module.function(source, [argument.type for argument in arguments])
         self.allocates = self.allocates or has_arrays([function.returned])
         if not text.writes:
@@ -281,6 +291,7 @@ class Expressions:
         passed = []
         for argument in arguments:
             if isinstance(argument.type, Tuple):
+                # A tuple that lies in memory already is passed on as it is.
                 address = argument.address
                 if not address:
                     address = text.stack_slot("i64", max(1, len(argument.parts)))
@@ -294,6 +305,7 @@ class Expressions:
         status = text.compute(
             f"call i32 @{function.symbol}({', '.join(['ptr %arena', f'ptr {stack_slot}', *passed])})"
         )
+        # A failure ends the caller as well; functions that cannot fail cost no branch.
         if function.fails:
             bad, good = text.new_label(), text.new_label()
             text.fails = True
@@ -311,7 +323,7 @@ class Expressions:
         text, self.allocates = self.text, True
         if function in (np.zeros, np.empty, np.ones, np.full):
             names = ("shape", "fill_value", "dtype") if function is np.full else ("shape", "dtype")
-            bound = dict(zip(names, _bound(names, given, named, {"dtype": np.float64}), strict=True))
+            bound = dict(zip(names, bound_to(names, given, named, {"dtype": np.float64}), strict=True))
             shape = bound["shape"]
             sizes = self.items_of(shape) if isinstance(shape.type, Tuple) else [shape]
             dtype = np.dtype(bound["dtype"].constant).name
@@ -368,6 +380,7 @@ class Expressions:
         text.branch(self.numbers.test(ast.Lt(), first, last).part, inside, behind)
         text.label(inside)
         both = self.numbers.binary(ast.Add(), first, last)
+        # Lengths are far below 2^62: the sum of two cannot overflow.
         middle = self.numbers.binary(ast.RShift(), both, literal(1))
         entry = arrays.read(text, arrays.view(text, array, [arrays.number(middle.part)]))
         below, above, then = text.new_label(), text.new_label(), text.new_label()
@@ -384,16 +397,3 @@ class Expressions:
 
 
 _DTYPES: dict[Type, str] = {INT: "int64", FLOAT: "float64", BOOL: "bool", UINT: "uint64"}
-
-
-def _bound(
-    names: Sequence[str], given: Sequence[Value], named: dict[str, Value], defaults: dict[str, Any]
-) -> list[Value]:
-    """An argument per name, in their order."""
-    bound = dict(zip(names, given, strict=False)) | named
-    if len(given) > len(names) or not set(bound) <= set(names):
-        raise KernelTypeError(f"arguments for {', '.join(names)} do not match")
-    missing = [name for name in names if name not in bound and name not in defaults]
-    if missing:
-        raise KernelTypeError(f"{', '.join(missing)}: no argument")
-    return [bound[name] if name in bound else literal(defaults[name]) for name in names]

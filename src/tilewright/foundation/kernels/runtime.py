@@ -113,6 +113,7 @@ over:
 !1 = !{{!"branch_weights", i32 1000000, i32 1}}
 """
 
+# Runs of doubling length are merged into the scratch memory and copied back; equal keys keep their sequence.
 _SORT = Template("""
 define internal void @sort_$name(ptr %keys, i64 %count, ptr %places, ptr %scratch) noinline {
 start:

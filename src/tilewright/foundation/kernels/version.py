@@ -51,6 +51,7 @@ class Version:
     def __init__(self, types: tuple[Type, ...], result: Type, code: bytes) -> None:
         self.types, self.result, self.code = types, result, code
         self._loaded = Loaded(code)
+        # The parts of the result, and behind them the arena that its arrays lie in.
         self._result_buffer = ctypes.c_int64 * (len(result.parts) + ARENA_SLOTS)
         self._parts = struct.Struct("=" + "".join(_FORMATS[part] for part in result.parts))
         self._made, self._releases = _maker(result), has_arrays([result])
@@ -104,6 +105,7 @@ def _array_maker(kind: Array) -> Callable[[Iterator[Any]], Any]:
 
     def made(parts: Iterator[Any]) -> Any:
         address = next(parts)
+        # Copied into memory of numpy's own before the arena is given back.
         array = np.empty([next(parts) for _ in range(kind.dimensions)], dtype)
         if array.size:
             ctypes.memmove(array.__array_interface__["data"][0], address, array.nbytes)
