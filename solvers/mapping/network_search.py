@@ -132,17 +132,20 @@ class _NetworkSearch:
         workers = min(self._limits.threads, len(turn))
         over = Event()
         shared = self._limits.stopping(WhenSet(over)) if workers > 1 else self._limits
+        # The first round leaves some time, so that layers that turn out hard can be searched again.
         if shared.seconds is not None and not self._known and len(turn) > 1:
             shared = replace(shared, seconds=_FIRST * shared.seconds)
 
         def task(place: int, observer: Observer) -> LayerAnswer | None:
             if self._limits.stop.is_set() or (turn[place] in self._known and self._is_over):
                 return None
+            # Counted when the task begins: what quick layers leave goes to those that follow.
             share = share_of_layer(shared, len(turn) - place, workers)
             return self._answer(turn[place], share, observer)
 
         def known(_place: int, answer: LayerAnswer | None) -> None:
             if answer is not None:
+                # Problems hold tables; only those of open layers are kept for another round.
                 self._known[answer.index] = answer if answer.is_open else replace(answer, problem=None)
                 ended(answer)
 
@@ -163,17 +166,21 @@ class _NetworkSearch:
         observer.layer(index + 1, len(self._network.layers), layer)
         state, own_limits, before = self._network.states[index], share, None
         if earlier is not None:
+            # The earlier result goes on: its trace, its bound, and the seconds that it has taken.
             own_limits, before = _after(share, earlier.result, self._limits), earlier.result
         if earlier is not None and earlier.problem is not None:
             state = partial(_given, earlier.problem)
+        # Half of the time for one best mapping, half for the sets that are asked for around it.
         first = own_limits.share(0.5 if self._sets else 1.0)
         if before is not None and before.status is Status.OPTIMAL:  # the sets are open
             result, problem = before, earlier.problem if earlier is not None else None
         else:
             starts = self._starts(layer.operator)
             result, problem = _search(state, self._solver, first, starts, observer, self._tracebacks, before)
+        # A search that gave up before its time would give up again.
         is_open = result.status in (Status.FEASIBLE, Status.UNKNOWN) and _is_spent(first, share)
         has_none = is_open and result.status is Status.UNKNOWN and bool(share.seconds)
+        # The limit struck while the problem was stated; a greedy mapping needs it.
         if has_none and problem is None and not self._limits.expired:
             problem = state()
         if has_none and problem is not None and len(self._network.layers) > 1:
@@ -279,6 +286,7 @@ def unfit(problem: LayerProblem, mapping: Mapping) -> str | None:
     """Why a mapping is no start: illegal here, or outside the searched space; ``None`` for one that is."""
     try:
         broken: tuple[str, ...] = problem.evaluate(mapping).violations
+    # A start may be of another layer or machine.
     except InputError as error:
         broken = (str(error),)
     if broken:

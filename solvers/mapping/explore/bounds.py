@@ -88,6 +88,7 @@ class LayerBounds:
         ]
         self._objective = objective
         self._comparing = comparing and model in COMPARABLE
+        # A model that rounds energy may count that much less on one design than on another.
         self._rounding = COMPARABLE.get(model, 0)
         self._prices = _columns(features, "prices")
         self._capacities = _columns(features, "capacities")
@@ -113,6 +114,7 @@ class LayerBounds:
         self._least[own, :width] = counts.least
         self._most[own, :width] = counts.most
         self._cycles[own] = np.maximum(counts.cycles, peaks)
+        # Energy is a sum of prices times counts, so that least counts give a bound at any prices.
         self._energy = np.maximum(0.0, (self._prices * self._least).sum(axis=1) - self._rounding)
         a, b = self._objective.key_powers
         self.low[own] = (self._energy[own] ** a) * (self._cycles[own] ** b) * SAFE
@@ -124,6 +126,7 @@ class LayerBounds:
         ----------
         key : bound of the objective key; ``None`` where no mapping exists
         """
+        # Where designs cannot be compared a bound speaks of those alone that ask the same question.
         if not self._comparing:
             same = [
                 index
@@ -143,6 +146,7 @@ class LayerBounds:
             reached, equal = self._passed(design, float(key))
         else:
             reached, equal = np.full(len(self.low), float(key)), mask
+        # Among equal bounds one of equal prices is preferred: its mapping may be carried over.
         better = mask & ((reached > self.low) | (equal & ~self.exact & (reached >= self.low)))
         if better.any():
             self.why[better] = len(self.anchors)
@@ -153,6 +157,7 @@ class LayerBounds:
     def _passed(self, design: int, key: float) -> tuple[Floats, NDArray[np.bool_]]:
         """The bound as it reaches every design, and on which of them all prices are equal."""
         a, b = self._objective.key_powers
+        # Cycles do not depend on prices.
         if a == 0:
             return np.full(len(self.low), key), np.ones(len(self.low), dtype=bool)
         own = self._prices[design]
@@ -163,20 +168,24 @@ class LayerBounds:
             share = (self._prices[:, paid] / own[paid]).min(axis=1)
         rest = (np.maximum(0.0, self._prices - share[:, None] * own) * self._least).sum(axis=1)
         ratio = least_ratio(self._prices, own, self._least, self._most)
+        # Two bounds, neither of which is always the better one (docs/explore.md, carried).
         reached = np.maximum(share**a * key + rest**a * self._cycles**b, ratio**a * key)
         if self._rounding:
             energy = np.maximum(share * self._energy[design] + rest, ratio * self._energy[design])
+            # Relative to the energy: rounding on both designs, first here, then there.
             lost = self._rounding * (np.maximum(share, ratio) + 1) / np.maximum(energy, 1e-30)
             reached = reached * np.maximum(0.0, 1 - lost) ** a
+        # At equal prices the bound is carried as it is, without any arithmetic.
         return np.where(equal, key, reached * SAFE), equal
 
 
 def least_ratio(prices: Floats, own: Floats, least: Floats, most: Floats) -> Floats:
-    """Per design, the least ratio of what a mapping costs there and at the prices ``mine``.
+    """Per design, the least ratio of what a mapping costs there and at the prices ``own``.
 
     Parameters
     ----------
     prices : of the designs, shape (designs, prices)
+    own : of the design on which the bound was proven, shape (prices,)
     least, most : bounds of the counts, of the same shape
 
     Notes

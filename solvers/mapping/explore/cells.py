@@ -167,6 +167,7 @@ def compute(cell: Cell, key: str, stop: threading.Event | None = None) -> Report
     stop : ends the search with what it has
     """
     try:
+        # The key has the version in it: a worker on another machine may have another one installed.
         if Cell.of(cell.operator, cell.engine, cell.asked, cell.seconds).key != key:
             return failed("the worker runs another version of tilewright than the exploration")
         solver = cell.asked.solver
@@ -179,6 +180,7 @@ def compute(cell: Cell, key: str, stop: threading.Event | None = None) -> Report
         result = solve(cell.problem(), solver, limits, warm_starts=starts)
     except InputError as error:
         return failed(str(error))
+    # A cell that fails is one of thousands, and must not end the others.
     except Exception as error:
         return failed(f"{type(error).__name__}: {one_line(error)}")
     return _reported(cell, result)
@@ -194,6 +196,7 @@ def _until(cell: Cell) -> Stop:
 def _reported(cell: Cell, result: LayerResult) -> Reported:
     """The answer of the cell, of which the search has seen what lies below the cap."""
     status, bound = result.status.value, result.bound
+    # The search ended at the cap: the bound holds, yet the cell itself is not proven.
     if cell.cap is not None and bound is not None and bound >= cell.cap and result.key != bound:
         status = ABOVE
     evaluation = result.evaluation

@@ -105,6 +105,7 @@ def explore(
     exploration = Exploration(usable, State(engines, layers, asked, limits), counts=dict.fromkeys(How, 0))
     over = _Over(limits)
     for number, goal in enumerate(goals, 1):
+        # A new goal may ask for more than the one before was content with.
         exploration.state.reopen()
         pursuit = _Pursuit(exploration, goal, limits, store, layer_seconds, jobs)
         exploration.goals.append(pursuit.progress)
@@ -180,6 +181,7 @@ class _Pursuit:
         )
         self._active: list[_Active] = []
         self._running: dict[str, tuple[int, int]] = {}
+        # Layers without a pace yet come in the order of their work.
         macs = [
             count * layer.operator.iterations
             for count, layer in zip(goal.counts, self._state.layers, strict=True)
@@ -234,6 +236,7 @@ class _Pursuit:
                 self._counts[How.CARRIED] += 1
                 continue
             remaining = self._limits.remaining
+            # No search is promised more time than is left.
             seconds = self._seconds if remaining is None else min(self._seconds, max(remaining, 0.01))
             cell = replace(
                 self._state.cell(layer, design, seconds),
@@ -241,6 +244,7 @@ class _Pursuit:
                 starts=self._starts(layer, design),
                 brief=self.progress.goal.brief,
             )
+            # Another worker is at the same question; its answer will serve both.
             if cell.key in self._running:
                 continue
             kept = None if self._store is None else self._store.get(cell.key)
@@ -297,6 +301,7 @@ class _Pursuit:
         low = self.progress.low()
         needed = self.progress.needed(low)
         for active in self._active:
+            # Designs that are being worked on are not taken a second time.
             needed[active.design] = False
         best = best_of(self.progress.values, None)
         adjacent = needed & self._boxes.neighbours(best) if best is not None else needed[:0]

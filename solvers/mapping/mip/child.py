@@ -50,8 +50,10 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # A group of its own: CBC is a process of the worker's, and ends with it.
             start_new_session=True,
         )
+        # Both pipes are read all the time: a full one would stop the worker.
         for work in (self._listen, self._collect_errors):
             Background(work, work.__name__).start()
 
@@ -126,6 +128,7 @@ class Child:
                 return reply
             if self._expired():
                 if deadline is None:
+                    # Asked once; a solver that does not listen is given up after the grace.
                     stop()
                     deadline = time.monotonic() + GRACE
                 elif time.monotonic() > deadline:
