@@ -98,12 +98,15 @@ class Constraints:
             rule = pinned.get(level)
             if rule is None:
                 return model(level, every)
+            # A pinned innermost loop may leave dominated effects only, so that all of them are looked
+            # through.
             return ended_by(model(level, True), rule.dim, {t.name: t.dims for t in rule.tensors}, every)
 
         return at
 
     def also(self, rules: Iterable[Rule]) -> Constraints:
         """These and others; of two with the same text the one that was there."""
+        # Later entries win: the rules that were there come last.
         by_text = {rule.text: rule for rule in (*rules, *self.rules)}
         return Constraints(tuple(by_text[text] for text in sorted(by_text)))
 
@@ -136,6 +139,7 @@ def parse_constraints(demands: Iterable[str | Demand], operator: Operator, engin
     demands_found: list[Demand] = []
     for text in demands:
         demand = placed(read_demand(text) if isinstance(text, str) else text, engine)
+        # A name that the operator lacks comes back as text, because the error lists all known ones.
         fitting = fitted(demand, operator)
         if isinstance(fitting, str):
             raise unknown(demand, fitting, [operator])
@@ -163,6 +167,7 @@ def check_orders(demands: Constraints, engine: Engine, *, uneven: bool = False) 
         if isinstance(rule, InnermostRule):
             if uneven:
                 raise InputError(FLAG, rule.text, "innermost loops are known in even storage only")
+            # Two pinned dimensions of one level contradict each other whatever is chosen.
             other = pinned.setdefault(rule.level, rule)
             if other is not rule:
                 raise InputError(FLAG, rule.text, f"contradicts {other.text}")
@@ -175,6 +180,7 @@ def _rule(demand: Demand, operator: Operator, engine: Engine) -> Rule:
         case "metric":
             return MetricCap(text, demand.names[0], demand.number)
         case "only":
+            # Instances are counted over all axes: a dimension that is not spread has 1.
             hosts = loop_hosts(operator, engine)
             barred = [dim for dim in operator.bounds if dim not in demand.names]
             return SpreadRule(

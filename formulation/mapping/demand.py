@@ -143,6 +143,7 @@ def _metric(written: str, match: re.Match[str]) -> Demand:
         amount = Decimal(number)
     except InvalidOperation:
         raise demand.error(f"expected a number, got {match['number'][:40]!r}") from None
+    # Before the number becomes a fraction: ``1e999999999`` would take the memory of the machine.
     if abs(amount.adjusted()) > _LONGEST or len(match["number"]) > _LONGEST:
         raise demand.error(f"expected a number from 1e-{_EXPONENT} to 1e{_EXPONENT}")
     if divisor and int(divisor) == 0:
@@ -165,6 +166,7 @@ def placed(demand: Demand, engine: Engine) -> Demand:
     else:
         noun, known = "level", [level.name for level in engine.levels]
     listed = f"expected one of {', '.join(known)}" if known else f"{engine.name} has none"
+    # Without a level the loops that feed the innermost one are meant, as in ``weight-stationary``.
     if demand.kind == "stationary" and demand.site is None and len(known) > 1:
         return replace(demand, site=known[-2])
     if demand.site is None:
@@ -197,6 +199,7 @@ def narrowed(demand: Demand, operator: Operator) -> list[Demand]:
         names = tuple(sorted({name for name in kept if name is not None}))
         if names:
             return [replace(demand, names=names)]
+        # None of the names is left: nothing may be spread at all.
         return [replace(not_spread(dim), written=demand.written) for dim in operator.bounds]
     fit = fitted(demand, operator)
     return [] if isinstance(fit, str) else [fit]
@@ -225,10 +228,12 @@ def shared(demand: Demand, layers: Layers) -> tuple[Demand, str | None]:
         having = [meaning for meaning in meanings.values() if meaning is not None]
         if not having:
             raise unknown(demand, name, [operator for _, operator in layers])
+        # A spelling that some layer has stays; otherwise the first layer's is taken for all.
         names.append(name if name in having or _is_role(demand, name) else having[0])
         lacking = [title for title, meaning in meanings.items() if meaning is None]
         if lacking:
             noun = "tensor" if demand.kind in _OF_TENSORS else "dimension"
+            # Networks have hundreds of layers; a note names a few.
             listed = ", ".join(lacking[:_LISTED]) + (", …" if len(lacking) > _LISTED else "")
             count = f"{len(lacking)} of {len(meanings)} layers {'has' if len(lacking) == 1 else 'have'}"
             notes.append(f"{count} no {noun} {names[-1]} ({listed})")

@@ -125,6 +125,7 @@ class MergedCuts(Nest):
             return super().window(axis, boundary, counted, sides, slide)
         cuts = {term.dim: counted(term.dim) for term in axis.terms}
         alone = super().window(axis, boundary, lambda dim: self._inside(cuts[dim]), sides, slide)
+        # Each option is a lower bound by itself; the largest one counts.
         options = [alone]
         for spread in cuts:
             own = {dim: [b for b in cuts[dim] if dim == spread or b not in sides] for dim in cuts}
@@ -143,6 +144,7 @@ class MergedCuts(Nest):
         (term,) = axis.terms
         cuts = counted(term.dim)
         inside = self._inside(cuts)
+        # Iterations outside the first whole tile, each with one element at least.
         others = self.covered(term.dim, boundary, cuts) - self.covered(term.dim, boundary, inside)
         return super()._strided(axis, boundary, lambda _dim: inside) + others
 
@@ -162,6 +164,7 @@ def least_elements(operator: Operator, tensor: Tensor) -> int:
     count = 1
     for axis in tensor.axes:
         count *= _least_along(axis, bounds)
+        # A dimension that has been counted along one axis moves the tile diagonally along the next.
         bounds |= {term.dim: 1 for term in axis.terms}
     return count
 

@@ -101,7 +101,8 @@ def divided(layout: Layout) -> Division:
         term = tighten(part)
         if not isinstance(term, Constant):
             relaxed[term] = _relaxed(layout, merged, boundary, below[boundary])
-        # Terms outside the array depend on outer tiles alone and are searched as the whole is; sums of them, from the outermost one inwards, are terms too.
+        # Terms outside the array depend on outer tiles alone and are searched as the whole is; sums of them,
+        # from the outermost one inwards, are terms too.
         if 0 < boundary < array:
             chain = [tighten(total([*chain, term]))] if chain else [term]
             outer += [summand for summand in chain if summand not in relaxed]

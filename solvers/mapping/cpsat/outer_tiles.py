@@ -131,6 +131,7 @@ def join_outer_tiles(
     open_values = sorted({tuple(chosen[c] for c in columns) for chosen in left.choices})
     parts = [_Part(dict(zip(selectors, chosen, strict=True))) for chosen in open_values]
     joined: list[int] = []
+    # Small groups first, so that much is closed before the large ones multiply.
     for position in sorted(range(len(cells)), key=lambda position: cells[position].count):
         if sum(map(len, parts)) * cells[position].count > JOINED:
             break
@@ -139,6 +140,7 @@ def join_outer_tiles(
             if limits is not None and limits.expired:
                 break
             grown.append(_grow(problem, cells, part, position, cutoff))
+        # A limit struck within the group: the join before it is complete and stays.
         if len(grown) < len(parts):
             break
         parts = grown
@@ -163,6 +165,7 @@ def confined(outer: OuterTiles, problem: LayerProblem, left: OpenSpace) -> OpenS
     rows = list(left.rows)
     fits = list(left.fits)
     for column, position in enumerate(outer.groups):
+        # A row stays open as long as some combination uses its cell.
         keep = np.isin(outer.cells[position].of, outer.tuples[:, column])
         rows[position] = left.rows[position][keep]
         if fits:
@@ -210,6 +213,7 @@ def _grow(
 ) -> _Part:
     """Every combination with every cell of one more group, as far as it may beat the cutoff."""
     count = cells[position].count
+    # Combinations are bounded piece by piece, so that memory stays bounded.
     step = max(1, PIECE // count)
     kept = [
         _bounded(problem, cells, part, position, cutoff, slice(start, start + step))
@@ -248,4 +252,5 @@ def _bounded(
 def _rounded_down(parts: list[Array]) -> NDArray[np.int64]:
     values = np.concatenate([np.zeros(0), *parts])
     safe = np.where(values < EXACT_LIMIT, values, values * (1 - BAND))
+    # CP-SAT computes in 64 bits; a smaller bound is still a bound.
     return np.floor(np.minimum(safe, 2.0**62)).astype(np.int64)

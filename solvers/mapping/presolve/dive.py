@@ -76,6 +76,7 @@ class Dive:
         """The best point after so many perturbations, or at a limit; ``None`` if all are illegal."""
         if not self._choices or not all(len(rows) for rows in self._rows):
             return None
+        # Reproducible runs may not look at the clock, so their effort is counted in rounds.
         most = STEADY_ROUNDS if self._limits.deterministic else ROUNDS
         rounds = min(most, self._problem.space.size.bit_length())
         here = best = self._descend(start or self._start())
@@ -83,6 +84,7 @@ class Dive:
             if self._limits.expired:
                 break
             point = self._descend(self._perturbed(here))
+            # Slightly worse points are accepted at first, and fewer towards the end, as in annealing.
             slack = HEAT * (1 - step / rounds)
             if point.key <= here.key * (1 + slack):
                 here = point
@@ -123,6 +125,7 @@ class Dive:
             point = self._alone(point)
             if self._limits.expired:
                 return point
+            # A tile of one group often fits only where one of another group shrinks.
             better = self._best(point, self._pairs(point))
             if better.key >= point.key:
                 return point
@@ -130,6 +133,7 @@ class Dive:
 
     def _alone(self, point: Point) -> Point:
         """Move one group at a time, to any of its rows, until none improves."""
+        # Round robin: it ends once every group has been tried in vain.
         stale = position = 0
         while stale < len(self._rows) and not self._limits.expired:
             columns = self._columns(point, len(self._rows[position]))
@@ -181,6 +185,7 @@ class Dive:
                 energy, cycles, legal = values(self._problem, self._tables, columns, chosen, self._limits)
             except LimitReachedError:
                 break
+            # Illegal candidates are never the best, unless all are.
             key = np.where(legal, energy**a * cycles**b, np.inf)
             place = int(np.argmin(key))
             if key[place] < point.key:
