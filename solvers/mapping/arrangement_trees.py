@@ -58,12 +58,12 @@ class ArrangementTrees:
         self._dives = count()
         self._cutoff = math.inf  # from which on nothing is looked for yet
 
-    def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
+    def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
 
         Parameters
         ----------
-        tell : called with lower bounds of the objective key of all that is still open
+        on_bound : called with lower bounds of the objective key of all that is still open
 
         Returns ``None`` when nothing is open any more, else the least key bound of what is.
         """
@@ -71,14 +71,14 @@ class ArrangementTrees:
         self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
         try:
             if has_parts(problem) and (problem.space.nest.perfect or self._are_many()):
-                self._search_bounded(tell)
+                self._search_bounded(on_bound)
             else:
-                self._search_stated(tell)
+                self._search_stated(on_bound)
         except LimitReachedError:
             pass
         if math.isinf(self._least):
             return None
-        tell(self._least)
+        on_bound(self._least)
         return self._least
 
     @property
@@ -97,7 +97,7 @@ class ArrangementTrees:
         ask, self._on_hard = self._on_hard, lambda: None
         ask()
 
-    def _search_stated(self, tell: Callable[[float], None]) -> None:
+    def _search_stated(self, on_bound: Callable[[float], None]) -> None:
         """Search with one tree for every arrangement; raises ``LimitReachedError`` where a limit strikes."""
         problem = self._search.problem
         even = self._new_tree(problem, self._goal)
@@ -110,9 +110,9 @@ class ArrangementTrees:
             if tree is not None:
                 self._add(tree)
         self._unstated = math.inf
-        self._exhaust(tell)
+        self._exhaust(on_bound)
 
-    def _search_bounded(self, tell: Callable[[float], None]) -> None:
+    def _search_bounded(self, on_bound: Callable[[float], None]) -> None:
         """Search what the bounds of parts leave; raises ``LimitReachedError`` where a limit strikes.
 
         What costs little more than the least that anything may cost comes first: fewer tiles survive.
@@ -125,14 +125,14 @@ class ArrangementTrees:
 
         def known() -> None:
             self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
-            tell(self._least)
+            on_bound(self._least)
 
         for bounds in machines:
             bounds.begin(known)
         if even_open and is_large(problem):
             self._new_tree(problem, self._goal, _EFFORT)  # for a mapping
         for cutoff in self._cutoffs():
-            tell(self._least)
+            on_bound(self._least)
             goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)
             lower_bound, self._cutoff = self._unstated, cutoff
             for bounds in machines:
@@ -141,7 +141,7 @@ class ArrangementTrees:
                     if tree is not None:
                         self._put(tree, max(lower_bound, bounds.least))
             self._unstated = math.inf
-            self._exhaust(tell)
+            self._exhaust(on_bound)
             if self._search.done:
                 return
             self._unstated, self._cutoff = cutoff * (1 - BAND), math.inf
@@ -186,12 +186,14 @@ class ArrangementTrees:
         if sum(len(group) for group in problem.space.groups) > _SMALL and not is_large(problem):
             offer_perfect_factors(self._search, self._method)  # of large problems they are known
 
-    def _exhaust(self, tell: Callable[[float], None]) -> None:
+    def _exhaust(self, on_bound: Callable[[float], None]) -> None:
         """Search what is open until nothing is, or a limit strikes; the tree with the least bound goes on."""
         while self._open and not self._search.done:
             _, _, tree, lower_bound = heapq.heappop(self._open)
             others = self._least
-            tree.go_on(partial(_reported, tell, others, lower_bound), max(lower_bound, others) * (1 + _AHEAD))
+            tree.go_on(
+                partial(_report_bound, on_bound, others, lower_bound), max(lower_bound, others) * (1 + _AHEAD)
+            )
             self._put(tree, lower_bound)
 
     def _new_tree(self, problem: LayerProblem, goal: Goal, most: int | None = None) -> Tree | None:
@@ -211,9 +213,9 @@ class ArrangementTrees:
         return tree
 
 
-def _reported(tell: Callable[[float], None], others: float, lower_bound: float, least: float) -> None:
+def _report_bound(on_bound: Callable[[float], None], others: float, lower_bound: float, least: float) -> None:
     """Tell the bound of all trees, with that of the one that goes on and what is known of it besides."""
-    tell(min(max(least, lower_bound), others))
+    on_bound(min(max(least, lower_bound), others))
 
 
 def _is_over(limits: Limits) -> bool:

@@ -54,17 +54,17 @@ class BestFirst:
         too_many = self.most is not None and self._refinement.bounded > self.most
         return too_many or self.search.limits.expired
 
-    def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
+    def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
 
         Parameters
         ----------
-        tell : called with lower bounds of the objective key of all that is still open
+        on_bound : called with lower bounds of the objective key of all that is still open
 
         Returns ``None`` when nothing is open any more, else the least key bound of what is.
         """
-        self.begin(tell)
-        return self.go_on(tell)
+        self.begin(on_bound)
+        return self.go_on(on_bound)
 
     @property
     def least(self) -> float:
@@ -76,16 +76,16 @@ class BestFirst:
         """Lower bound of the energy of all that is still open; infinite where nothing is."""
         return min((float(nodes.energy.min()) for *_, nodes in self._open), default=math.inf)
 
-    def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
+    def begin(self, on_bound: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
         """Bound the whole, dive for a first incumbent if ``dive``, and open the first stage."""
-        root = self._root(tell)
+        root = self._root(on_bound)
         if dive:
             self._dive(root)
         self._open_first(root)
 
     def go_on(
         self,
-        tell: Callable[[float], None] = lambda _least: None,
+        on_bound: Callable[[float], None] = lambda _least: None,
         until: float = math.inf,
         over: Callable[[], bool] = lambda: False,
     ) -> float | None:
@@ -99,7 +99,7 @@ class BestFirst:
                 return self.least
             self._weigh_effort(self._refinement.bounded)
             least, _, stage, nodes = heapq.heappop(self._open)
-            tell(least)
+            on_bound(least)
             if not self._opened(nodes, stage):
                 self._push(nodes, stage)
                 break
@@ -112,9 +112,9 @@ class BestFirst:
         """Whether more is known now of what a part costs, and the part is open again with better bounds."""
         return False
 
-    def _root(self, tell: Callable[[float], None]) -> Nodes:
+    def _root(self, on_bound: Callable[[float], None]) -> Nodes:
         root = self._refinement.root(self._given)
-        tell(_least_key(root))
+        on_bound(_least_key(root))
         return root
 
     def _open_first(self, root: Nodes) -> None:

@@ -94,7 +94,7 @@ class Branch:
         return offer
 
     def _bound(self, search: LayerSearch) -> Callable[[float], None]:
-        def tell(least: float) -> None:
+        def on_bound(least: float) -> None:
             """Everything still open costs at least this much."""
             if least > 0:
                 # Bounds are floats: lowered by more than their rounding, then cut to a whole number of units.
@@ -102,4 +102,4 @@ class Branch:
                 value = search.key
                 search.raise_bound(safe if value is None else min(safe, value), self.name)
 
-        return tell
+        return on_bound

@@ -45,9 +45,9 @@ class Tree(BestFirst):
         self._is_hard, self._is_plain = False, True
         self._lower_bounds: PartBounds | None = None
 
-    def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
+    def begin(self, on_bound: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
         """As any search; one with many choices is hard at once: it divides the energy after the dive."""
-        root = self._root(tell)
+        root = self._root(on_bound)
         choices = math.prod(len(selector.domain) for selector in self.layout.stages[0].selectors)
         has_many = choices > _CHOICES
         if has_many:

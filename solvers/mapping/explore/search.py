@@ -216,15 +216,15 @@ class _Pursuit:
         layer, design = self._running.pop(cell.key)
         if self._store is not None and (reported.proven or reported.status == ABOVE):
             self._store.put(cell, reported)
-        self._tell(layer, design, reported, How.SEARCHED)
+        self._record(layer, design, reported, How.SEARCHED)
         return layer, design
 
-    def _tell(self, layer: int, design: int, reported: Reported, how: How) -> None:
+    def _record(self, layer: int, design: int, reported: Reported, how: How) -> None:
         self._counts[how] += 1
         if not self.progress.goal.brief:
             self._searched.add(design)
         before = float(self._state.bounds[layer].low[design])
-        self._state.tell(layer, design, reported, how)
+        self._state.record(layer, design, reported, how)
         self._pace[layer].note(before, float(self._state.bounds[layer].low[design]), reported.wall_s)
 
     def _next_of(self, design: int) -> Cell | None:
@@ -249,7 +249,7 @@ class _Pursuit:
                 continue
             kept = None if self._store is None else self._store.get(cell.key)
             if kept is not None and kept.suffices(cell.cap):
-                self._tell(layer, design, kept, How.KEPT)
+                self._record(layer, design, kept, How.KEPT)
                 if self._is_done(_Active(design, ())):
                     return None
                 continue

@@ -113,7 +113,7 @@ class State:
         """Designs that ask the same question of a layer."""
         return self._same[layer][self.bounds[layer].signatures[design]]
 
-    def tell(self, layer: int, design: int, reported: Reported, how: How) -> None:
+    def record(self, layer: int, design: int, reported: Reported, how: How) -> None:
         """An answer has come: it is that of all designs alike, and its bound speaks of others.
 
         Parameters

@@ -178,7 +178,7 @@ def link_loads(machine: TiledMachine, evaluation: Evaluation) -> list[LinkLoad]:
 
 
 _ROUTER = re.compile(r"link \((\d+),(\d+)\)->\((\d+),(\d+)\)")
-_AWAY, _BESIDE = 0.24, 0.1
+_LINK_BEGIN, _LINK_OFFSET = 0.24, 0.1
 """Of the way between two routers, where a drawn link begins, and how far beside the middle it runs."""
 
 
@@ -207,10 +207,10 @@ def drawn_links(machine: TiledMachine, evaluation: Evaluation) -> list[DrawnLink
             continue
         x, y, to_x, to_y = map(int, match.groups())
         dx, dy = to_x - x, to_y - y
-        reach = 1 - _AWAY
+        reach = 1 - _LINK_BEGIN
         if abs(dx) + abs(dy) > 1:
             dx, dy, reach = (dx < 0) - (dx > 0), (dy < 0) - (dy > 0), 0.5
-        side = -dy * _BESIDE, dx * _BESIDE
-        start = x + _AWAY * dx + side[0], y + _AWAY * dy + side[1]
+        side = -dy * _LINK_OFFSET, dx * _LINK_OFFSET
+        start = x + _LINK_BEGIN * dx + side[0], y + _LINK_BEGIN * dy + side[1]
         lines.append(DrawnLink(load, start, (x + reach * dx + side[0], y + reach * dy + side[1])))
     return lines
