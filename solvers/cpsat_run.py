@@ -195,10 +195,10 @@ class CpSatRun:
         silent = self._limits.deterministic
         if self._on_bound is not None and not (silent or self.doubt):
             self.solver.best_bound_callback = self._bounded
-        reported = None if silent or self._on_solution is None else _Reported(self._found)
+        reported = None if silent or self._on_solution is None else _Reported(self._offer)
         self.status = self._believed(self.solver.solve(self._model, reported))
         if silent and self.has_solution:
-            self._found(self.solver)
+            self._offer(self.solver)
 
     def _believed(self, status: cp_model.CpSolverStatus) -> cp_model.CpSolverStatus:
         """The status, without a proof that is none."""
@@ -208,7 +208,7 @@ class CpSatRun:
             status, status
         )
 
-    def _found(self, values: Values) -> None:
+    def _offer(self, values: Values) -> None:
         if self._on_solution is not None:
             use = self._on_solution
             self._guarded(lambda: use(values))

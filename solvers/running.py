@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Method, Outcome
@@ -12,9 +12,6 @@ from tilewright.formulation.search import DisagreementError, P, Search, UnsoundB
 from tilewright.foundation.errors import InputError
 from tilewright.solvers.background import failure_text
 from tilewright.solvers.watched import Watched
-
-Found = TypeVar("Found")
-Asked = TypeVar("Asked")
 
 LEFT_BEHIND = "the search did not stop in time and was left behind"
 _EXPECTED = (MemoryError, OverflowError, DisagreementError)

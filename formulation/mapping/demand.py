@@ -171,7 +171,7 @@ def placed(demand: Demand, engine: Engine) -> Demand:
         return replace(demand, site=known[-2])
     if demand.site is None:
         raise demand.error(f"names no {noun}, {listed}: {demand.kind}({demand.names[0]}@{known[-1]})")
-    site = _found(demand, demand.site, known)
+    site = _known_name(demand, demand.site, known)
     if site is None:
         raise demand.error(f"unknown {noun} {demand.site!r}{did_you_mean(demand.site, known)}, {listed}")
     return replace(demand, site=site)
@@ -195,7 +195,7 @@ def narrowed(demand: Demand, operator: Operator) -> list[Demand]:
     other dimensions.
     """
     if demand.kind == "only":
-        kept = [_found(demand, name, [*operator.bounds]) for name in demand.names]
+        kept = [_known_name(demand, name, [*operator.bounds]) for name in demand.names]
         names = tuple(sorted({name for name in kept if name is not None}))
         if names:
             return [replace(demand, names=names)]
@@ -255,14 +255,14 @@ def _is_role(demand: Demand, name: str) -> bool:
 
 def _meant(demand: Demand, name: str, operator: Operator) -> str | None:
     """The operator's own name for what a demand speaks of; ``None`` where it has none, or more than one."""
-    meaning = _found(demand, name, _vocabulary(demand, operator))
+    meaning = _known_name(demand, name, _vocabulary(demand, operator))
     if meaning is None and _is_role(demand, name):
         playing = [tensor.name for tensor in operator.tensors if tensor.role == name]
         return playing[0] if len(playing) == 1 else None
     return meaning
 
 
-def _found(demand: Demand, name: str, known: Sequence[str]) -> str | None:
+def _known_name(demand: Demand, name: str, known: Sequence[str]) -> str | None:
     """The known name that is meant: the same, or the only one that differs in case alone."""
     if name in known:
         return name

@@ -42,7 +42,7 @@ class PartBounds:
         self._parts = [
             term for term in division.parts if layout.bound_program.has_raisable_bound(term)
         ]  # others are in tables
-        self._found: dict[tuple[int, ...], dict[Expr, float]] = {}  # by storage
+        self._known_by_storage: dict[tuple[int, ...], dict[Expr, float]] = {}  # by storage
         self._least: dict[Hashable, tuple[float, float]] = {}  # with what would have been enough
         self._layouts: dict[Expr, Layout] = {}
 
@@ -65,7 +65,7 @@ class PartBounds:
 
     def _under(self, storage: MappingABC[Variable, int]) -> dict[Expr, float]:
         """The lower bounds known under a storage."""
-        return self._found.setdefault(tuple(storage.values()), {})
+        return self._known_by_storage.setdefault(tuple(storage.values()), {})
 
     def _enough(self, term: Expr, nodes: Nodes, lower_bounds: MappingABC[Expr, float]) -> float:
         """The least value of a term, of some values tried, with which nothing in the nodes is wanted."""

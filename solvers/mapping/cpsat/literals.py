@@ -38,7 +38,7 @@ class Literals:
         if local is not None:
             return local
         if isinstance(node, IsOne):
-            return self._one(node.argument)
+            return self._equals_one(node.argument)
         if is_binary(node):
             if isinstance(node, Product):
                 return decisions.conjunction([self.of(factor) for factor in node.factors])
@@ -55,12 +55,12 @@ class Literals:
             return self._decisions.where_local(node, lambda values: values == 1)
         return None
 
-    def _one(self, node: Expr) -> Literal:
+    def _equals_one(self, node: Expr) -> Literal:
         """A literal that is true where an expression of at least 1 equals 1."""
         decisions = self._decisions
         local = self._where_local(node)
         if local is not None:
             return local
         if isinstance(node, Product) and all(decisions.bounds(f)[0] >= 1 for f in node.factors):
-            return decisions.conjunction([self._one(factor) for factor in node.factors])
+            return decisions.conjunction([self._equals_one(factor) for factor in node.factors])
         return decisions.reified(*self._relation(node, 1))

@@ -124,7 +124,7 @@ class FormReader:
             case Maximum():
                 return self._maximum([self.read(argument) for argument in node.arguments])
             case IsOne():
-                condition = self._one(node.argument)
+                condition = self._equals_one(node.argument)
                 return self._least(node) if condition is None else condition
             case Where():
                 return self._where(node)
@@ -252,7 +252,7 @@ class FormReader:
                 return self._given(condition, expr.options[self._options[expr.selector][0]])
         return self.monomials.telescoped(self.monomials.times(condition, plain))
 
-    def _one(self, argument: Expr) -> Form | None:
+    def _equals_one(self, argument: Expr) -> Form | None:
         """The condition that an expression of at least 1 equals 1, as a monomial of zeros and ones."""
         if argument.group is not None:
             return self.monomials.table(
@@ -265,7 +265,7 @@ class FormReader:
         ):
             result = Form({ONE: 1.0})
             for factor in argument.factors:
-                part = self._one(factor)
+                part = self._equals_one(factor)
                 if part is None:
                     return None
                 result = self.monomials.times(result, part)
