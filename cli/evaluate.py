@@ -66,7 +66,7 @@ def evaluate_command(
     options.parse_tiles(tiles)
 
     from tilewright.cli.terminal.console import tell
-    from tilewright.foundation.yaml_file import telling_lines
+    from tilewright.foundation.yaml_file import with_line_numbers
     from tilewright.report.records.files import read_data
     from tilewright.report.records.mapping.stored_mappings import mappings_in
     from tilewright.report.records.scheduling.herald.files import is_schedule
@@ -111,7 +111,7 @@ def evaluate_command(
         evaluated = []
         for stored in chosen:
             problem = _problem(stored, str(mapping), flags)
-            with telling_lines(mapping):
+            with with_line_numbers(mapping):
                 evaluated.append((stored, problem, problem.evaluate(stored.mapping, str(mapping))))
         for note in notes:
             tell(f"tilewright: {note}")

@@ -42,13 +42,13 @@ def compare_document(
     known = {cell.key: cell for cell in finished}
     contestants = []
     for method in contest.methods:
-        mine = [entry for entry in cells if entry.place.method == method]
+        entries = [entry for entry in cells if entry.place.method == method]
         runs = []
-        for task in (entry.task for entry in mine if entry.task.key in known):
+        for task in (entry.task for entry in entries if entry.task.key in known):
             cell = known[task.key]
             run = kept_run(task, cell.answer, asked, contest.clock)
             runs.append(run.shown(bound, cell.evidence))
-        contestants.append(contestant(method, runs, len(mine) - len(runs), bound))
+        contestants.append(contestant(method, runs, len(entries) - len(runs), bound))
     return CompareDocument.model_validate(
         {
             "schema": COMPARE,

@@ -33,7 +33,16 @@ def show_workload(workload: Workload) -> int:
 def show_network_as(
     thing: str, batch: int | None, form: str, onnx_file: Path | None, picture: Path | None
 ) -> int:
-    """A network as data, as an ONNX file or as a picture; a workload as data."""
+    """A network as data, as an ONNX file or as a picture; a workload as data.
+
+    Parameters
+    ----------
+    thing : name of a network or of a workload
+    batch : samples; ``None`` for the network's own
+    form : ``table`` or ``json``
+    onnx_file : where to write the network as a model; not at all by default
+    picture : where to draw the network; not at all by default
+    """
     import json
 
     from tilewright.report.plots.network import plot_network

@@ -131,7 +131,7 @@ def _show_name(thing: str, batch: int | None) -> int:
 
 def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[str], *, full: bool) -> int:
     """Machines, layers, mappings and results are told apart by what the file holds."""
-    from tilewright.foundation.yaml_file import telling_lines
+    from tilewright.foundation.yaml_file import with_line_numbers
     from tilewright.report.records.files import is_result, parse_document, read_data
     from tilewright.report.records.mapping.mapping_file import is_mapping, parse_mapping
     from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
@@ -160,7 +160,7 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
         with unverified(str(path)):
             return _show_result(parse_document(data, str(path)), str(path), patterns)
     if is_mapping(data):
-        with telling_lines(path):
+        with with_line_numbers(path):
             stored = parse_mapping(data, str(path), path.parent)
         from tilewright.hardware.mapping.load import load_engine
 
@@ -168,7 +168,7 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
         if stored.operator is None or engine is None:
             missing = "layer" if stored.operator is None else "arch"
             raise InputError(str(path), missing, "missing, so the mapping cannot be drawn")
-        with telling_lines(path):
+        with with_line_numbers(path):
             stored.mapping.validate(stored.operator, engine, str(path))
         return _show_mapping(stored.name, stored.operator, engine, stored.mapping, stored.cost_model)
     if isinstance(data, dict) and {"levels", "compute"} & set(data):
@@ -244,7 +244,7 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
     from tilewright.formulation.objective import parse_objective
     from tilewright.report.text import tables
     from tilewright.report.text.mapping.answer_sets import further_views
-    from tilewright.report.text.mapping.spaces import beside_lines, space_lines
+    from tilewright.report.text.mapping.spaces import out_of_space_lines, space_lines
 
     engine, objective = document.arch.build(where), parse_objective(document.objective)
     chosen = [
@@ -263,7 +263,7 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
         document.model, engine.name, f"objective {objective}", f"{document.cost_model} model"
     )
     if len(chosen) > 1:
-        lines = ["", *space_lines(chosen), *beside_lines(chosen, objective)]
+        lines = ["", *space_lines(chosen), *out_of_space_lines(chosen, objective)]
         show("", "─" * 80, "", title, "", tables.layers_table(document, objective), *lines)
     show("", tables.summary_text(document, seconds))
     return Exit.OK

@@ -113,7 +113,20 @@ class SearchOptions:
         quiet: bool,
         verbose: bool,
     ) -> SearchOptions:
-        """From the texts of a command line; raises ``InputError`` with the flag."""
+        """From the texts of a command line; raises ``InputError`` with the flag.
+
+        Parameters
+        ----------
+        objective : a name or a formula of energy and cycles
+        time_limit : such as ``60`` or ``5m``
+        gap : such as ``0`` or ``1%``
+        threads : ``None`` for all cores
+        seed : of every random choice
+        require_optimal : whether anything but a proof is a failure
+        form : what stdout gets: ``table`` or ``json``
+        out, report, log : files for the document, the page and the trace
+        quiet, verbose : less and more than the usual progress
+        """
         return cls(
             objective=objective,
             time_limit=options.parse_duration(time_limit),

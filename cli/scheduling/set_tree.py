@@ -29,6 +29,13 @@ SCHEMA = "tilewright.evaluation/1"
 def evaluate_tree(data: dict[str, Any], where: str, objective: str | None, form: str) -> int:
     """Evaluate the tree of a file; returns the exit code.
 
+    Parameters
+    ----------
+    data : the file's content
+    where : its name, for errors
+    objective : instead of the file's
+    form : ``table`` or ``json``
+
     Raises
     ------
     InputError : for a file that states no tree, or one that the machine cannot run

@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import legal_groups
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import program
-from tilewright.solvers.mapping.array_bounds import ArrayBounds, array_rooms
+from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
 from tilewright.solvers.mapping.bound_program import BoundProgram
 from tilewright.solvers.mapping.stages import STORAGE, Stage, StagedTable, stages_of
 from tilewright.solvers.mapping.table_bank import TableBank
@@ -36,10 +36,10 @@ class Layout:
     machine : those of the problem's limits that the machine sets, whatever the user demands
     energy, cycles : what nodes are bounded by; ``None`` for what nobody asks for
     powers : of energy and cycles in the key
-    floors : lower bounds of expressions that are known another way
+    lower_bounds : of expressions, known another way
     fits : whether tile sizes and array leave anything to choose
-    heeded : ``LimitReachedError`` is raised where one of these strikes
-    bank : keeps what bound programs read; ``None`` where there is one program alone
+    checked_limits : ``LimitReachedError`` is raised where one of these strikes
+    bank : holds what bound programs read; ``None`` where there is one program alone
     """
 
     problem: LayerProblem
@@ -84,7 +84,7 @@ class Layout:
         return {variable: chosen[variable] for variable in self.owners}
 
     def dividing(self, energy: Expr, terms: Iterable[Expr]) -> Layout:
-        """The same with the energy written as a sum in which some terms have floors."""
+        """The same with the energy written as a sum in which some terms have known lower bounds."""
         others = (self.cycles, *(limit.expr for limit in self.limits))
         self._tabulate([energy, *(root for root in others if root is not None)])
         read = None if self.energy is None else energy
@@ -128,8 +128,8 @@ def laid_out(
     bank : keeps what the bound programs of several layouts read
     """
     space, statement = problem.space, problem.statement
-    rooms = array_rooms(space.nest)
-    limits = (*problem.limits, *rooms)
+    fanout_limits = implied_array_limits(space.nest)
+    limits = (*problem.limits, *fanout_limits)
     if not program.await_compiled(lambda: checked_limits.expired):
         raise LimitReachedError
     groups = legal_groups(problem, checked_limits)
@@ -149,7 +149,7 @@ def laid_out(
         stages=stages,
         staged=staged,
         limits=limits,
-        machine=(*statement.limits, *rooms),
+        machine=(*statement.limits, *fanout_limits),
         energy=statement.energy if powers[0] or both else None,
         cycles=statement.cycles if powers[1] or both else None,
         powers=powers,

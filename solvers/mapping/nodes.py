@@ -50,7 +50,15 @@ class Nodes:
         )
 
     def refined(self, index: NDArray[np.intp], group: int, cells: NDArray[np.int64], stage: int) -> Nodes:
-        """Children of the nodes at some places: one group's cells, now of a stage."""
+        """Children of the nodes at some places: one group's cells, now of a stage.
+
+        Parameters
+        ----------
+        index : the node that each child comes from, shape (children,)
+        group : number of the axis group that is decided further
+        cells : of each child in that group, shape (children,)
+        stage : that these cells belong to
+        """
         at = (*self.at[:group], stage, *self.at[group + 1 :])
         made = self.take(index)
         made.cells[group] = cells

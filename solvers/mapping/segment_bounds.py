@@ -167,7 +167,7 @@ class SegmentBounds:
             space = restricted(space, within(space), inner.tiles)
         if not all(len(group) for group in space.groups):
             return None
-        return knowing(replace(whole, space=space), max(self._inside, _floor(inner.energy)))
+        return knowing(replace(whole, space=space), max(self._inside, _rounded_down(inner.energy)))
 
     def _whole(self, slots: Arrangement) -> LayerProblem:
         """The problem of one arrangement over all tiles; stated once."""
@@ -187,9 +187,7 @@ class SegmentBounds:
             survivors += self._survivors(
                 near, part, around(near), self._inside, _MOST_NEAR * len(self._inner)
             )
-        self._outside = max(
-            self._outside, _floor(min((survivor.energy for survivor in survivors), default=0.0))
-        )
+        self._outside = max(self._outside, _least_energy(survivors))
         return survivors
 
     def _look_inside(self) -> list[Survivors]:
@@ -200,9 +198,7 @@ class SegmentBounds:
             survivors += self._survivors(
                 inner, part, within(part.space), self._outside, _MOST_INSIDE * len(self._near)
             )
-        self._inside = max(
-            self._inside, _floor(min((survivor.energy for survivor in survivors), default=0.0))
-        )
+        self._inside = max(self._inside, _least_energy(survivors))
         return survivors
 
     def _least(self, parts: Iterable[LayerProblem]) -> int:
@@ -217,7 +213,7 @@ class SegmentBounds:
                 tree.go_on()
         self._search.limits.check()
         least = min([goal.enough, *(tree.least for tree in trees)])
-        return 0 if math.isinf(least) else _floor(least)
+        return 0 if math.isinf(least) else _rounded_down(least)
 
     def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
         """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""
@@ -302,6 +298,11 @@ class _Listed:
         }
 
 
-def _floor(energy: float) -> int:
+def _least_energy(survivors: Iterable[Survivors]) -> int:
+    """What all that is left spends in its own part at least, in whole units."""
+    return _rounded_down(min((survivor.energy for survivor in survivors), default=0.0))
+
+
+def _rounded_down(energy: float) -> int:
     """A whole number of units that is surely no more."""
     return int(energy if energy < EXACT_LIMIT else energy * (1 - BAND))

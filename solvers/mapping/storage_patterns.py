@@ -73,7 +73,7 @@ def machine_of(engine: Engine, optional_stores: Pattern, pattern: Pattern) -> En
         left_out = {role for at, role in optional_stores - pattern if at == index}
         keeps = frozenset(role for role in level.keeps if role not in left_out)
         if keeps:
-            counted = engine.room_bits(level)
+            counted = engine.capacity_element_bits(level)
             levels.append(replace(level, keeps=keeps, may_bypass=frozenset(), counted_bits=counted))
         elif level.fanout is not None:
             if levels[-1].fanout is not None:

@@ -220,7 +220,7 @@ MOMENTS: dict[str, tuple[object, str, int, int]] = {
     "before the first layer": (map_run, "_search_all", 1, 130),
     "as the first layer begins": (network_search, "_search", 1, 130),
     "between layers": (Results, "keep", 1, 130),
-    "at the last layer's first mapping": (SearchRun, "_heard", 0, 0),
+    "at the last layer's first mapping": (SearchRun, "_on_point", 0, 0),
     "after the last layer": (Results, "end", 1, 0),
 }
 """What is called then, which call of it (0: that which tells the last layer's mapping), the exit code."""

@@ -20,7 +20,7 @@ from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.explore.bounds import LayerBounds, least_ratio
-from tilewright.solvers.mapping.explore.features import features_of, trimmed, with_prices, with_rooms
+from tilewright.solvers.mapping.explore.features import features_of, trimmed, with_capacities, with_prices
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import gemm
@@ -46,13 +46,13 @@ def families(draw: st.DrawFn) -> list[Engine]:
     for _ in range(3):
         features = features_of(base)
         prices = [draw(st.sampled_from([p, p, p / 2, 2 * p, p + 1])) for p in features.prices]
-        rooms = [
+        capacities = [
             room if room is None else draw(st.sampled_from([room, room, 2 * room, -(-room // 2), 1 + room]))
-            for room in features.rooms
+            for room in features.capacities
         ]
         if base.levels[0].capacity is None:
-            rooms[0] = None
-        found.append(with_rooms(with_prices(base, prices), rooms))
+            capacities[0] = None
+        found.append(with_capacities(with_prices(base, prices), capacities))
     return found
 
 

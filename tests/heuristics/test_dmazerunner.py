@@ -58,7 +58,7 @@ def listed(problem: LayerProblem, prunings: Prunings) -> int:
     return sum(
         lot.shape[1]
         for residency in fixed_residencies(space.nest)
-        for lot in Tilings(space.nest, tables, found, residency).lots()
+        for lot in Tilings(space.nest, tables, found, residency).batches()
     )
 
 

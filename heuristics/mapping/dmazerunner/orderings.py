@@ -80,7 +80,14 @@ class AllOrderings:
     def orders(
         self, operator: Operator, engine: Engine, level: int, every: bool = False
     ) -> tuple[OrderClass, ...]:
-        """Those of the model, and whatever algorithm 2 adds to them."""
+        """Those of the model, and whatever algorithm 2 adds to them.
+
+        Parameters
+        ----------
+        operator, engine : the layer and the machine
+        level : index of the memory level whose loops are ordered
+        every : whether effects that another one dominates are given too
+        """
         own = self.model.orders(operator, engine, level, every)
         if not own:
             return own

@@ -235,7 +235,7 @@ def _result_faults(
     if len(known) < len(result.layers) or len(keys) < len(result.layers):
         yield "best.result: a layer has no mapping"
         return
-    made = goal.value((count, Fraction(one.energy_pj_exact), one.cycles) for count, one in known)
+    made = goal.value((count, Fraction(metrics.energy_pj_exact), metrics.cycles) for count, metrics in known)
     if made != value:
         yield f"best.value: {best.value}, its layers do not add up to that"
     summed = number(goal.total(keys))

@@ -65,7 +65,16 @@ def versions_fact(versions: MappingABC[str, str]) -> str:
 def course_sections(
     title: str, name: str, objective: str, trace: Sequence[TraceRecord], seconds: float
 ) -> list[Section]:
-    """Value and bound over time, where there is a value."""
+    """Value and bound over time, where there is a value.
+
+    Parameters
+    ----------
+    title : of the section
+    name : of the curve
+    objective : its name, which gives the unit
+    trace : bounds and values as the search found them
+    seconds : at which the search ended
+    """
     if not any(point.value is not None for point in trace):
         return []
     scale, label = unit(shown_name(objective))

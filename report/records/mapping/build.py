@@ -17,7 +17,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.network_objective import NetworkObjective
 from tilewright.formulation.objective import Objective
-from tilewright.formulation.result import Beside, Origin, Status, TracePoint
+from tilewright.formulation.result import Origin, OutOfSpaceSolution, Status, TracePoint
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.claims import at_most, claim, figures, number, shown_gap, shown_value
 from tilewright.report.records.mapping.document import (
@@ -134,7 +134,9 @@ def space_record(problem: LayerProblem) -> SpaceRecord:
     )
 
 
-def beside_record(objective: Objective, beside: Beside[Mapping, Evaluation]) -> BesideRecord:
+def out_of_space_record(
+    objective: Objective, beside: OutOfSpaceSolution[Mapping, Evaluation]
+) -> BesideRecord:
     """A mapping from outside the space, as data."""
     reported = solution_record(Solution(beside.answer, beside.evaluation))
     return BesideRecord(
@@ -200,8 +202,8 @@ def layer_record(
         space=space,
         trace=[trace_record(objective, point) for point in result.trace],
         message=result.message,
-        beside=None if result.beside is None else beside_record(objective, result.beside),
-        clash=list(result.clash),
+        beside=None if result.out_of_space is None else out_of_space_record(objective, result.out_of_space),
+        clash=list(result.conflict),
         then=then,
         front=front,
         best=best,

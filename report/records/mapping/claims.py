@@ -40,7 +40,7 @@ def _sets(layer: LayerRecord, settings: SettingsRecord | None) -> SetsClaim:
         front=_pairs(front.points) if front is not None and front.complete else None,
         best=(_pairs(best.mappings), settings.best or 1) if best is not None and best.complete else None,
         optima=(optima.count, settings.all_optimal or 1) if optima is not None and optima.complete else None,
-        clash=layer.clash,
+        conflict=layer.clash,
     )
 
 

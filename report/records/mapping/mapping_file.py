@@ -27,7 +27,7 @@ from pydantic import Field, ValidationError
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.validation import from_validation
-from tilewright.foundation.yaml_file import read_yaml, telling_lines
+from tilewright.foundation.yaml_file import read_yaml, with_line_numbers
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import engine_hash, engine_to_dict, list_presets, load_engine
 from tilewright.report.records.mapping.document import FactorsName, StorageName, TilesAsked
@@ -122,7 +122,7 @@ def _arch_data(engine: Engine) -> str | dict[str, Any]:
 def load_mapping(path: Path) -> StoredMapping:
     """The mapping of a YAML file; raises ``InputError`` naming the file and the field."""
     data = read_yaml(path)
-    with telling_lines(path):
+    with with_line_numbers(path):
         return parse_mapping(data, str(path), path.parent)
 
 
@@ -167,5 +167,5 @@ def _engine(arch: str | EngineRecord | None, folder: Path) -> Engine | None:
         return None
     if isinstance(arch, EngineRecord):
         return arch.build()
-    beside = folder / arch
-    return load_engine(beside if arch not in list_presets() and os.path.isfile(beside) else arch)
+    local = folder / arch
+    return load_engine(local if arch not in list_presets() and os.path.isfile(local) else arch)

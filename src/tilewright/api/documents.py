@@ -123,7 +123,7 @@ def checked(
     Parameters
     ----------
     limits : of all second opinions together; ``None`` to ask for none
-    told : told of every second opinion on a layer
+    reported : called with every second opinion on a layer
     store : with the plans of a contest; ``None`` for the one that its document names
 
     Raises

@@ -94,8 +94,8 @@ def test_other_atoms_lie_outside() -> None:
     search: TiledSearch = TiledSearch(space, Limits())
     assert search.offer(AtomicPlan(other, plan), "test") is None
     assert search.key is None
-    assert search.beside is not None
-    assert search.beside.reason == "it has other atoms"
+    assert search.out_of_space is not None
+    assert search.out_of_space.reason == "it has other atoms"
 
 
 def test_buffers_too_small_are_proven_infeasible() -> None:

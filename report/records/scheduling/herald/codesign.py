@@ -32,7 +32,19 @@ def codesign_document(
     *,
     complete: bool = True,
 ) -> CodesignDocument:
-    """The document of one co-design, with the best schedule on the best partition."""
+    """The document of one co-design, with the best schedule on the best partition.
+
+    Parameters
+    ----------
+    workload : networks with their instances
+    resources : PEs, bandwidth and memory that are divided
+    dataflows : one per sub-accelerator
+    search : how partitions are enumerated: ``exhaustive``, ``binary`` or ``random``
+    objective : of the schedules
+    result : partitions that were looked at, and the best one
+    settings : limits and seed of the call
+    complete : whether this is the end, and not an interim state
+    """
     best = result.best
     return CodesignDocument(
         schema=CODESIGN,
@@ -62,19 +74,19 @@ def codesign_data(objective: ScheduleObjective, result: CodesignResult) -> dict[
     return {**_reported(objective, result), "points": points}
 
 
-def point_record(one: Candidate) -> PartitionPointRecord:
+def point_record(candidate: Candidate) -> PartitionPointRecord:
     """What is known of one partition."""
-    cycles, energy = one.point
+    cycles, energy = candidate.point
     return PartitionPointRecord.model_validate(
         {
-            "partition": partition_data(one.parts),
+            "partition": partition_data(candidate.parts),
             "cycles": cycles,
             "energy_pj": float(energy),
             "energy_pj_exact": str(energy),
-            "herald_cycles": one.herald[0],
-            "herald_energy_pj": float(one.herald[1]),
-            **figures(one.value, one.bound, float),
-            "scheduled": one.visits > 0,
+            "herald_cycles": candidate.herald[0],
+            "herald_energy_pj": float(candidate.herald[1]),
+            **figures(candidate.value, candidate.bound, float),
+            "scheduled": candidate.visits > 0,
         }
     )
 

@@ -173,7 +173,18 @@ def schedule_document(
     *,
     complete: bool = True,
 ) -> ScheduleDocument:
-    """The document of one result."""
+    """The document of one result.
+
+    Parameters
+    ----------
+    workload : networks with their instances
+    system : sub-accelerators and what they share
+    problem : tasks with their costs; ``None`` where a limit struck before it was stated
+    objective : of the schedule
+    result : schedule, bound and trace
+    settings : limits, metric and seed of the call
+    complete : whether this is the end, and not an interim state
+    """
     operators = {
         (part.name, layer.name): layer.operator
         for part in workload.parts
@@ -212,6 +223,14 @@ def inputs_hash(
     """SHA-256 of everything that was asked, and of the costs with which it was answered.
 
     A system's description does not count.
+
+    Parameters
+    ----------
+    workload : its name
+    system : sub-accelerators and what they share
+    problem : tasks with the costs of their options
+    objective : of the schedule, by name
+    metric : by which mappings of layers were chosen, by name
     """
     machine = system.model_dump(exclude={"description"})
     content = [workload, machine, problem.model_dump(), objective, metric]
@@ -250,18 +269,18 @@ def placements(problem: SchedulingProblem, schedule: Schedule) -> list[Placement
 
 
 def schedule_metrics(
-    problem: SchedulingProblem, system: System, found: ScheduleEvaluation
+    problem: SchedulingProblem, system: System, evaluation: ScheduleEvaluation
 ) -> ScheduleMetricsRecord:
     """What the evaluator said, as data."""
     names = problem.engines
     return ScheduleMetricsRecord(
-        makespan=found.makespan,
-        energy_pj=number(found.energy),
-        energy_pj_exact=str(found.energy),
-        edp=number(found.edp),
-        time_s=float(found.makespan / (system.clock_mhz * 10**6)),
-        utilization=dict(zip(names, found.utilization, strict=True)),
-        energy_by_engine_pj={n: number(e) for n, e in zip(names, found.engine_energy, strict=True)},
-        context_energy_pj=number(found.context_energy),
-        peak_memory_bytes=found.peak_memory,
+        makespan=evaluation.makespan,
+        energy_pj=number(evaluation.energy),
+        energy_pj_exact=str(evaluation.energy),
+        edp=number(evaluation.edp),
+        time_s=float(evaluation.makespan / (system.clock_mhz * 10**6)),
+        utilization=dict(zip(names, evaluation.utilization, strict=True)),
+        energy_by_engine_pj={n: number(e) for n, e in zip(names, evaluation.engine_energy, strict=True)},
+        context_energy_pj=number(evaluation.context_energy),
+        peak_memory_bytes=evaluation.peak_memory,
     )

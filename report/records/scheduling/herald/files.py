@@ -93,7 +93,16 @@ def edited_schedule(
 
 
 def option_of(problem: SchedulingProblem, task: int, engine: object, layout: object, where: str) -> Option:
-    """The option of a task on an engine; raises ``InputError`` where there is none."""
+    """The option of a task on an engine; raises ``InputError`` where there is none.
+
+    Parameters
+    ----------
+    problem : has the tasks with their options
+    task : index of the task
+    engine : name of a sub-accelerator, as a file gives it
+    layout : how the mapping lays out data, as a file gives it; needed only where several options fit
+    where : file and place, for errors
+    """
     if engine not in problem.engines:
         raise InputError(where, "engine", unknown_name(str(engine), problem.engines))
     own = problem.tasks[task].options

@@ -210,7 +210,15 @@ def gap_of(value: Fraction | None, bound: Fraction) -> float | None:
 
 
 def contestant(method: str, runs: Sequence[RunRecord], missing: int, bound: Fraction) -> ContestantRecord:
-    """What the runs of a method come to."""
+    """What the runs of a method come to.
+
+    Parameters
+    ----------
+    method : as the user wrote it, with options
+    runs : those that ended, one per seed
+    missing : runs that were asked for and are not there
+    bound : the contest's lower bound of the key, for gaps
+    """
     keys = sorted(keys_of(runs))
     without = len(runs) - len(keys) + missing
     reported = ContestantRecord(
@@ -231,11 +239,11 @@ def contestant(method: str, runs: Sequence[RunRecord], missing: int, bound: Frac
 def ranked(contestants: Sequence[ContestantRecord]) -> list[ContestantRecord]:
     """The least median first; then methods without one, those with the larger part of plans first."""
 
-    def rank(one: ContestantRecord) -> tuple[bool, Fraction]:
-        median = one.median_key
+    def rank(record: ContestantRecord) -> tuple[bool, Fraction]:
+        median = record.median_key
         if median is not None:
             return False, median
-        return True, -Fraction(len(keys_of(one.runs)), max(1, len(one.runs) + one.missing))
+        return True, -Fraction(len(keys_of(record.runs)), max(1, len(record.runs) + record.missing))
 
     return sorted(contestants, key=rank)
 

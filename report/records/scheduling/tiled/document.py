@@ -144,7 +144,7 @@ def inputs_hash(problem: TiledProblemRecord, objective: str) -> str:
 
 
 def plan_metrics(
-    problem: TiledProblem, answer: AtomicPlan, found: Evaluation, *, effort: int = EFFORT
+    problem: TiledProblem, answer: AtomicPlan, evaluation: Evaluation, *, effort: int = EFFORT
 ) -> PlanMetricsRecord:
     """What the evaluator said, as data.
 
@@ -152,33 +152,33 @@ def plan_metrics(
     ----------
     effort : what the bound of the atoms may take, see `dag_bounds`
     """
-    machine, energy = problem.machine, found.energy
+    machine, energy = problem.machine, evaluation.energy
     exact = Fraction(energy.total)
     parts = {
         name: number(Fraction(getattr(energy, name)))
         for name in ("compute", "registers", "buffer", "network", "dram", "static")
     }
     net = topology(machine)
-    busiest = int((found.link_bytes[: len(net.names)] / net.rates).argmax())
+    busiest = int((evaluation.link_bytes[: len(net.names)] / net.rates).argmax())
     return PlanMetricsRecord(
-        cycles=found.cycles,
+        cycles=evaluation.cycles,
         energy_pj=number(exact),
         energy_pj_exact=str(exact),
         energy_by_component_pj=parts,
-        edp=number(exact * found.cycles),
-        time_s=found.cycles / (machine.clock_mhz * 1e6),
-        compute_cycles=found.compute_cycles,
-        utilization=found.utilization,
-        compute_utilization=found.compute_utilization,
-        atom_utilization=found.atom_utilization,
-        dram_read_bytes=found.dram_read_bytes,
-        dram_write_bytes=found.dram_write_bytes,
-        hop_bytes=found.hop_bytes,
-        network_overhead=found.network_overhead,
-        reuse=found.reuse,
+        edp=number(exact * evaluation.cycles),
+        time_s=evaluation.cycles / (machine.clock_mhz * 1e6),
+        compute_cycles=evaluation.compute_cycles,
+        utilization=evaluation.utilization,
+        compute_utilization=evaluation.compute_utilization,
+        atom_utilization=evaluation.atom_utilization,
+        dram_read_bytes=evaluation.dram_read_bytes,
+        dram_write_bytes=evaluation.dram_write_bytes,
+        hop_bytes=evaluation.hop_bytes,
+        network_overhead=evaluation.network_overhead,
+        reuse=evaluation.reuse,
         busiest_link=net.names[busiest],
-        busiest_link_bytes=float(found.link_bytes[busiest]),
-        peak_buffer_bytes=[int(peak) for peak in found.peak_bytes],
+        busiest_link_bytes=float(evaluation.link_bytes[busiest]),
+        peak_buffer_bytes=[int(peak) for peak in evaluation.peak_bytes],
         atoms=answer.dag.tasks,
         steps=answer.plan.steps,
         transfers=len(answer.plan.transfers),

@@ -55,7 +55,16 @@ class Demands(TypedDict, total=False):
 
 
 class LayersOnMachine:
-    """What the questions about one layer and about a network share; `LayerOnMachine` has the parameters."""
+    """What the questions about one layer and about a network share.
+
+    Parameters
+    ----------
+    name : of the model, as documents show it
+    batch : samples
+    layers : different layers, each with the names under which the model has it
+
+    The others are those of `LayerOnMachine`.
+    """
 
     def __init__(
         self,

@@ -113,11 +113,11 @@ class ContestCheck(Check):
         if self.faults:
             return Proof(Verdict.REFUTED, "check", self.faults[0], seconds)
         for verdict in (Verdict.REFUTED, Verdict.UNDECIDED):
-            mine = [proof for proof in self.proofs if proof.verdict is verdict]
-            if mine:
-                texts = dict.fromkeys(proof.text for proof in mine)
-                reported = f"{len(mine)} of {len(self.proofs)} claims: {'; '.join(texts)}"
-                return Proof(verdict, mine[0].solver, reported, seconds)
+            agreeing = [proof for proof in self.proofs if proof.verdict is verdict]
+            if agreeing:
+                texts = dict.fromkeys(proof.text for proof in agreeing)
+                reported = f"{len(agreeing)} of {len(self.proofs)} claims: {'; '.join(texts)}"
+                return Proof(verdict, agreeing[0].solver, reported, seconds)
         return Proof(Verdict.CONFIRMED, "evaluator", "the bound, and every plan has its value", seconds)
 
     def views(self) -> Sequence[RenderableType]:
