@@ -19,7 +19,9 @@ import tilewright as tw
 from tilewright.benchmarks.rows import read_rows
 from tilewright.benchmarks.store import Store
 from tilewright.foundation.database import DamagedError
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.evidence import EvidenceFile
+from tilewright.report.records.kinds import parse_any
 from tilewright.solvers.mapping.explore.store import ExploreStore
 from tilewright.solvers.scheduling.herald.store import CostStore
 
@@ -145,3 +147,17 @@ def test_earlier_proofs_and_costs_are_read(version: str, tmp_path: Path) -> None
         assert costs.refused == 0
         costs.forget(survey)
         assert costs.read(survey) == {}
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_another_version_of_a_schema_is_named(kind: str) -> None:
+    """A document of a later version is refused with the version that is read; one without any, with all."""
+    data = json.loads((DATA / "second" / f"{kind}.json").read_text())
+    with pytest.raises(
+        InputError, match=rf"schema: expected tilewright\.{kind}/1, got 'tilewright\.{kind}/9'$"
+    ):
+        parse_any({**data, "schema": f"tilewright.{kind}/9"}, "document")
+    del data["schema"]
+    for nothing in (data, [], None):
+        with pytest.raises(InputError, match=rf"schema: missing, expected .*tilewright\.{kind}/1"):
+            parse_any(nothing, "document")

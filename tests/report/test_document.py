@@ -28,7 +28,7 @@ from tilewright.report.records.mapping.build import (
     totals_record,
     versions,
 )
-from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, SettingsRecord
+from tilewright.report.records.mapping.document import LayerRecord, ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.engine import ArchRecord, EngineRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, shape_text, statement_text
 from tilewright.report.records.schemas import generated_schema, result_schema
@@ -69,8 +69,7 @@ def document_of(problems: dict[str, LayerProblem], results: dict[str, LayerResul
         for name, p in problems.items()
     ]
     return ResultDocument(
-        schema=SCHEMA,
-        command="map",
+        **ResultDocument.head(),
         complete=True,
         model="net",
         batch=1,

@@ -11,7 +11,6 @@ from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.report.records.claims import claim, figures
 from tilewright.report.records.mapping.build import trace_record, versions
 from tilewright.report.records.scheduling.herald.document import (
-    CODESIGN,
     CodesignDocument,
     PartitionPointRecord,
     ScheduleSettingsRecord,
@@ -35,8 +34,7 @@ def codesign_document(
     """The document of one co-design, with the best schedule on the best partition."""
     best = result.best
     return CodesignDocument(
-        schema=CODESIGN,
-        command="codesign",
+        **CodesignDocument.head(),
         complete=complete,
         workload=workload.name,
         accelerator_class=resources.name,
