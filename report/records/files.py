@@ -233,16 +233,6 @@ def is_result(data: object) -> bool:
     return ResultDocument.is_kind_of(data)
 
 
-def load_document(path: Path) -> ResultDocument:
-    """The result document of a file.
-
-    Raises
-    ------
-    InputError : for a file that cannot be read or is no result document, naming the field
-    """
-    return parse_document(read_data(path), str(path))
-
-
 def parse_document(data: object, where: str) -> ResultDocument:
     """The result document that plain data hold; raises ``InputError``."""
     return parse_kind(data, where, ResultDocument)
