@@ -19,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.cost.base import comparable_rounding
+from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.explore.compulsory import CountBounds, count_bounds
-from tilewright.solvers.mapping.explore.features import COMPARABLE, Features, features_of, roomiest, trimmed
+from tilewright.solvers.mapping.explore.features import Features, features_of, roomiest, trimmed
 from tilewright.workloads.mapping.operator import Operator
 
 Floats = NDArray[np.float64]
@@ -79,8 +81,9 @@ class LayerBounds:
         self._shapes = np.array([shapes[feature.shape] for feature in features])
         self.signatures = [(shapes[feature.shape], feature.rooms, feature.prices) for feature in features]
         self._objective = objective
-        self._comparing = comparing and model in COMPARABLE
-        self._rounding = COMPARABLE.get(model, 0)
+        rounding = comparable_rounding(cost_model(model))
+        self._comparing = comparing and rounding is not None
+        self._rounding = rounding or 0
         self._prices = _columns(features, "prices")
         self._rooms = _columns(features, "rooms")
         count = len(engines)
