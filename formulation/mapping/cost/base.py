@@ -117,8 +117,8 @@ def comparable_rounding(model: CostModel) -> int | None:
 
     A comparable model's energy is a sum of the machine's unit energies, each times a count that does not
     depend on them, up to this rounding; with a larger size or bandwidth no mapping becomes illegal, and none
-    takes more energy or cycles.  What is proven on one machine then speaks of others.  The model's class says so by
-    ``rounding_pj``; one that inherits from it may count otherwise, and has to say it again.
+    takes more energy or cycles.  What is proven on one machine then speaks of others.  The model's class says
+    so by ``rounding_pj``; one that inherits from it may count otherwise, and has to say it again.
     """
     rounding: int | None = vars(type(model)).get("rounding_pj")
     return rounding
