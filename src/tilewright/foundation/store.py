@@ -101,7 +101,8 @@ class Texts:
             ("BLOB NOT NULL", "compressed by zlib") if self.is_compressed else ("TEXT NOT NULL", "as it is")
         )
         columns = [Column("hash", "TEXT NOT NULL", "SHA-256 of the text"), Column(self.column, *content)]
-        return [_create(self.name, columns, ["hash"], has_row_ids=True)]  # better for long rows
+        has_row_ids = not self.is_compressed  # as files of earlier versions have it
+        return [_create(self.name, columns, ["hash"], has_row_ids=has_row_ids)]
 
     def hash_of(self, text: str) -> str:
         """What a text is known by."""
