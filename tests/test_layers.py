@@ -38,7 +38,7 @@ COMPOSITION_ROOTS = {
     "cli.doctor": "times a small proof of each wing",
     "cli.catalog": "lists and shows what both wings ship",
     "cli.completion": "completes the names of both wings",
-    "report.records.schemas.__main__": "prints the schema of any kind of document",
+    "report.records.kinds": "the kinds of documents of both wings",
     "benchmarks.arena": "methods for tiled machines side by side, kept in the store of all benchmarks",
     "cli.benchmarks.compare": "the arena's verb",
 }

@@ -11,13 +11,7 @@ from tilewright.formulation.scheduling.tiled.search import TiledGoal
 from tilewright.report.records.claims import number
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.mapping.build import versions
-from tilewright.report.records.scheduling.tiled.compare import (
-    COMPARE,
-    CompareDocument,
-    KeptRun,
-    contestant,
-    winner_of,
-)
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument, KeptRun, contestant, winner_of
 from tilewright.report.records.scheduling.tiled.document import PlanMetricsRecord, inputs_hash
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
@@ -51,8 +45,7 @@ def compare_document(
         contestants.append(contestant(method, runs, len(entries) - len(runs), bound))
     return CompareDocument.model_validate(
         {
-            "schema": COMPARE,
-            "command": "compare",
+            **CompareDocument.head(),
             "complete": not any(ranked_entry.missing for ranked_entry in contestants),
             "workload": contest.problem.network.name,
             "system": contest.problem.machine.name,

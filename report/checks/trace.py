@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tilewright.formulation.objective import Objective
-from tilewright.report.records.claims import ClaimRecord, Number
-from tilewright.report.records.mapping.document import TraceRecord
+from tilewright.report.records.claims import ClaimRecord, Number, TraceRecord
 
 _ROUNDED = 1e-3
 """Seconds by which a step may lie behind the end: both are rounded."""

@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from instances import dmazerunners, hierarchies, operators
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.cost.base import comparable_rounding
+from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
+from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
@@ -132,3 +135,13 @@ def test_limits_that_strike_leave_bounds_that_hold() -> None:
     cut_off = LayerBounds(*question, comparing=True, limits=Limits(seconds=0.0))
     assert 0 <= float(cut_off.low[0]) <= float(known.low[0])
     assert known.low[0] > 0
+
+
+def test_only_a_model_that_says_so_is_compared() -> None:
+    """Both shipped models are; one that inherits from them may count otherwise, and is not."""
+
+    class Squared(Hierarchy):
+        """May take the square of every price."""
+
+    assert [comparable_rounding(cost_model(name)) for name in ("hierarchy", "dmazerunner")] == [0, 1]
+    assert comparable_rounding(Squared()) is None

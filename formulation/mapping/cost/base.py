@@ -118,6 +118,18 @@ class ByStore(Protocol):
         """
 
 
+def comparable_rounding(model: CostModel) -> int | None:
+    """The most pJ by which a comparable cost model rounds a layer's energy; ``None`` for any other model.
+
+    A comparable model's energy is a sum of the machine's unit energies, each times a count that does not
+    depend on them, up to this rounding; with a larger size or bandwidth no mapping becomes illegal, and none
+    takes more energy or cycles.  What is proven on one machine then speaks of others.  The model's class says
+    so by ``rounding_pj``; one that inherits from it may count otherwise, and has to say it again.
+    """
+    rounding: int | None = vars(type(model)).get("rounding_pj")
+    return rounding
+
+
 def energy_scale(energies: Iterable[Fraction]) -> int:
     """The smallest factor that makes all energies integers."""
     return math.lcm(*(energy.denominator for energy in energies))

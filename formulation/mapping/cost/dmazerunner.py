@@ -29,6 +29,7 @@ class DMazeRunner:
     name = "dmazerunner"
     perfect_only = True
     even_only = True
+    rounding_pj = 1
 
     def check(self, operator: Operator, engine: Engine) -> None:
         """Raise ``InputError`` for an engine or operator outside the published model."""

@@ -38,6 +38,7 @@ class Hierarchy:
     name = "hierarchy"
     perfect_only = False
     even_only = False
+    rounding_pj = 0
 
     def check(self, operator: Operator, engine: Engine) -> None:
         """Every operator and every engine has a meaning here."""

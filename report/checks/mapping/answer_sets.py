@@ -47,8 +47,7 @@ def _then_faults(layer: LayerRecord) -> Iterator[str]:
         yield "then: a second objective without a mapping"
         return
     objective = parse_objective(then.objective)
-    reported = None if then.value_exact is None else Fraction(then.value_exact)
-    bound = None if then.bound_exact is None else Fraction(then.bound_exact)
+    reported, bound = then.value_key, then.bound_key
     recomputed = objective.key(Fraction(layer.metrics.energy_pj_exact), layer.metrics.cycles)
     for field, text, key in (("value", then.value_exact, reported), ("bound", then.bound_exact, bound)):
         if key is not None and text != str(key):

@@ -149,7 +149,7 @@ def _standing_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> I
     for record in document.designs:
         here = f"designs[{record.index}]"
         value = known.get(record.index)
-        bound = None if record.bound_exact is None else Fraction(record.bound_exact)
+        bound = record.bound_key
         if value is not None and bound is not None and bound > value:
             yield f"{here}.bound: above the value"
         if record.status == "solved" and (value is None or value != bound):

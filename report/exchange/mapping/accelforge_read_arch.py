@@ -28,8 +28,7 @@ from tilewright.report.exchange.mapping.machine_text import build_machine
 from tilewright.report.exchange.source import Field
 from tilewright.workloads.mapping.operator import Role
 
-PEER, KIND = "accelforge", "machine"
-ABOUT = "arch: memories, containers and one compute unit"
+PEER = "accelforge"
 TOPS: tuple[str, ...] = ("arch",)
 
 _FREE = {Role.INPUT: {"K"}, Role.WEIGHT: {"N", "P", "Q"}, Role.OUTPUT: {"C", "R", "S"}}

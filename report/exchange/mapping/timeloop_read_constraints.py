@@ -14,8 +14,7 @@ from tilewright.report.exchange.mapping.timeloop_sites import Sites, is_on_y
 from tilewright.report.exchange.source import Field
 from tilewright.workloads.mapping.operator import Role
 
-PEER, KIND = "timeloop", "constraints"
-ABOUT = "constraints, mapspace: factors, permutations, bypass"
+PEER = "timeloop"
 
 TOPS: tuple[str, ...] = ("constraints", "architecture_constraints", "mapspace_constraints", "mapspace")
 _OTHER = {

@@ -12,8 +12,7 @@ from tilewright.report.exchange.source import Field
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator, Role
 
-PEER, KIND = "timeloop", "layer"
-ABOUT = "problem: shape and instance"
+PEER = "timeloop"
 TOPS: tuple[str, ...] = ("problem",)
 
 _CONVOLUTION: dict[str, Any] = {

@@ -15,8 +15,7 @@ from tilewright.report.exchange.mapping.timeloop_write_problem import letters
 from tilewright.report.exchange.outputs import Output
 from tilewright.workloads.mapping.operator import Role
 
-PEER, KIND = "timeloop", "machine"
-ABOUT = "architecture: version 0.4, and an ERT with its energies"
+PEER = "timeloop"
 
 _NAMES = {Role.INPUT: "Inputs", Role.WEIGHT: "Weights", Role.OUTPUT: "Outputs"}
 _SYSTEM, _MAC = "system", "mac"

@@ -21,8 +21,7 @@ from tilewright.report.exchange.mapping.zigzag_ports import Ports
 from tilewright.report.exchange.source import Field
 from tilewright.workloads.mapping.operator import Role
 
-PEER, KIND = "zigzag", "machine"
-ABOUT = "accelerator: memories and operational_array"
+PEER = "zigzag"
 TOPS: tuple[str, ...] = ("name", "memories", "operational_array", "dataflows")
 
 OPERANDS = {"I1": Role.INPUT, "I2": Role.WEIGHT, "O": Role.OUTPUT}

@@ -12,8 +12,7 @@ from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.layer_text import unique_name
 from tilewright.workloads.mapping.operator import Operator, Role
 
-PEER, KIND = "zigzag", "layer"
-ABOUT = "workload: equation, loop_dims, loop_sizes"
+PEER = "zigzag"
 TOPS: tuple[str, ...] = ()
 
 _TENSOR = re.compile(r"(?P<name>\w+)(?P<axes>(?:\[\w*\])*)")

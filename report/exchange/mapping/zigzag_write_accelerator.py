@@ -14,8 +14,7 @@ from tilewright.report.exchange.mapping.machine_text import yaml_text
 from tilewright.report.exchange.outputs import Output
 from tilewright.workloads.mapping.operator import Role
 
-PEER, KIND = "zigzag", "machine"
-ABOUT = "accelerator: memories and operational_array"
+PEER = "zigzag"
 
 _OPERANDS = {Role.INPUT: "I1", Role.WEIGHT: "I2", Role.OUTPUT: "O"}
 _UNLIMITED = 2**20

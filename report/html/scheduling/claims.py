@@ -11,8 +11,7 @@ from tilewright.report.curves import unit
 from tilewright.report.html.figures import convergence_figure
 from tilewright.report.html.mapping.result import course
 from tilewright.report.html.page import Plot, Section, TableCell, figures_table, number_cell
-from tilewright.report.records.claims import Number
-from tilewright.report.records.mapping.document import TraceRecord
+from tilewright.report.records.claims import Number, TraceRecord
 from tilewright.report.text.quantities import count_text, energy_text, gap_text, objective_text, seconds_text
 
 SORTS = "A click on a heading sorts."

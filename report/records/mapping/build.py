@@ -19,7 +19,15 @@ from tilewright.formulation.network_objective import NetworkObjective
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Origin, OutOfSpaceSolution, Status, TracePoint
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.report.records.claims import at_most, claim, figures, number, shown_gap, shown_value
+from tilewright.report.records.claims import (
+    TraceRecord,
+    at_most,
+    claim,
+    figures,
+    number,
+    shown_gap,
+    shown_value,
+)
 from tilewright.report.records.mapping.document import (
     AccessRecord,
     BesideRecord,
@@ -35,7 +43,6 @@ from tilewright.report.records.mapping.document import (
     SpaceRecord,
     ThenRecord,
     TotalsRecord,
-    TraceRecord,
 )
 from tilewright.report.records.mapping.operator import OperatorRecord
 from tilewright.solvers.mapping.answer_sets import Solution

@@ -49,5 +49,4 @@ def _pairs(solutions: Sequence[SolutionRecord]) -> list[tuple[Fraction, int]]:
 
 
 def _second(then: ThenRecord) -> SecondClaim:
-    key, bound = (None if text is None else Fraction(text) for text in (then.value_exact, then.bound_exact))
-    return SecondClaim(parse_objective(then.objective), key, bound)
+    return SecondClaim(parse_objective(then.objective), then.value_key, then.bound_key)

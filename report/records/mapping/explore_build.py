@@ -21,7 +21,6 @@ from tilewright.report.records.mapping.answer_sets import answer_record
 from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.mapping.document import ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.explore import (
-    SCHEMA,
     BestDesign,
     DesignRecord,
     ExploredLayer,
@@ -90,8 +89,7 @@ def explore_document(question: ExploreQuestion, exploration: Exploration, wall: 
         chosen.optimal if chosen is not None else all(r.status in ("infeasible", "refused") for r in records)
     )
     return ExploreDocument(
-        schema=SCHEMA,
-        command="explore",
+        **ExploreDocument.head(),
         complete=proven
         and all(answer.optimal for answer in layer_bests)
         and (front is None or front.complete)

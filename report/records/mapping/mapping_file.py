@@ -27,7 +27,6 @@ from pydantic import Field, ValidationError
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.validation import from_validation
-from tilewright.foundation.yaml_file import read_yaml, with_line_numbers
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import engine_hash, engine_to_dict, list_presets, load_engine
 from tilewright.report.records.mapping.document import FactorsName, StorageName, TilesAsked
@@ -117,13 +116,6 @@ def _arch_data(engine: Engine) -> str | dict[str, Any]:
     if engine.name in list_presets() and engine_hash(load_engine(engine.name)) == engine_hash(engine):
         return engine.name
     return engine_to_dict(engine)
-
-
-def load_mapping(path: Path) -> StoredMapping:
-    """The mapping of a YAML file; raises ``InputError`` naming the file and the field."""
-    data = read_yaml(path)
-    with with_line_numbers(path):
-        return parse_mapping(data, str(path), path.parent)
 
 
 def parse_mapping(data: object, where: str, folder: Path) -> StoredMapping:

@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.cost.base import comparable_rounding
+from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.explore.compulsory import CountBounds, count_bounds
 from tilewright.solvers.mapping.explore.features import (
-    COMPARABLE,
     Features,
     features_of,
     trimmed,
@@ -87,9 +88,10 @@ class LayerBounds:
             (shapes[feature.shape], feature.capacities, feature.prices) for feature in features
         ]
         self._objective = objective
-        self._comparing = comparing and model in COMPARABLE
+        rounding = comparable_rounding(cost_model(model))
+        self._comparing = comparing and rounding is not None
         # A model that rounds energy may count that much less on one design than on another.
-        self._rounding = COMPARABLE.get(model, 0)
+        self._rounding = rounding or 0
         self._prices = _columns(features, "prices")
         self._capacities = _columns(features, "capacities")
         count = len(engines)

@@ -3,6 +3,7 @@
 *Prices* are energies: a mapping's energy is a sum of them, each times a count that does not depend on prices.
 *Capacities* are sizes and bandwidths: with more of one, no mapping becomes illegal and none takes more energy
 or cycles.  Everything else is the *shape*, which two machines must share to be compared.
+Cost models that are comparable (`comparable_rounding`) keep this bargain.
 """
 
 from __future__ import annotations
@@ -15,9 +16,6 @@ from typing import Any
 
 from tilewright.hardware.mapping.engine import Engine, Fanout, MemoryLevel
 from tilewright.workloads.mapping.operator import Operator, Role
-
-COMPARABLE = {"hierarchy": 0, "dmazerunner": 1}
-"""Cost models that keep this bargain, with the pJ by which they may round a layer's energy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.report.records.claims import claim, figures
 from tilewright.report.records.mapping.build import trace_record, versions
 from tilewright.report.records.scheduling.herald.document import (
-    CODESIGN,
     CodesignDocument,
     PartitionPointRecord,
     ScheduleSettingsRecord,
@@ -47,8 +46,7 @@ def codesign_document(
     """
     best = result.best
     return CodesignDocument(
-        schema=CODESIGN,
-        command="codesign",
+        **CodesignDocument.head(),
         complete=complete,
         workload=workload.name,
         accelerator_class=resources.name,
@@ -64,14 +62,8 @@ def codesign_document(
         message=result.message,
         trace=[trace_record(parse_objective(objective_name(objective)), point) for point in result.trace],
         versions=versions(),
-        **_reported(objective, result),
+        **grid_figures(objective, result),
     )
-
-
-def codesign_data(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
-    """The proof, the best partition and every point with Herald's and the best figures, as plain data."""
-    points = [point_record(candidate).model_dump() for candidate in result.candidates]
-    return {**_reported(objective, result), "points": points}
 
 
 def point_record(candidate: Candidate) -> PartitionPointRecord:
@@ -96,8 +88,8 @@ def partition_data(parts: Parts) -> list[dict[str, float]]:
     return [{"pes": pes, "bytes_per_cycle": float(rate)} for pes, rate in parts]
 
 
-def _reported(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
-    """What documents and benchmarks tell of the whole grid."""
+def grid_figures(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
+    """What is told of the whole grid: the claim, the best partition, and how many were looked at."""
     return {
         "objective": objective.value,
         **claim(parse_objective(objective_name(objective)), result, float),

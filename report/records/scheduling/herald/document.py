@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.codesign import Parts
@@ -19,17 +19,14 @@ from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, 
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleResult
 from tilewright.hardware.scheduling.herald.system import System
-from tilewright.report.records.claims import ClaimRecord, ExactText, Number, StatusName, claim, number
+from tilewright.report.records.claims import ClaimRecord, ExactText, Number, TraceRecord, claim, number
+from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.build import trace_record, versions
-from tilewright.report.records.mapping.document import TraceRecord
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.herald.problem import ProblemRecord, problem_record
 from tilewright.report.records.scheduling.herald.system import SystemRecord
 from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.workloads.scheduling.workload import Workload
-
-SCHEDULE: Final = "tilewright.schedule/1"
-CODESIGN: Final = "tilewright.codesign/1"
 
 
 class ScheduleMetricsRecord(Record):
@@ -69,13 +66,9 @@ class ScheduleSettingsRecord(SearchSettingsRecord):
     metric: str = Field(description="by which the mappings of layers are chosen")
 
 
-class ScheduleDocument(ClaimRecord):
-    """The whole document of ``schedule``."""
+class AskedSchedule(Document[Literal["tilewright.schedule/1"], Literal["schedule"]]):
+    """What ``schedule`` was asked."""
 
-    model_config = ConfigDict(title=SCHEDULE, serialize_by_alias=True, populate_by_name=True)
-
-    schema_name: Literal["tilewright.schedule/1"] = Field(alias="schema")
-    command: Literal["schedule"]
     complete: bool = Field(description="whether the search has ended; false in a file of a running one")
     workload: str
     tasks: int
@@ -83,12 +76,12 @@ class ScheduleDocument(ClaimRecord):
     problem: ProblemRecord | None = Field(description="null where the costs of layers are not known")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
-    status: StatusName
-    value: Number | None
-    value_exact: ExactText | None
+
+
+class ScheduleDocument(ClaimRecord, AskedSchedule):
+    """The whole document of ``schedule``."""
+
     bound: Number | None = Field(description="no schedule has a smaller value")
-    bound_exact: ExactText | None
-    gap: float | None
     metrics: ScheduleMetricsRecord | None
     schedule: list[PlacementRecord] | None
     message: str
@@ -96,10 +89,6 @@ class ScheduleDocument(ClaimRecord):
     input_hash: str
     trace: list[TraceRecord]
     versions: dict[str, str]
-
-    def to_data(self) -> dict[str, Any]:
-        """Plain data in the sequence of the contract."""
-        return self.model_dump()
 
 
 class PartitionPointRecord(Record):
@@ -123,13 +112,9 @@ class PartitionPointRecord(Record):
         return parts_of(self.partition)
 
 
-class CodesignDocument(ClaimRecord):
-    """The whole document of ``codesign``."""
+class AskedCodesign(Document[Literal["tilewright.codesign/1"], Literal["codesign"]]):
+    """What ``codesign`` was asked."""
 
-    model_config = ConfigDict(title=CODESIGN, serialize_by_alias=True, populate_by_name=True)
-
-    schema_name: Literal["tilewright.codesign/1"] = Field(alias="schema")
-    command: Literal["codesign"]
     complete: bool = Field(description="whether the search has ended; false in a file of a running one")
     workload: str
     accelerator_class: str
@@ -139,12 +124,12 @@ class CodesignDocument(ClaimRecord):
     bandwidth_step: int = Field(ge=1, description="bytes per cycle, likewise")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
-    status: StatusName
-    value: Number | None
-    value_exact: ExactText | None
+
+
+class CodesignDocument(ClaimRecord, AskedCodesign):
+    """The whole document of ``codesign``."""
+
     bound: Number | None = Field(description="no partition of the grid has a schedule of smaller value")
-    bound_exact: ExactText | None
-    gap: float | None
     partition: list[dict[str, float]] | None
     partitions: int = Field(description="how many were looked at")
     unfit: int = Field(description="how many others have a layer that fits nowhere")
@@ -157,10 +142,6 @@ class CodesignDocument(ClaimRecord):
     wall_s: float
     trace: list[TraceRecord]
     versions: dict[str, str]
-
-    def to_data(self) -> dict[str, Any]:
-        """Plain data in the sequence of the contract."""
-        return self.model_dump()
 
 
 def schedule_document(
@@ -193,8 +174,7 @@ def schedule_document(
     shown = parse_objective(objective_name(objective))
     record = None if problem is None else problem_record(problem, operators)
     return ScheduleDocument(
-        schema=SCHEDULE,
-        command="schedule",
+        **ScheduleDocument.head(),
         complete=complete,
         workload=workload.name,
         tasks=0 if problem is None else len(problem.tasks),
