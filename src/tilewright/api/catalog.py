@@ -1,13 +1,32 @@
-"""What there is by name, in both wings."""
+"""What there is by name, in both wings; each wing's registry is loaded when it is asked for."""
 
 from __future__ import annotations
 
-from tilewright.foundation.errors import InputError
-from tilewright.solvers.mapping.methods import method_names
-from tilewright.solvers.scheduling.herald.registry import METHODS
-from tilewright.solvers.scheduling.tiled.registry import METHODS as PLANNERS
+from collections.abc import Callable
 
-WINGS = {"mapping": method_names, "scheduling": METHODS.names, "tiled": PLANNERS.names}
+from tilewright.foundation.errors import InputError
+
+
+def _mapping() -> tuple[Callable[[], list[str]], Callable[[str], object]]:
+    from tilewright.solvers.mapping.methods import method, method_names
+
+    return method_names, method
+
+
+def _scheduling() -> tuple[Callable[[], list[str]], Callable[[str], object]]:
+    from tilewright.solvers.scheduling.herald.registry import METHODS
+
+    return METHODS.names, METHODS.make
+
+
+def _tiled() -> tuple[Callable[[], list[str]], Callable[[str], object]]:
+    from tilewright.solvers.scheduling.tiled.registry import METHODS
+
+    return METHODS.names, METHODS.make
+
+
+WINGS = {"mapping": _mapping, "scheduling": _scheduling, "tiled": _tiled}
+"""By kind of question, what gives the names of its methods, and what makes one of a text."""
 
 
 def methods(of: str = "mapping") -> list[str]:
@@ -24,4 +43,17 @@ def methods(of: str = "mapping") -> list[str]:
     """
     if of not in WINGS:
         raise InputError("of", None, f"expected {' or '.join(WINGS)}, got {of!r}")
-    return WINGS[of]()
+    names, _ = WINGS[of]()
+    return names()
+
+
+def check_method(text: str, of: str = "mapping") -> None:
+    """Raise ``InputError`` for an unknown method of a kind, or an option that it does not have.
+
+    Parameters
+    ----------
+    text : a method with its options
+    of : as for `methods`
+    """
+    _, make = WINGS[of]()
+    make(text)

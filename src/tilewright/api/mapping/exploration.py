@@ -8,15 +8,16 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
 
-from tilewright.api.arguments import interruptible, named_arguments, read_budget
+from tilewright.api.arguments import SearchRequest, interruptible, named_arguments, read_budget
 from tilewright.api.display import Displayed
+from tilewright.api.live import LiveDocument, Subject, Watching
 from tilewright.api.mapping.layer import Layer
 from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.api.mapping.network import Network, network
@@ -115,16 +116,23 @@ class ExplorationDocument(Displayed):
         """The document as plain data: what ``tilewright explore --format json`` prints."""
         return self.record.to_data()
 
+    def to_text(self, form: str = "json") -> str:
+        """The document as a file holds it.
+
+        Parameters
+        ----------
+        form : ``json``, or ``csv`` for its designs
+        """
+        return explore_csv(self.record) if form == "csv" else json_text(self.to_dict())
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the document as JSON, or its designs as CSV; raises ``InputError`` for another suffix."""
         path = Path(path)
-        if path.suffix.lower() not in (".json", ".csv"):
-            raise suffix_error(path, (".json", ".csv"))
+        form = file_format(path)
         check_writable(path)
-        text = explore_csv(self.record) if path.suffix.lower() == ".csv" else json_text(self.to_dict())
-        write_file(path, text)
+        write_file(path, self.to_text(form))
 
-    def views(self) -> Sequence[RenderableType]:
+    def views(self, seconds: float | None = None) -> Sequence[RenderableType]:
         """The best design, how it was proven, and a table of the designs."""
         return explore_views(self.record)
 
@@ -139,6 +147,13 @@ class ExplorationDocument(Displayed):
         return self.record.best
 
 
+def file_format(path: Path) -> str:
+    """The format that an exploration's file has by its suffix; raises ``InputError`` for another one."""
+    if path.suffix.lower() not in (".json", ".csv"):
+        raise suffix_error(path, (".json", ".csv"))
+    return path.suffix.lower().removeprefix(".")
+
+
 Vary = (
     MappingABC[str, object] | MappingABC[tuple[str, ...], object] | MappingABC[str | tuple[str, ...], object]
 )
@@ -147,7 +162,7 @@ Vary = (
 
 @dataclass(frozen=True)
 class ExploreRequest:
-    """The arguments of `explore`, which explains them."""
+    """The question for the best machine of a design space; `explore` explains its parameters."""
 
     model: Layer | Network | str | Path
     machine: Machine | str | Path
@@ -171,6 +186,20 @@ class ExploreRequest:
     jobs: int | None = None
     cluster: str | None = None
     store: Path | None = None
+
+    def answer(self, request: SearchRequest) -> ExplorationDocument:
+        """What `explore` calls: method and limits are the request's."""
+        budget = request.budget
+        asked = replace(
+            self,
+            solver=request.method or self.solver,
+            seconds=budget.seconds,
+            gap=budget.gap,
+            until=budget.until,
+        )
+        live = LiveDocument[ExplorationDocument](Subject(str(self.model)), None, request.listeners)
+        live.begin()
+        return live.end(answered(asked, request.stop, budget.started, live))
 
 
 def explore(
@@ -230,8 +259,8 @@ def explore(
     InputError : for whatever is wrong with an argument, before anything is searched
     """
     budget = read_budget(stop, 1, 0)
-    with named_arguments():
-        request = ExploreRequest(
+    with named_arguments(), interruptible() as event:
+        question = ExploreRequest(
             model=model,
             machine=machine,
             axes=tuple(variation(field, values) for field, values in vary.items()),
@@ -246,17 +275,13 @@ def explore(
             each_layer=each_layer,
             every=every,
             values=values,
-            solver=method or AUTO,
-            seconds=budget.seconds,
-            gap=budget.gap,
-            until=budget.until,
             layer_limit=layer_limit,
             jobs=jobs,
             cluster=cluster,
             store=None if store is None else Path(store),
         )
-        with interruptible() as event:
-            return answered(request, event, budget.started, watcher)
+        listeners = () if watcher is None else (Watching(watcher),)
+        return question.answer(SearchRequest(method, budget, event, listeners=listeners))
 
 
 def answered(
@@ -268,6 +293,7 @@ def answered(
     ----------
     stop : ends it with what is known
     started : the moment from which its time counts
+    watcher : told of goals and cells
     """
     question = stated_question(request)
     settings, objective = question.settings, question.stated.objective
