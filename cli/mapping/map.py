@@ -102,7 +102,7 @@ def map_command(
     verbose: options.Verbose = False,
 ) -> int:
     """Find the best mapping of every layer of a model, with a bound that proves how good it is."""
-    from tilewright.api.catalog import check_method
+    from tilewright.api.catalog import made_method
     from tilewright.api.mapping.folder import MappingFolder
     from tilewright.api.mapping.machine import machine
     from tilewright.api.mapping.network import Network, NetworkOnMachine
@@ -142,7 +142,7 @@ def map_command(
         "tiles": options.parse_tiles(tiles),
     }
     second = None if then is None else options.read_objective(then, "--then").name
-    check_method(solver)
+    made_method(solver, flag="--solver")
     files = flags.saved(FILE_FORMATS)
     engine = machine(arch)
     network = Network(resolve_model(model, batch, options.parse_onnx(dim, skip=skip_unsupported)))

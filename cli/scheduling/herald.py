@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tilewright.api.catalog import check_method
+from tilewright.api.catalog import made_method
 from tilewright.api.scheduling.herald_question import WorkloadOnSystem
 from tilewright.api.scheduling.plan import Plan
 from tilewright.api.scheduling.system import System, system
@@ -33,7 +33,7 @@ def run_schedule(
     pictures : files to draw, by kind
     """
     method = method or WorkloadOnSystem.method
-    check_method(method, "scheduling")
+    made_method(method, "scheduling")
     files = flags.saved(("json",), *pictures.values())
     place = system(where)
     if keep_activations is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tilewright.api.catalog import check_method
+from tilewright.api.catalog import made_method
 from tilewright.api.scheduling.tiled_machine import tiled_machine
 from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.api.scheduling.tiled_question import NetworkOnTiles
@@ -37,7 +37,7 @@ def run_plan(
     tree : file for the tree that the plan was made from
     """
     method = method or NetworkOnTiles.method
-    check_method(method, "tiled")
+    made_method(method, "tiled")
     files = flags.saved(("json",), *pictures.values())
     if tree is not None:
         from tilewright.report.records.scheduling.tiled.set_tree import check_tree_file

@@ -74,8 +74,18 @@ class Subject:
     in_parts: bool = False
 
 
+def _told(name: str) -> Any:
+    """What tells all listeners of one kind of event."""
+
+    def tell(live: LiveDocument[Any], *heard: Any) -> None:
+        for listener in live.listeners:
+            getattr(listener, name)(*heard)
+
+    return tell
+
+
 class LiveDocument(Generic[Answer]):
-    """The document of a question while it is answered.  It is the observer of its search.
+    """The document of a question while it is answered.  It observes its search, and tells its listeners.
 
     Parameters
     ----------
@@ -87,8 +97,8 @@ class LiveDocument(Generic[Answer]):
         self, subject: Subject, so_far: Callable[[], Answer] | None, listeners: Sequence[Listener]
     ) -> None:
         self.subject = subject
+        self.listeners = tuple(listeners)
         self._so_far = so_far
-        self._listeners = tuple(listeners)
 
     def so_far(self) -> Answer:
         """The answer as far as it is known; may be asked for from any thread."""
@@ -97,94 +107,31 @@ class LiveDocument(Generic[Answer]):
 
     def begin(self) -> None:
         """The search begins."""
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.begin(self)
 
-    def layer(self, index: int, total: int, layer: SelectedLayer) -> None:
-        """As listeners hear it."""
-        for listener in self._listeners:
-            listener.layer(index, total, layer)
-
-    def point(self, point: TracePoint) -> None:
-        """As listeners hear it."""
-        for listener in self._listeners:
-            listener.point(point)
+    layer, point, phase, note = _told("layer"), _told("point"), _told("phase"), _told("note")
+    goal, reported = _told("goal"), _told("reported")
+    part, answered, _changed = _told("part"), _told("answered"), _told("changed")
 
     def improved(self, point: TracePoint) -> None:
         """The search of the whole document found a better answer or bound."""
         self.point(point)
-        for listener in self._listeners:
-            listener.changed()
-
-    def phase(self, text: str) -> None:
-        """As listeners hear it."""
-        for listener in self._listeners:
-            listener.phase(text)
-
-    def note(self, text: str) -> None:
-        """As listeners hear it."""
-        for listener in self._listeners:
-            listener.note(text)
-
-    def goal(self, number: int, total: int, designs: int) -> None:
-        """As listeners hear it."""
-        for listener in self._listeners:
-            listener.goal(number, total, designs)
-
-    def reported(self, layer: SelectedLayer, design: int, reported: Reported, left: int) -> None:
-        """As listeners hear it."""
-        for listener in self._listeners:
-            listener.reported(layer, design, reported, left)
-
-    def part(self, index: int, part: Any) -> None:
-        """As listeners hear it."""
-        for listener in self._listeners:
-            listener.part(index, part)
-
-    def answered(self, index: int, part: Any, is_open: bool) -> None:
-        """As listeners hear it."""
-        for listener in self._listeners:
-            listener.answered(index, part, is_open)
+        self._changed()
 
     def end(self, answer: Answer) -> Answer:
         """The search has ended with this answer, which is returned."""
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.end(answer)
         return answer
 
 
-class Observing(Listener):
-    """A listener that tells an observer of layers, points, phases and notes."""
-
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-
-    def layer(self, index: int, total: int, layer: SelectedLayer) -> None:
-        self._observer.layer(index, total, layer)
-
-    def point(self, point: TracePoint) -> None:
-        self._observer.point(point)
-
-    def phase(self, text: str) -> None:
-        self._observer.phase(text)
-
-    def note(self, text: str) -> None:
-        self._observer.note(text)
-
-
-class Watching(Listener):
-    """A listener that tells a watcher of the goals and cells of an exploration."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
-
-    def goal(self, number: int, total: int, designs: int) -> None:
-        self._watcher.goal(number, total, designs)
-
-    def reported(self, layer: SelectedLayer, design: int, reported: Reported, left: int) -> None:
-        self._watcher.reported(layer, design, reported, left)
-
-
-def observing(observer: Observer | None) -> tuple[Listener, ...]:
-    """The listeners that an observer stands for."""
-    return () if observer is None else (Observing(observer),)
+def hearing(listener: Observer | Watcher | None) -> tuple[Listener, ...]:
+    """The listeners that an observer of a search or the watcher of an exploration stands for."""
+    if listener is None:
+        return ()
+    hears = Listener()
+    for name in ("layer", "point", "phase", "note", "goal", "reported"):
+        if hasattr(listener, name):
+            setattr(hears, name, getattr(listener, name))
+    return (hears,)

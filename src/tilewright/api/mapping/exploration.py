@@ -17,7 +17,7 @@ from rich.console import RenderableType
 
 from tilewright.api.arguments import SearchRequest, interruptible, named_arguments, read_budget
 from tilewright.api.display import Displayed
-from tilewright.api.live import LiveDocument, Subject, Watching
+from tilewright.api.live import LiveDocument, Subject, hearing
 from tilewright.api.mapping.layer import Layer
 from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.api.mapping.network import Network, network
@@ -280,8 +280,7 @@ def explore(
             cluster=cluster,
             store=None if store is None else Path(store),
         )
-        listeners = () if watcher is None else (Watching(watcher),)
-        return question.answer(SearchRequest(method, budget, event, listeners=listeners))
+        return question.answer(SearchRequest(method, budget, event, listeners=hearing(watcher)))
 
 
 def answered(
