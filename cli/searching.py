@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilewright.api.arguments import Budget, SearchRequest
 from tilewright.api.live import Listener
@@ -20,20 +20,10 @@ from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.stopping import NEVER
 
 if TYPE_CHECKING:
+    from tilewright.api.scheduling.plan import SchedulingDocument
     from tilewright.formulation.objective import Objective
 
 Answer = TypeVar("Answer")
-
-
-class Delivered(Protocol):
-    """A document of any search."""
-
-    @property
-    def status(self) -> str: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def gap(self) -> float | None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +34,7 @@ class SearchFlags:
     ----------
     time_limit : seconds
     form : of the output
+    deterministic : for layers only
     """
 
     time_limit: float | None
@@ -60,24 +51,21 @@ class SearchFlags:
     deterministic: bool = False
 
     @classmethod
-    def read(
-        cls,
-        *,
-        time_limit: str | None,
-        gap: str,
-        threads: int | None,
-        form: str,
-        formats: Sequence[str],
-        **others: Any,
-    ) -> SearchFlags:
-        """From the texts of a command line; raises ``InputError`` with the flag."""
-        return cls(
-            form=options.parse_choice(form, "--format", formats),
-            time_limit=options.parse_duration(time_limit),
-            gap=options.parse_gap(gap),
-            threads=options.parse_threads(threads),
-            **others,
-        )
+    def read(cls, formats: Sequence[str], given: Mapping[str, Any]) -> SearchFlags:
+        """From the parameters of a verb, which have the names of the fields; ``format`` is the form.
+
+        Raises
+        ------
+        InputError : for a text that cannot be read, with its flag
+        """
+        read = {field.name: given[field.name] for field in fields(cls) if field.name in given}
+        read |= {
+            "form": options.parse_choice(given["format"], "--format", formats),
+            "time_limit": options.parse_duration(given["time_limit"]),
+            "gap": options.parse_gap(given["gap"]),
+            "threads": options.parse_threads(given["threads"]),
+        }
+        return cls(**read)
 
     def saved(self, known: tuple[str, ...], *pictures: Path | None) -> list[FileListener]:
         """Who keeps the document in the file of ``--out``.
@@ -151,7 +139,7 @@ class SearchFlags:
             )
             return answer(request), stop.is_set()
 
-    def exit_code(self, document: Delivered, *, solved: bool) -> Exit:
+    def exit_code(self, document: SchedulingDocument, *, solved: bool) -> Exit:
         """The exit code of a search that has a schedule or none."""
         status = document.status
         proven = solved and (status == "optimal" or not self.require_optimal)

@@ -9,7 +9,8 @@ from typing import Any
 
 from tilewright.api.arguments import Budget, SearchRequest
 from tilewright.api.live import Listener
-from tilewright.api.mapping.exploration import ExplorationDocument, ExploreRequest, file_format
+from tilewright.api.mapping.exploration import ExploreRequest
+from tilewright.api.mapping.exploration_document import ExplorationDocument, file_format
 from tilewright.api.saving import FileListener, WrittenAtEnd
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.clock import call

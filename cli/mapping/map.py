@@ -113,21 +113,7 @@ def map_command(
     from tilewright.report.records.files import FORMATS as FILE_FORMATS
     from tilewright.workloads.catalog import resolve_model
 
-    flags = SearchFlags.read(
-        formats=FORMATS,
-        form=format,
-        time_limit=time_limit,
-        gap=gap,
-        threads=threads,
-        seed=seed,
-        deterministic=deterministic,
-        require_optimal=require_optimal,
-        out=out,
-        report=report,
-        log=log,
-        quiet=quiet,
-        verbose=verbose,
-    )
+    flags = SearchFlags.read(FORMATS, locals())
     options.parse_count(most, "--most")
     if most is not None and not all_optimal:
         raise InputError("--most", None, "expected --all-optimal with it")

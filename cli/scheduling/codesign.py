@@ -77,20 +77,7 @@ def codesign_command(
     from tilewright.api.scheduling.codesign import WorkloadOnClass
     from tilewright.cli.searching import Printed, SearchFlags, failed
 
-    flags = SearchFlags.read(
-        formats=FORMATS,
-        form=format,
-        time_limit=time_limit,
-        gap=gap,
-        threads=threads,
-        seed=seed,
-        require_optimal=require_optimal,
-        out=out,
-        report=report,
-        log=log,
-        quiet=quiet,
-        verbose=verbose,
-    )
+    flags = SearchFlags.read(FORMATS, locals())
     options.parse_choice(objective, "--objective", OBJECTIVES)
     files = flags.saved(("json",), scatter)
     question = WorkloadOnClass(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tilewright.api.catalog import made_method
@@ -39,7 +40,7 @@ def run_schedule(
     if keep_activations is not None:
         place = System(replace(place.hardware, keep_activations=keep_activations))
     question = WorkloadOnSystem(workload(what), place, objective, metric=metric)
-    drawings = [(path, _Picture(kind)) for kind, path in pictures.items()]
+    drawings = [(path, partial(_draw, kind)) for kind, path in pictures.items()]
     pages = flags.drawn(*drawings, (flags.report, _write_page))
     listeners = [*files, Printed(flags.form), *pages]
     plan, _ = flags.ask(question.answer, question.shown_objective, method, listeners)
@@ -47,28 +48,23 @@ def run_schedule(
     return Exit.ERROR if failed([*files, *pages]) else code
 
 
-class _Picture:
-    """Draws a schedule, where there is one, in one of two ways."""
+def _draw(kind: str, path: Path, plan: Plan) -> None:
+    """One of the pictures of a schedule, where there is one."""
+    document = plan.record
+    if document.schedule is None or document.problem is None:
+        return
+    from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
+    from tilewright.report.checks.scheduling.herald.schedule import schedule_of
+    from tilewright.report.plots.scheduling.herald.gantt import draw_gantt
+    from tilewright.report.plots.scheduling.herald.occupancy import draw_occupancy
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-
-    def __call__(self, path: Path, plan: Plan) -> None:
-        document = plan.record
-        if document.schedule is None or document.problem is None:
-            return
-        from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
-        from tilewright.report.checks.scheduling.herald.schedule import schedule_of
-        from tilewright.report.plots.scheduling.herald.gantt import draw_gantt
-        from tilewright.report.plots.scheduling.herald.occupancy import draw_occupancy
-
-        problem = document.problem.build("problem")
-        schedule = schedule_of(problem, document.schedule)
-        seconds = float(1 / (document.system.build().clock_mhz * 1_000_000))
-        if self._kind == "gantt":
-            draw_gantt(problem, schedule, seconds, path)
-        else:
-            draw_occupancy(problem, evaluate_schedule(problem, schedule), seconds, path)
+    problem = document.problem.build("problem")
+    schedule = schedule_of(problem, document.schedule)
+    seconds = float(1 / (document.system.build().clock_mhz * 1_000_000))
+    if kind == "gantt":
+        draw_gantt(problem, schedule, seconds, path)
+    else:
+        draw_occupancy(problem, evaluate_schedule(problem, schedule), seconds, path)
 
 
 def _write_page(path: Path, plan: Plan) -> None:

@@ -106,20 +106,7 @@ def schedule_command(
     from tilewright.api.scheduling.tiled_machine import is_tiled
     from tilewright.cli.searching import SearchFlags
 
-    flags = SearchFlags.read(
-        formats=FORMATS,
-        form=format,
-        time_limit=time_limit,
-        gap=gap,
-        threads=threads,
-        seed=seed,
-        require_optimal=require_optimal,
-        out=out,
-        report=report,
-        log=log,
-        quiet=quiet,
-        verbose=verbose,
-    )
+    flags = SearchFlags.read(FORMATS, locals())
     if is_tiled(system):
         from tilewright.cli.scheduling.tiled import run_plan
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from tilewright.api.catalog import made_method
@@ -54,7 +55,7 @@ def run_plan(
             raise OutputError(path, ValueError("the best plan is not made from a tree"))
         write_tree(path, plan.tree, model, where, batch, objective)
 
-    drawings = [(path, _Picture(kind)) for kind, path in pictures.items()]
+    drawings = [(path, partial(_draw, kind)) for kind, path in pictures.items()]
     pages = flags.drawn(*drawings, (tree, write_tree), (flags.report, _write_page))
     listeners = [*files, Printed(flags.form), *pages]
     plan, _ = flags.ask(question.answer, question.shown_objective, method, listeners, start or ())
@@ -62,20 +63,15 @@ def run_plan(
     return Exit.ERROR if failed([*files, *pages]) else code
 
 
-class _Picture:
-    """Draws a plan, where there is one, in one of three ways."""
+def _draw(kind: str, path: Path, plan: TiledPlan) -> None:
+    """One of the pictures of a plan, where there is one."""
+    from tilewright.report.plots.scheduling.tiled.gantt import draw_gantt
+    from tilewright.report.plots.scheduling.tiled.mesh import draw_links
+    from tilewright.report.plots.scheduling.tiled.occupancy import draw_occupancy
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-
-    def __call__(self, path: Path, plan: TiledPlan) -> None:
-        from tilewright.report.plots.scheduling.tiled.gantt import draw_gantt
-        from tilewright.report.plots.scheduling.tiled.mesh import draw_links
-        from tilewright.report.plots.scheduling.tiled.occupancy import draw_occupancy
-
-        if plan.record.plan is not None:
-            draw = {"gantt": draw_gantt, "occupancy": draw_occupancy, "links": draw_links}[self._kind]
-            draw(plan.evaluate().plan, path)
+    if plan.record.plan is not None:
+        draw = {"gantt": draw_gantt, "occupancy": draw_occupancy, "links": draw_links}[kind]
+        draw(plan.evaluate().plan, path)
 
 
 def _write_page(path: Path, plan: TiledPlan) -> None:

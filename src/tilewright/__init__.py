@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tilewright.api.mapping.conversion import convert as convert
     from tilewright.api.mapping.evaluation import MappingEvaluation as MappingEvaluation
     from tilewright.api.mapping.evaluation import evaluate as evaluate
-    from tilewright.api.mapping.exploration import ExplorationDocument as ExplorationDocument
     from tilewright.api.mapping.exploration import explore as explore
+    from tilewright.api.mapping.exploration_document import ExplorationDocument as ExplorationDocument
     from tilewright.api.mapping.layer import Layer as Layer
     from tilewright.api.mapping.layer import LayerOnMachine as LayerOnMachine
     from tilewright.api.mapping.layer import layer as layer
@@ -80,7 +80,8 @@ _PLACES = {
     "tilewright.api.mapping.conversion": ("Conversion", "convert"),
     "tilewright.api.mapping.result": ("MappingDocument", "MappingResult"),
     "tilewright.api.mapping.evaluation": ("MappingEvaluation", "evaluate"),
-    "tilewright.api.mapping.exploration": ("ExplorationDocument", "explore"),
+    "tilewright.api.mapping.exploration": ("explore",),
+    "tilewright.api.mapping.exploration_document": ("ExplorationDocument",),
     "tilewright.api.mapping.layer": ("Layer", "LayerOnMachine", "layer"),
     "tilewright.api.mapping.machine": ("Machine", "machine", "machines"),
     "tilewright.api.mapping.mapping": ("LayerMapping",),

@@ -9,8 +9,8 @@ from typing import Any
 from tilewright.api.arguments import SearchRequest, interruptible, read_budget
 from tilewright.api.checked import Check
 from tilewright.api.mapping.checking import Reported, check_mappings
-from tilewright.api.mapping.exploration import ExplorationDocument
 from tilewright.api.mapping.exploration_check import check_exploration
+from tilewright.api.mapping.exploration_document import ExplorationDocument
 from tilewright.api.mapping.result import MappingDocument, MappingResult
 from tilewright.api.scheduling.checking import check_schedules
 from tilewright.api.scheduling.contest import Contest, check_contest
