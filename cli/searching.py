@@ -20,7 +20,7 @@ from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.stopping import NEVER
 
 if TYPE_CHECKING:
-    from tilewright.api.scheduling.plan import SchedulingDocument
+    from tilewright.api.claimed import ClaimFields
     from tilewright.formulation.objective import Objective
 
 Answer = TypeVar("Answer")
@@ -139,7 +139,7 @@ class SearchFlags:
             )
             return answer(request), stop.is_set()
 
-    def exit_code(self, document: SchedulingDocument, *, solved: bool) -> Exit:
+    def exit_code(self, document: ClaimFields, *, solved: bool) -> Exit:
         """The exit code of a search that has a schedule or none."""
         status = document.status
         proven = solved and (status == "optimal" or not self.require_optimal)

@@ -47,15 +47,9 @@ class WorkloadOnClass(SearchedQuestion[Codesign]):
             self.resources = with_steps(accelerator_class(resources), pe_step, bandwidth_step)
             self.dataflows = [dataflow(name).name for name in dataflows]
             self.workload = work if isinstance(work, Workload) else workload(work)
-
-    @property
-    def _objective(self) -> str:
-        return self.objective.value
-
-    def _subject(self, method: str) -> tuple[str, str, str]:
         name = self.workload.name
         head = f"{name}, class {self.resources.name}, {' + '.join(self.dataflows)}"
-        return head, name, "costs of layers"
+        super().__init__(head, name, self.objective.value)
 
     def _begin(
         self, method: str, request: SearchRequest, live: LiveDocument[Codesign], starts: Any

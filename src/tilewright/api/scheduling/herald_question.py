@@ -50,15 +50,9 @@ class WorkloadOnSystem(SearchedQuestion[Plan]):
         self.system = system_of(system)
         self.objective = schedule_objective(objective)
         self.metric = chosen_metric(metric, self.objective)
-
-    @property
-    def _objective(self) -> str:
-        return self.objective.value
-
-    def _subject(self, method: str) -> tuple[str, str, str]:
-        networks = self.workload.networks
+        networks = workload.networks
         head = f"{networks.name} on {self.system.name}, {networks.layer_count()} layers"
-        return head, networks.name, "costs of layers"
+        super().__init__(head, networks.name, self.objective.value)
 
     def _begin(
         self, method: str, request: SearchRequest, live: LiveDocument[Plan], starts: Any

@@ -6,7 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from tilewright.api.arguments import SearchRequest
 from tilewright.api.live import LiveDocument, Subject
-from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError
 
 Answer = TypeVar("Answer")
@@ -23,19 +23,22 @@ class Run(Protocol):
 
 
 class SearchedQuestion(Generic[Answer]):
-    """A question that one search answers; kinds of it fill in the subject, the search and the document.
+    """A question that one search answers; kinds of it fill in the search and the document.
 
     Parameters
     ----------
-    method : the usual one
+    head : what the search is about, in one line
+    title : what is searched
+    objective_name : as a user names it
     """
 
     method: str
+    """The usual one."""
 
-    @property
-    def shown_objective(self) -> Objective:
-        """The objective with which figures on the way are written."""
-        return shown_objective(self._objective)
+    def __init__(self, head: str, title: str, objective_name: str) -> None:
+        self._head = f"{head}, objective {objective_name}"
+        self._title = title
+        self.shown_objective = parse_objective("cycles" if objective_name == "makespan" else objective_name)
 
     def answer(self, request: SearchRequest) -> Answer:
         """What `solve` calls.
@@ -48,25 +51,19 @@ class SearchedQuestion(Generic[Answer]):
             raise InputError("deterministic", None, "expected False: it is for layers")
         method = request.method or self.method
         starts = self._starts(request.warm_starts)
-        head, title, detail = self._subject(method)
-        subject = Subject(f"{head}, objective {self._objective}", task=(title, detail))
 
         def document(result: Any, complete: bool) -> Answer:
             return self._document(run, result, method, request, complete=complete)
 
+        subject = Subject(self._head, task=(self._title, self._detail(method)))
         live = LiveDocument(subject, lambda: document(run.so_far(), False), request.listeners)
         live.begin()
         run = self._begin(method, request, live, starts)
         return live.end(document(run.run(), True))
 
-    @property
-    def _objective(self) -> str:
-        """Its name."""
-        raise NotImplementedError
-
-    def _subject(self, method: str) -> tuple[str, str, str]:
-        """What the search is about, what is searched, and what begins."""
-        raise NotImplementedError
+    def _detail(self, method: str) -> str:
+        """What begins."""
+        return "costs of layers"
 
     def _starts(self, given: Any) -> Any:
         """What warm starts stand for; raises ``InputError``, here for any."""
@@ -83,8 +80,3 @@ class SearchedQuestion(Generic[Answer]):
     ) -> Answer:
         """The answer that a result is."""
         raise NotImplementedError
-
-
-def shown_objective(name: str) -> Objective:
-    """The objective by which values of one of that name are written; a makespan is of cycles."""
-    return parse_objective("cycles" if name == "makespan" else name)

@@ -69,16 +69,14 @@ class NetworkOnTiles(SearchedQuestion[TiledPlan]):
             fuse=fuse,
             partial_sums=partial_sums,
         )
-
-    @property
-    def _objective(self) -> str:
-        return self.objective
-
-    def _subject(self, method: str) -> tuple[str, str, str]:
         problem = self.problem
         samples = "" if problem.batch == 1 else f", batch {problem.batch}"
         name = problem.network.name
-        return f"{name} on {problem.machine.name}{samples}, {len(problem.units)} layers", name, method
+        head = f"{name} on {problem.machine.name}{samples}, {len(problem.units)} layers"
+        super().__init__(head, name, objective)
+
+    def _detail(self, method: str) -> str:
+        return method
 
     def _starts(self, given: Any) -> AtomicPlan | None:
         return self.start(given)
