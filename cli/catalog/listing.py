@@ -147,7 +147,7 @@ def _workloads() -> Listing:
 def _solvers() -> Listing:
     from tilewright.api.catalog import mapping_solvers
 
-    rows = [(line.name, _exact(line), line.version or "-", line.about) for line in mapping_solvers()]
+    rows = [(line.name, _exact(line), line.version, line.about) for line in mapping_solvers()]
     return Listing(("solver", "exact", "version", _DESCRIPTION), tuple(rows))
 
 

@@ -16,7 +16,7 @@ class MethodLine:
 
     Parameters
     ----------
-    exact : whether it proves; ``None``, like an empty version, for one that cannot be loaded
+    exact : whether it proves; ``None``, with ``-`` for the version, for one that cannot be loaded
     about : what it does, where it was published, and its options
     """
 
@@ -97,7 +97,7 @@ def mapping_solvers() -> Iterator[MethodLine]:
             solver = SOLVERS.make(name)
             yield MethodLine(name, solver.exact, solver.version, _first_line(solver))
         except (ImportError, AttributeError) as error:
-            yield MethodLine(name, None, "", f"cannot be loaded: {one_line(error)}")
+            yield MethodLine(name, None, "-", f"cannot be loaded: {one_line(error)}")
 
 
 def mapping_heuristics() -> Iterator[MethodLine]:
