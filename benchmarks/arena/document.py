@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tilewright.api.scheduling.stated import least_key
 from tilewright.benchmarks.arena.contest import Clock, Contest
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, Entry
 from tilewright.benchmarks.store import FinishedCell
-from tilewright.formulation.scheduling.tiled.search import TiledGoal
 from tilewright.report.records.claims import number
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.mapping.build import versions
@@ -15,8 +15,6 @@ from tilewright.report.records.scheduling.tiled.compare import CompareDocument, 
 from tilewright.report.records.scheduling.tiled.document import PlanMetricsRecord, inputs_hash
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
-from tilewright.solvers.scheduling.tiled.running import bound_key
-from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 
 
 def compare_document(
@@ -32,7 +30,7 @@ def compare_document(
     """
     record = TiledProblemRecord.of(contest.problem)
     asked = inputs_hash(record, contest.objective)
-    bound = bound_key(TiledGoal(contest.problem), size_bounds(contest.problem))
+    bound = least_key(contest.problem)
     known = {cell.key: cell for cell in finished}
     contestants = []
     for method in contest.methods:

@@ -25,11 +25,7 @@ from tilewright.solvers.mapping.solve import AUTO, layer_run
 from tilewright.solvers.observer import Observer, Unobserved
 from tilewright.solvers.running import no_result
 from tilewright.solvers.side_by_side import in_order
-from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.selection import SelectedLayer
-
-Starts = Callable[[Operator], Sequence[Mapping]]
-
 
 _LEAST_LEFT = 0.05
 """Seconds below which no search is begun again."""
@@ -66,7 +62,7 @@ def search_network(
     solver: str = AUTO,
     limits: Limits | None = None,
     sets: AnswerSetRequest | None = None,
-    starts: Starts = lambda operator: (),
+    starts: Sequence[Sequence[Mapping]] = (),
     observer: Observer | None = None,
     ended: Callable[[LayerAnswer], None] = lambda answer: None,
     *,
@@ -83,7 +79,7 @@ def search_network(
     solver : a method with its options
     limits : for all layers together, the gap between keys; nothing follows once the user has stopped them
     sets : what is asked for besides one mapping per layer
-    starts : mappings to begin with
+    starts : per layer, mappings to begin with; empty for none
     observer : notified of what happens
     ended : given an answer as soon as it is there, whatever those before it do
     tracebacks : whether the observer is told where an exception came from that ended a search
@@ -110,7 +106,7 @@ class _NetworkSearch:
         solver: str,
         limits: Limits,
         sets: AnswerSetRequest,
-        starts: Starts,
+        starts: Sequence[Sequence[Mapping]],
         tracebacks: bool,
     ) -> None:
         self._network, self._solver, self._limits, self._sets = network, solver, limits, sets
@@ -175,7 +171,7 @@ class _NetworkSearch:
         if before is not None and before.status is Status.OPTIMAL:  # the sets are open
             result, problem = before, earlier.problem if earlier is not None else None
         else:
-            starts = self._starts(layer.operator)
+            starts = self._starts[index] if self._starts else ()
             result, problem = _search(state, self._solver, first, starts, observer, self._tracebacks, before)
         # A search that gave up before its time would give up again.
         is_open = result.status in (Status.FEASIBLE, Status.UNKNOWN) and _is_spent(first, share)

@@ -6,10 +6,8 @@ import platform
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
-from threading import Event
 
 from tilewright import __version__
-from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
@@ -38,7 +36,6 @@ from tilewright.report.records.mapping.document import (
     MappingRecord,
     MetricsRecord,
     OptimaRecord,
-    SettingsRecord,
     SolutionRecord,
     SpaceRecord,
     ThenRecord,
@@ -54,25 +51,6 @@ _LIBRARIES = ("numpy", "ortools")
 def key_gap(objective: Objective, gap: float) -> float:
     """The gap between keys that a gap between values amounts to."""
     return float(1 - (1 - gap) ** objective.root)
-
-
-def limits_of(settings: SettingsRecord, objective: Objective, started: float, stop: Event) -> Limits:
-    """The limits that settings ask for.
-
-    Parameters
-    ----------
-    started : the moment from which the time counts
-    stop : set by the user to end the search
-    """
-    return Limits(
-        seconds=settings.time_limit_s,
-        gap=key_gap(objective, settings.gap),
-        threads=settings.threads,
-        seed=settings.seed,
-        deterministic=settings.deterministic,
-        stop=stop,
-        started=started,
-    )
 
 
 def metrics_record(evaluation: Evaluation, engine: Engine) -> MetricsRecord:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.api.arguments import interruptible, read_budget
+from tilewright.api.arguments import SearchRequest, interruptible, read_budget
 from tilewright.api.checked import Check
 from tilewright.api.mapping.checking import Reported, check_mappings
-from tilewright.api.mapping.exploration import ExplorationDocument
 from tilewright.api.mapping.exploration_check import check_exploration
+from tilewright.api.mapping.exploration_document import ExplorationDocument
 from tilewright.api.mapping.result import MappingDocument, MappingResult
 from tilewright.api.scheduling.checking import check_schedules
 from tilewright.api.scheduling.contest import Contest, check_contest
@@ -88,7 +87,7 @@ def check(
         return checked(loaded.record, where, store=kept)
     budget = read_budget(stop, threads, seed)
     with interruptible() as event:
-        limits = replace(budget.limits(event), gap=0.0)  # a proof leaves none
+        limits = SearchRequest(None, budget, event).limits(gap=0.0)  # a proof leaves none
         return checked(loaded.record, where, limits, store=kept)
 
 

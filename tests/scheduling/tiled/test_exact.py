@@ -234,7 +234,7 @@ def test_a_plan_to_begin_with_gives_its_atoms() -> None:
         if not proved and RoundSpace(case.problem, case.dag, plan.steps).outside(answer) is None:
             continue
         limits = Limits(30, threads=1)
-        result = plan_run(lambda: case.problem, "exact", limits, warm=lambda problem, one=answer: one).run()
+        result = plan_run(lambda: case.problem, "exact", limits, warm=answer).run()
         assert (result.status is Status.OPTIMAL) == proved, result.message
         assert result.answer is not None
         assert result.answer.dag.tilings == case.dag.tilings
