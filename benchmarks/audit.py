@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
+from tilewright.api.catalog import made_method
 from tilewright.benchmarks.cells import BenchmarkTask
 from tilewright.benchmarks.store import FinishedCell, Store
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.foundation.errors import InputError
 from tilewright.report.records.mapping.build import metrics_record
-from tilewright.solvers.mapping.methods import method
 
 _ROUNDED = 1e-3
 """Seconds by which a step may lie behind the end: both are rounded."""
@@ -76,7 +76,7 @@ def _with_whole_seconds(task: BenchmarkTask) -> BenchmarkTask:
 
 def _status_faults(cell: FinishedCell) -> Iterator[str]:
     status, answer = cell.answer.status, cell.answer
-    exact = method(cell.method).exact
+    exact = made_method(cell.method, flag="--solver").exact
     if status in ("optimal", "infeasible") and not exact:
         yield f"a heuristic reports {status}"
     if status == "optimal" and (answer.value_key is None or answer.value_key != answer.bound_key):
@@ -153,7 +153,7 @@ def _value_faults(
         yield str(error)
         return
     yield from (f"illegal mapping: {violation}" for violation in evaluation.violations)
-    if outside is not None and method(cell.method).exact:
+    if outside is not None and made_method(cell.method, flag="--solver").exact:
         yield f"the mapping lies outside the space: {outside}"
     key = problem.key_of(evaluation)
     if key != value:

@@ -28,18 +28,18 @@ def cactus(rows: Sequence[Row], reached: Callable[[Row], float | None]) -> list[
     """
     curves = []
     for name in method_order(rows):
-        mine = [row for row in rows if row.is_method and row.method == name and row.optimum is not None]
-        if mine:
-            times = [seconds for row in mine if (seconds := reached(row)) is not None]
-            curves.append(_cumulated(name, times, len(mine)))
+        counted = [row for row in rows if row.is_method and row.method == name and row.optimum is not None]
+        if counted:
+            times = [seconds for row in counted if (seconds := reached(row)) is not None]
+            curves.append(_cumulated(name, times, len(counted)))
     return curves
 
 
 def proof_curve(rows: Sequence[Row], name: str = "proof") -> Curve | None:
     """The share of optima that were proven by a time, over all proofs that have ended."""
-    mine = [row for row in rows if not row.is_method and row.status != MISSING]
-    times = [row.wall_s for row in mine if row.status == "optimal" and row.wall_s is not None]
-    return _cumulated(name, times, len(mine)) if times else None
+    counted = [row for row in rows if not row.is_method and row.status != MISSING]
+    times = [row.wall_s for row in counted if row.status == "optimal" and row.wall_s is not None]
+    return _cumulated(name, times, len(counted)) if times else None
 
 
 def profile(rows: Sequence[Row], reached: Callable[[Row], float | None]) -> list[Curve]:

@@ -29,7 +29,15 @@ def overhead(key: Fraction, optimum: Fraction, root: int = 1) -> float:
 def seconds_to(
     steps: Sequence[Step], optimum: Fraction, within: Fraction = Fraction(0), root: int = 1
 ) -> float | None:
-    """When the run first had a value of at most ``(1 + within)`` times the optimum; ``None`` for never."""
+    """When the run first had a value of at most ``(1 + within)`` times the optimum; ``None`` for never.
+
+    Parameters
+    ----------
+    steps : of one run, in the order of time
+    optimum : the proven key, above 0
+    within : how far above the optimum is near enough, as a share of the value
+    root : which root of its key the objective is
+    """
     most = optimum * (1 + within) ** root
     return next((step.seconds for step in steps if step.key <= most), None)
 

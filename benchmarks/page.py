@@ -170,16 +170,16 @@ def _single_runs(store: Store, rows: Sequence[Row]) -> list[Section]:
     for row in rows:
         by_problem.setdefault(row.problem, []).append(row)
     courses, energies = [], []
-    for (suite, layer, arch, objective), mine in by_problem.items():
+    for (suite, layer, arch, objective), problem_rows in by_problem.items():
         title = f"{suite} / {layer} on {arch}, {objective}"
         scale, label = UNITS.get(objective, (1.0, objective))
-        best = best_runs(mine)
+        best = best_runs(problem_rows)
         order = [row.method for row in best]
         runs = [
             cell_convergence(row.method, cells[row.key], objective)
-            for row in sorted(mine, key=lambda row: order.index(row.method))
+            for row in sorted(problem_rows, key=lambda row: order.index(row.method))
         ]
-        courses.append((title, figures.convergence_figure(runs, label, scale, mine[0].optimum)))
+        courses.append((title, figures.convergence_figure(runs, label, scale, problem_rows[0].optimum)))
         problem = store.problem(cells[best[0].key].problem)
         engine, operator = problem.arch.build("store"), problem.operator.build("store")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
 
+from tilewright.api.catalog import made_method
 from tilewright.benchmarks.cells import BenchmarkTask, Entry, Part, Place, ProblemRecord
 from tilewright.benchmarks.suites import Case, suite
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
@@ -14,7 +15,6 @@ from tilewright.formulation.method import is_stochastic
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.foundation.errors import InputError, did_you_mean
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.methods import method
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def make_plan(request: Request) -> Plan:
 def _method(text: str, seeds: int, flag: str) -> _Method:
     """A method with as many seeds as it can use: one that draws at random says that it is ``stochastic``."""
     try:
-        made = method(text, flag)
+        made = made_method(text, "mapping", flag)
         return _Method(text, made.version, made.exact, seeds if is_stochastic(made) else 1)
     except ImportError as error:
         raise InputError(flag, text, f"cannot be loaded: {error}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
@@ -164,24 +164,7 @@ def _row(
     placed: Placed, shape: str, cell: FinishedCell | None = None, optimum: Fraction | None = None
 ) -> Row:
     place = placed.place
-    if cell is None:
-        return Row(
-            suite=place.suite,
-            layer=place.layer,
-            shape=shape,
-            count=placed.count,
-            arch=place.arch,
-            objective=place.objective,
-            part=place.part.value,
-            method=place.method,
-            seed=place.seed,
-            status=MISSING,
-            key=placed.key,
-        )
-    answer, objective = cell.answer, parse_objective(place.objective)
-    metrics = answer.metrics or {}
-    judged = _judged(cell, optimum, objective.root)
-    return Row(
+    row = Row(
         suite=place.suite,
         layer=place.layer,
         shape=shape,
@@ -191,6 +174,16 @@ def _row(
         part=place.part.value,
         method=place.method,
         seed=place.seed,
+        status=MISSING,
+        key=placed.key,
+    )
+    if cell is None:
+        return row
+    answer, objective = cell.answer, parse_objective(place.objective)
+    metrics = answer.metrics or {}
+    judged = _judged(cell, optimum, objective.root)
+    return replace(
+        row,
         status=answer.status,
         value=answer.value,
         bound=answer.bound,

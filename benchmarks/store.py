@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -16,81 +16,9 @@ from typing import Any
 
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, Entry, Part, Place, ProblemRecord
 from tilewright.formulation.result import Status
-from tilewright.foundation.database import Database, Layout, seal
-from tilewright.foundation.errors import InputError, OutputError
-from tilewright.report.records import evidence
-
-_TABLES = (
-    """
-CREATE TABLE problem (
-    hash TEXT PRIMARY KEY,           -- input hash
-    record TEXT NOT NULL,            -- operator, machine, cost model, objective, factors as JSON
-    seal TEXT NOT NULL DEFAULT ''    -- SHA-256 of the row's other columns, here as in the other tables
-) WITHOUT ROWID""",
-    """
-CREATE TABLE cell (
-    key TEXT PRIMARY KEY,            -- content hash of all that the answer depends on
-    problem TEXT NOT NULL REFERENCES problem (hash),
-    method TEXT NOT NULL,
-    method_version TEXT NOT NULL,
-    seed INTEGER NOT NULL,
-    time_limit_s REAL NOT NULL,
-    threads INTEGER NOT NULL,
-    status TEXT NOT NULL,            -- optimal, feasible, infeasible, unknown, error
-    value_key TEXT,                  -- exact objective key of the best mapping, a fraction
-    bound_key TEXT,
-    value REAL,                      -- the objective as people read it
-    bound REAL,
-    wall_s REAL NOT NULL,
-    message TEXT NOT NULL,
-    metrics TEXT,                    -- as in the results document, JSON
-    mapping TEXT,                    -- nodes, outermost first, JSON
-    trace TEXT NOT NULL,             -- [[seconds, value key, bound key, source, improved, heuristic], ...]
-    versions TEXT NOT NULL,          -- of this program and its libraries, JSON
-    ended TEXT NOT NULL,             -- UTC
-    evidence TEXT,                   -- hash of what a document needs to prove the run, where there is any
-    seal TEXT NOT NULL DEFAULT ''
-) WITHOUT ROWID""",
-    """
-CREATE TABLE place (
-    suite TEXT, layer TEXT, arch TEXT, objective TEXT, part TEXT, method TEXT, seed INTEGER,
-    count INTEGER NOT NULL,          -- how often the suite's network has the layer
-    key TEXT NOT NULL,               -- the cell that belongs here by its inputs, there or still to come
-    seal TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (suite, layer, arch, objective, part, method, seed)
-) WITHOUT ROWID""",
-    evidence.TABLE,
-    "CREATE INDEX place_key ON place (key)",
-    "CREATE INDEX cell_problem ON cell (problem)",
-)
-_LAYOUT = Layout(application=0x546C5772, version=3, tables=_TABLES, name="a store", readable=(1, 2))  # "TlWr"
-"""Version 1 had no seals, version 2 no evidence; both are brought up when they are opened."""
-
-_PROBLEM = ("hash", "record")
-_PLACE = ("suite", "layer", "arch", "objective", "part", "method", "seed", "count", "key")
-
-_CELL = (
-    "key",
-    "problem",
-    "method",
-    "method_version",
-    "seed",
-    "time_limit_s",
-    "threads",
-    "status",
-    "value_key",
-    "bound_key",
-    "value",
-    "bound",
-    "wall_s",
-    "message",
-    "metrics",
-    "mapping",
-    "trace",
-    "versions",
-    "ended",
-    "evidence",
-)
+from tilewright.foundation.errors import InputError
+from tilewright.foundation.store import Column, Layout, SealedStore, Table, Values
+from tilewright.report.records.evidence import EVIDENCE
 
 
 @dataclass(frozen=True)
@@ -128,7 +56,103 @@ class Placed:
     cell: FinishedCell | None
 
 
-class Store:
+def _cell(row: Values) -> FinishedCell:
+    def read(name: str, kind: type) -> Any:
+        data = None if row[name] is None else json.loads(row[name])
+        if data is not None and not isinstance(data, kind):
+            raise ValueError(f"expected {kind.__name__}, got {type(data).__name__}")
+        return data
+
+    answer = CellAnswer(
+        status=Status(row["status"]).value,
+        value_key=row["value_key"],
+        bound_key=row["bound_key"],
+        value=row["value"],
+        bound=row["bound"],
+        wall_s=row["wall_s"],
+        message=row["message"],
+        metrics=read("metrics", dict),
+        mapping=read("mapping", list),
+        trace=read("trace", list),
+        versions=read("versions", dict),
+    )
+    keys = [answer.value_key, answer.bound_key]
+    for _, value, bound, *_ in answer.trace:
+        keys += [value, bound]
+    _ = [Fraction(key) for key in keys if key is not None]
+    names = [field.name for field in fields(FinishedCell) if field.name != "answer"]
+    return FinishedCell(**{name: row[name] for name in names}, answer=answer)
+
+
+def _place(row: Values) -> Placed:
+    place = {field.name: row[field.name] for field in fields(Place)}
+    return Placed(Place(**{**place, "part": Part(row["part"])}), row["count"], row["key"], None)
+
+
+_PROBLEM = Table(
+    "problem",
+    (
+        Column("hash", "TEXT NOT NULL", "input hash"),
+        Column("record", "TEXT NOT NULL", "operator, machine, cost model, objective, factors as JSON"),
+    ),
+    lambda row: str(row["record"]),
+)
+_CELL = Table(
+    "cell",
+    (
+        Column("key", "TEXT NOT NULL", "content hash of all that the answer depends on"),
+        Column("problem", "TEXT NOT NULL REFERENCES problem (hash)"),
+        Column("method", "TEXT NOT NULL"),
+        Column("method_version", "TEXT NOT NULL"),
+        Column("seed", "INTEGER NOT NULL"),
+        Column("time_limit_s", "REAL NOT NULL"),
+        Column("threads", "INTEGER NOT NULL"),
+        Column("status", "TEXT NOT NULL", "optimal, feasible, infeasible, unknown, error"),
+        Column("value_key", "TEXT", "exact objective key of the best mapping, a fraction"),
+        Column("bound_key", "TEXT"),
+        Column("value", "REAL", "the objective as people read it"),
+        Column("bound", "REAL"),
+        Column("wall_s", "REAL NOT NULL"),
+        Column("message", "TEXT NOT NULL"),
+        Column("metrics", "TEXT", "as in the results document, JSON"),
+        Column("mapping", "TEXT", "nodes, outermost first, JSON"),
+        Column(
+            "trace", "TEXT NOT NULL", "[[seconds, value key, bound key, source, improved, heuristic], ...]"
+        ),
+        Column("versions", "TEXT NOT NULL", "of this program and its libraries, JSON"),
+        Column("ended", "TEXT NOT NULL", "UTC"),
+        Column("evidence", "TEXT", "hash of what a document needs to prove the run, where there is any"),
+    ),
+    _cell,
+    indexed=("problem",),
+)
+_PLACE = Table(
+    "place",
+    (
+        Column("suite", "TEXT NOT NULL"),
+        Column("layer", "TEXT NOT NULL"),
+        Column("arch", "TEXT NOT NULL"),
+        Column("objective", "TEXT NOT NULL"),
+        Column("part", "TEXT NOT NULL"),
+        Column("method", "TEXT NOT NULL"),
+        Column("seed", "INTEGER NOT NULL"),
+        Column("count", "INTEGER NOT NULL", "how often the suite's network has the layer"),
+        Column("key", "TEXT NOT NULL", "the cell that belongs here by its inputs, there or still to come"),
+    ),
+    _place,
+    keys=7,
+    indexed=("key",),
+)
+_LAYOUT = Layout(
+    application=0x546C5772,  # "TlWr"
+    version=3,
+    tables=(_PROBLEM, _CELL, _PLACE, EVIDENCE),
+    name="a store",
+    readable=(1, 2),  # without seals; without evidence
+)
+
+
+class Store(SealedStore):
     """An open store.
 
     Parameters
@@ -142,89 +166,20 @@ class Store:
     """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
-        self.path = path
         if not create and not os.path.isfile(path):
             raise InputError(str(path), None, "no such file, expected a store that `tilewright bench` wrote")
         if not os.path.isdir(path.parent):
             raise InputError(str(path), None, f"cannot be written: no folder {path.parent}")
-        self._base = Database(path)
-        try:
-            self._open(create)
-        except BaseException:
-            self._base.close()
-            raise
-
-    def _open(self, create: bool) -> None:
-        if self._base.adopt(_LAYOUT, create=create) != _LAYOUT.version:
-            self._bring_up()
-        self._base.rows("PRAGMA synchronous = FULL")
-
-    def _bring_up(self) -> None:
-        """Seal the rows of a store of version 1 as they stand, and give an older one room for evidence."""
-        with self._base.transaction():
-            version = self._base.number("user_version")
-            if version == _LAYOUT.version:
-                return
-            if version == 1:
-                for table, columns, keys in (("problem", _PROBLEM, 1), ("place", _PLACE, 7)):
-                    self._base.rows(f"ALTER TABLE {table} ADD COLUMN seal TEXT NOT NULL DEFAULT ''")
-                    self._seal(
-                        table, columns, keys, self._base.rows(f"SELECT {', '.join(columns)} FROM {table}")
-                    )
-                self._base.rows("ALTER TABLE cell ADD COLUMN seal TEXT NOT NULL DEFAULT ''")
-                cells = self._base.rows(f"SELECT {', '.join(_CELL[:-1])} FROM cell")
-            else:
-                cells = self._read("cell", _CELL[:-1], "")
-            self._base.rows("ALTER TABLE cell ADD COLUMN evidence TEXT")
-            self._seal("cell", _CELL, 1, [(*row, None) for row in cells])
-            self._base.rows(evidence.TABLE)
-            self._base.rows(f"PRAGMA user_version = {_LAYOUT.version}")
-
-    def _seal(self, table: str, columns: tuple[str, ...], keys: int, rows: list[tuple[Any, ...]]) -> None:
-        """Seal the rows of a table, known by their first columns."""
-        chosen = " AND ".join(f"{key} = ?" for key in columns[:keys])
-        self._base.run_many(
-            f"UPDATE {table} SET seal = ? WHERE {chosen}", [(seal(row), *row[:keys]) for row in rows]
-        )
-
-    def close(self) -> None:
-        """Close the file; what was stored stays."""
-        self._base.close()
-
-    def copy_to(self, path: Path) -> None:
-        """A copy of everything that is stored now, even while a benchmark runs."""
-        self._base.copy_to(path)
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        super().__init__(path, _LAYOUT, create=create)
 
     def place(self, entries: Iterable[Entry]) -> None:
         """Say which cells belong at which places; where inputs changed, a place gets another cell."""
         rows = list(entries)
-        with self._base.transaction():
-            self._base.run_many(
-                "INSERT OR IGNORE INTO problem VALUES (?, ?, ?)",
-                [_sealed((entry.task.input_hash, entry.task.problem)) for entry in rows],
-            )
-            self._base.run_many(
-                "INSERT OR REPLACE INTO place (" + ", ".join(_PLACE) + ", seal)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    _sealed(
-                        (p.suite, p.layer, p.arch, p.objective, p.part.value, p.method, p.seed, count, key)
-                    )
-                    for entry in rows
-                    for p, count, key in [(entry.place, entry.count, entry.task.key)]
-                ],
-            )
-
-    @property
-    def failure(self) -> OutputError | None:
-        """Why cells are in memory alone; ``None`` where the file has all of them."""
-        return self._base.failure
+        problems = [{"hash": entry.task.input_hash, "record": entry.task.problem} for entry in rows]
+        places = [asdict(entry.place) | {"count": entry.count, "key": entry.task.key} for entry in rows]
+        with self.transaction():
+            self.add_all(_PROBLEM, problems, replace=False)
+            self.add_all(_PLACE, places)
 
     def finished(self) -> set[str]:
         """Keys of the cells that have an answer; those that failed are to be run again."""
@@ -232,70 +187,60 @@ class Store:
 
     def put(self, task: BenchmarkTask, answer: CellAnswer) -> None:
         """Store a cell for good; where the file takes none it stays in memory, and `failure` says why."""
-        values = (
-            task.key,
-            task.input_hash,
-            task.method,
-            task.method_version,
-            task.seed,
-            float(task.seconds),
-            task.threads,
-            answer.status,
-            answer.value_key,
-            answer.bound_key,
-            _float(answer.value),
-            _float(answer.bound),
-            float(answer.wall_s),
-            answer.message,
-            _json(answer.metrics),
-            _json(answer.mapping),
-            json.dumps(answer.trace),
-            json.dumps(answer.versions),
-            datetime.now(UTC).isoformat(timespec="seconds"),
-            None if answer.evidence is None else evidence.keep(self._base, answer.evidence),
-        )
-        marks = ", ".join("?" * (len(_CELL) + 1))
-        self._base.keep(
-            f"INSERT OR REPLACE INTO cell ({', '.join(_CELL)}, seal) VALUES ({marks})", _sealed(values)
+        self.add(
+            _CELL,
+            {
+                "key": task.key,
+                "problem": task.input_hash,
+                "method": task.method,
+                "method_version": task.method_version,
+                "seed": task.seed,
+                "time_limit_s": float(task.seconds),
+                "threads": task.threads,
+                "status": answer.status,
+                "value_key": answer.value_key,
+                "bound_key": answer.bound_key,
+                "value": _float(answer.value),
+                "bound": _float(answer.bound),
+                "wall_s": float(answer.wall_s),
+                "message": answer.message,
+                "metrics": _json(answer.metrics),
+                "mapping": _json(answer.mapping),
+                "trace": json.dumps(answer.trace),
+                "versions": json.dumps(answer.versions),
+                "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+                "evidence": None if answer.evidence is None else self.add_text(EVIDENCE, answer.evidence),
+            },
         )
 
     def problem(self, hashed: str) -> ProblemRecord:
         """The mapping problem of that input hash."""
-        with self._base.reading(f"problem {hashed[:12]}"):
+        with self.reading(f"problem {hashed[:12]}"):
             return ProblemRecord.model_validate_json(self._problem_text(hashed))
 
     def is_contest(self, hashed: str) -> bool:
         """Whether the problem of that input hash is one of `compare`, whose documents tell of its runs."""
-        with self._base.reading(f"problem {hashed[:12]}"):
+        with self.reading(f"problem {hashed[:12]}"):
             return "clock" in json.loads(self._problem_text(hashed))
 
     def _problem_text(self, hashed: str) -> str:
-        stored = self._read("problem", _PROBLEM, "WHERE hash = ?", (hashed,))
-        if not stored:
-            raise self._base.damaged(f"problem {hashed[:12]}, which a cell names, is missing")
-        return str(stored[0][1])
+        text = self.find(_PROBLEM, hash=hashed)
+        if text is None:
+            raise self.damaged(f"problem {hashed[:12]}, which a cell names, is missing")
+        return text
 
     def cells(self) -> Iterator[FinishedCell]:
         """All cells that ever ended, those included whose inputs have changed since."""
-        for row in self._read("cell", _CELL, "ORDER BY key"):
-            with self._base.reading(f"cell {str(row[0])[:12]}"):
-                cell = _cell(dict(zip(_CELL, row, strict=True)))
-            yield cell
+        return self.items(_CELL, ["key"])
 
     def evidence(self, hashed: str) -> str | None:
         """What is kept to prove a run, by its hash."""
-        return evidence.kept(self._base, hashed)
+        return self.texts(EVIDENCE, [hashed]).get(hashed)
 
     def placed(self) -> list[Placed]:
         """Every place, in the order suite, layer, machine, objective, part, method, seed."""
-        rows = self._read("place", _PLACE, f"ORDER BY {', '.join(_PLACE)}")
         cells = {cell.key: cell for cell in self.cells()}
-        placed = []
-        for suite, layer, arch, objective, part, method, seed, count, key in rows:
-            with self._base.reading(f"place {suite}/{layer} {arch} {objective} {method}"):
-                place = Place(suite, layer, arch, objective, Part(part), method, seed)
-            placed.append(Placed(place, count, key, cells.get(key)))
-        return placed
+        return [replace(placed, cell=cells.get(placed.key)) for placed in self.items(_PLACE, _PLACE.names)]
 
     def optima(self) -> dict[str, Fraction]:
         """Proven optimal keys by input hash, whichever exact solver proved them."""
@@ -305,20 +250,6 @@ class Store:
             if cell.answer.status == "optimal" and cell.value_key is not None
         }
 
-    def _read(
-        self, table: str, columns: tuple[str, ...], rest: str, values: tuple[object, ...] = ()
-    ) -> list[tuple[Any, ...]]:
-        """Rows of a table whose seals hold; raises ``DamagedError`` for the first whose seal does not."""
-        sealed = self._base.rows(f"SELECT {', '.join(columns)}, seal FROM {table} {rest}", values)
-        for row in sealed:
-            if row[-1] != seal(row[:-1]):
-                raise self._base.damaged(f"table {table}: a row is not what was written: {row[0]}"[:200])
-        return [row[:-1] for row in sealed]
-
-
-def _sealed(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (*values, seal(values))
-
 
 def _float(number: float | None) -> float | None:
     return None if number is None else float(number)
@@ -326,47 +257,3 @@ def _float(number: float | None) -> float | None:
 
 def _json(data: Any) -> str | None:
     return None if data is None else json.dumps(data)
-
-
-def _cell(row: dict[str, Any]) -> FinishedCell:
-    def read(name: str) -> Any:
-        return None if row[name] is None else json.loads(row[name])
-
-    for field in ("value_key", "bound_key"):
-        if row[field] is not None:
-            Fraction(row[field])
-    reported = CellAnswer(
-        status=Status(row["status"]).value,
-        value_key=row["value_key"],
-        bound_key=row["bound_key"],
-        value=row["value"],
-        bound=row["bound"],
-        wall_s=row["wall_s"],
-        message=row["message"],
-        metrics=read("metrics"),
-        mapping=read("mapping"),
-        trace=read("trace"),
-        versions=read("versions"),
-    )
-    for data, kind in (
-        (reported.metrics, dict),
-        (reported.mapping, list),
-        (reported.trace, list),
-        (reported.versions, dict),
-    ):
-        if data is not None and not isinstance(data, kind):
-            raise ValueError(f"expected {kind.__name__}, got {type(data).__name__}")
-    for _, value, bound, *_ in reported.trace:
-        _ = [Fraction(key) for key in (value, bound) if key is not None]
-    return FinishedCell(
-        key=row["key"],
-        problem=row["problem"],
-        method=row["method"],
-        method_version=row["method_version"],
-        seed=row["seed"],
-        time_limit_s=row["time_limit_s"],
-        threads=row["threads"],
-        ended=row["ended"],
-        evidence=row["evidence"],
-        answer=reported,
-    )

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, TypeVar
 
+from tilewright.api.catalog import made_method
+from tilewright.api.mapping.stated import prepare_mapping, searched_mapping
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, ProblemRecord
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.objective import Objective
@@ -13,8 +15,6 @@ from tilewright.formulation.result import Origin, Result, Status, TracePoint
 from tilewright.foundation.errors import InputError, one_line
 from tilewright.foundation.pool import Work
 from tilewright.report.records.mapping.build import metrics_record, versions
-from tilewright.solvers.mapping.methods import method, prepare
-from tilewright.solvers.mapping.solve import solve
 
 Answer = TypeVar("Answer")
 Evaluation = TypeVar("Evaluation")
@@ -44,14 +44,14 @@ def answering(search: Callable[[BenchmarkTask], CellAnswer]) -> Callable[[Benchm
 @answering
 def answer(task: BenchmarkTask) -> CellAnswer:
     """Search, and tell everything about it as plain data."""
-    method(task.method)  # loaded, and compiled, before the clock starts
-    prepare(task.method)
+    made_method(task.method, flag="--solver")  # loaded, and compiled, before the clock starts
+    prepare_mapping(task.method)
     record = ProblemRecord.model_validate_json(task.problem)
     limits = Limits(seconds=task.seconds, threads=task.threads, seed=task.seed)
     problem = record.build("cell")
     if problem.content_hash != task.input_hash:
         return failed("the worker states another problem than the plan")
-    result = solve(problem, task.method, limits)
+    result = searched_mapping(problem, task.method, limits)
     evaluation = result.evaluation
     metrics = None if evaluation is None else metrics_record(evaluation, problem.engine).model_dump()
     mapping = None if result.answer is None else result.answer.to_data()

@@ -13,7 +13,7 @@ from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.clock import call
 
 if TYPE_CHECKING:
-    from tilewright.solvers.second_opinion import Proof
+    from tilewright.api.checked import Proof
 
 
 def check_command(

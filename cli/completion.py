@@ -74,24 +74,23 @@ def things(incomplete: str) -> list[str]:
 
 def solvers(incomplete: str) -> list[str]:
     """Exact solvers and heuristics for one layer."""
-    from tilewright.heuristics.mapping.registry import HEURISTICS
-    from tilewright.solvers.mapping.registry import SOLVERS
-
-    return _starting(["auto", *SOLVERS.names(), *HEURISTICS.names()], incomplete)
+    return _starting(["auto", *_methods("mapping")], incomplete)
 
 
 def scheduling_methods(incomplete: str) -> list[str]:
     """Methods for schedules and for plans."""
-    from tilewright.solvers.scheduling.herald.registry import METHODS
-
-    return [*_starting(METHODS.names(), incomplete), *planning_methods(incomplete)]
+    return [*_starting(_methods("scheduling"), incomplete), *planning_methods(incomplete)]
 
 
 def planning_methods(incomplete: str) -> list[str]:
     """Methods for plans on tiled machines."""
-    from tilewright.solvers.scheduling.tiled.registry import METHODS
+    return _starting(_methods("tiled"), incomplete)
 
-    return _starting(METHODS.names(), incomplete)
+
+def _methods(of: str) -> list[str]:
+    from tilewright.api.catalog import methods
+
+    return methods(of)
 
 
 def suites(incomplete: str) -> list[str]:

@@ -9,10 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,6 +24,8 @@ _LAYER = "conv:K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
 _ARCH = "eyeriss-256"
 _NETWORK, _TILED = "alexnet", "atomic-2x2"
 _SLOW = 30.0
+_ANY_PLAN = 0.99
+"""A gap within which the first plan lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +110,12 @@ def _machine() -> str:
 
 
 def _solvers() -> tuple[bool, str]:
-    from tilewright.solvers.mapping.registry import SOLVERS
+    from tilewright.api.installation import release_fault, solvers
 
-    fault = import_module("tilewright.solvers.cpsat_run").release_fault()
-    missing = []
-    for name in SOLVERS.names():
-        try:
-            SOLVERS.make(name)
-        except (ImportError, AttributeError) as error:
-            missing.append(f"{name} ({one_line(error)})")
+    names, missing = solvers()
+    fault = release_fault()
     faults = [fault] * bool(fault) + [f"cannot load {', '.join(missing)}"] * bool(missing)
-    return not faults, "; ".join(faults) or ", ".join(SOLVERS.names())
+    return not faults, "; ".join(faults) or ", ".join(names)
 
 
 def _presets() -> tuple[bool, str]:
@@ -143,49 +137,37 @@ def _models() -> tuple[bool, str]:
 
 def _compiled() -> tuple[bool, str]:
     """Compile what is missing, before anything is timed that needs it."""
+    from tilewright.api.installation import compile_kernels
     from tilewright.report.text.quantities import seconds_text
-    from tilewright.solvers.compiling import compiled_in_turn
-    from tilewright.solvers.mapping.program import BOUNDS
-    from tilewright.solvers.scheduling.herald.schedule_kernels import SCHEDULES
-    from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
-    from tilewright.solvers.scheduling.tiled.tree_kernels import TREES
 
-    every = (TREES, ATOMS, PLANS, SCHEDULES, BOUNDS)
-    missing = sum(len(kernels.entries) for kernels in every if not kernels.are_compiled)
     begun = time.monotonic()
-    for _ in compiled_in_turn(every, lambda: False):
-        pass
+    every, missing = compile_kernels()
     if not missing:
-        return True, f"{sum(len(kernels.entries) for kernels in every)} kernels, compiled before"
+        return True, f"{every} kernels, compiled before"
     return True, f"compiled {missing} kernels in {seconds_text(time.monotonic() - begun)}"
 
 
 def _proof() -> tuple[bool, str]:
-    from tilewright.formulation.limits import Limits
-    from tilewright.formulation.mapping.problem import layer_problem
-    from tilewright.formulation.objective import parse_objective
-    from tilewright.hardware.mapping.load import load_engine
+    from tilewright.api.mapping.layer import layer
+    from tilewright.api.solving import solve
+    from tilewright.formulation.stopping import seconds
     from tilewright.report.text.quantities import seconds_text
-    from tilewright.solvers.mapping.solve import solve
-    from tilewright.workloads.mapping.layer_text import parse_layer
 
-    operator = parse_layer(_LAYER)[1]
-    limits = Limits(seconds=_SLOW)
-    result = solve(layer_problem(operator, load_engine(_ARCH), parse_objective("edp")), limits=limits)
-    took = seconds_text(limits.elapsed)
-    return result.status == "optimal", f"{_LAYER} on {_ARCH}: {result.status} in {took} ({result.method})"
+    result = solve(layer(_LAYER).on(_ARCH, "edp"), stop=seconds(_SLOW))
+    record = result.record
+    took = seconds_text(record.wall_s)
+    return record.status == "optimal", f"{_LAYER} on {_ARCH}: {record.status} in {took} ({record.solver})"
 
 
 def _kept() -> tuple[bool, str]:
     """Where calls keep what later ones use, all of which may be deleted, and why not elsewhere."""
+    from tilewright.api.installation import kernel_folder, kernel_module
     from tilewright.foundation import trust
     from tilewright.foundation.caches import cache_folder, code_folders, usual_folder
-    from tilewright.solvers.mapping import bound_program_kernel
-    from tilewright.solvers.mapping.program import BOUNDS
 
-    folder = BOUNDS.entries[0].folder
+    folder = kernel_folder()
     code = "nowhere" if folder is None else f"{folder} and its like (*.code)"
-    places = [*code_folders(Path(bound_program_kernel.__file__)), (usual_folder(), None)]
+    places = [*code_folders(kernel_module()), (usual_folder(), None)]
     doubts = [doubt for place in places if (doubt := trust.doubt(*place)) is not None]
     untrusted = f"; not trusted: {'; '.join(dict.fromkeys(doubts))}" if doubts else ""
     return folder is not None, f"costs of layers in {cache_folder()}; machine code in {code}{untrusted}"
@@ -193,40 +175,25 @@ def _kept() -> tuple[bool, str]:
 
 def _schedule() -> tuple[bool, str]:
     """Anneals a schedule of two tasks."""
-    from tilewright.formulation.limits import Limits
-    from tilewright.formulation.scheduling.herald.problem import (
-        Option,
-        ScheduleObjective,
-        SchedulingProblem,
-        Task,
-        feasible_options,
-    )
-    from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
+    from tilewright.api.installation import annealed_cycles
     from tilewright.report.text.quantities import seconds_text
-    from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 
-    options = (Option(0, 2, Fraction(2)), Option(1, 3, Fraction(1)))
-    tasks = tuple(Task("net", "net", name, options) for name in ("first", "second"))
-    problem = SchedulingProblem("doctor", ("a", "b"), tasks, ())
-    limits = Limits(seconds=_SLOW)
-    search = ScheduleSearch(ScheduleGoal(problem, ScheduleObjective.MAKESPAN), limits)
-    ScheduleAnnealing(problem, feasible_options(problem), seed=0).run(search, rounds=1)
-    return search.key == 3, f"annealing two tasks: {search.key} cycles in {seconds_text(limits.elapsed)}"
+    began = time.monotonic()
+    cycles = annealed_cycles(_SLOW)
+    took = seconds_text(time.monotonic() - began)
+    return cycles == 3, f"annealing two tasks: {cycles} cycles in {took}"
 
 
 def _plan() -> tuple[bool, str]:
     """Plans a small network on a tiled machine."""
-    from tilewright.formulation.limits import Limits
-    from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
-    from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+    from tilewright.api.scheduling.tiled_machine import tiled_machine
+    from tilewright.api.scheduling.workload import workload
+    from tilewright.api.solving import solve
+    from tilewright.formulation.stopping import gap, seconds
     from tilewright.report.text.quantities import seconds_text
-    from tilewright.solvers.scheduling.tiled.running import plan_run
-    from tilewright.workloads.catalog import resolve_model
 
-    machine, objective = load_tiled_machine(_TILED), tiled_objective("makespan")
-    problem = TiledProblem(resolve_model(_NETWORK, 1), machine, objective)
-    limits = Limits(seconds=_SLOW, gap=1.0)
-    result = plan_run(lambda: problem, "set-ls", limits).run()
-    took = seconds_text(limits.elapsed)
-    text = f"{_NETWORK} on {_TILED}: {result.status} in {took} ({result.method})"
-    return result.answer is not None, text
+    stop = seconds(_SLOW) | gap(_ANY_PLAN)
+    plan = solve(workload(_NETWORK).on(tiled_machine(_TILED), batch=1), method="set-ls", stop=stop)
+    took = seconds_text(plan.record.wall_s)
+    method = plan.record.settings.method
+    return plan.record.plan is not None, f"{_NETWORK} on {_TILED}: {plan.status} in {took} ({method})"

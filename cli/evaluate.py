@@ -15,7 +15,7 @@ from tilewright.cli.exits import Exit
 from tilewright.foundation.errors import InputError, did_you_mean, told_of
 
 if TYPE_CHECKING:
-    from tilewright.formulation.mapping.evaluator import Evaluation
+    from tilewright.api.mapping.evaluation import MappingEvaluation
     from tilewright.formulation.mapping.problem import LayerProblem
     from tilewright.hardware.mapping.engine import Engine
     from tilewright.report.records.mapping.mapping_file import StoredMapping
@@ -65,8 +65,9 @@ def evaluate_command(
     options.parse_storage(storage)
     options.parse_tiles(tiles)
 
+    from tilewright.api.mapping.evaluation import MappingEvaluation
     from tilewright.cli.terminal.console import tell
-    from tilewright.foundation.yaml_file import telling_lines
+    from tilewright.foundation.yaml_file import with_line_numbers
     from tilewright.report.records.files import read_data
     from tilewright.report.records.mapping.stored_mappings import mappings_in
     from tilewright.report.records.scheduling.herald.files import is_schedule
@@ -111,15 +112,13 @@ def evaluate_command(
         evaluated = []
         for stored in chosen:
             problem = _problem(stored, str(mapping), flags)
-            with telling_lines(mapping):
-                evaluated.append((stored, problem, problem.evaluate(stored.mapping, str(mapping))))
+            with with_line_numbers(mapping):
+                evaluation = problem.evaluate(stored.mapping, str(mapping))
+            evaluated.append(MappingEvaluation(stored.name, problem, stored.mapping, evaluation))
         for note in notes:
             tell(f"tilewright: {note}")
-        if format == "json":
-            _print_json(evaluated)
-        else:
-            _print_tables(evaluated)
-        return Exit.CHECK_FAILED if any(evaluation.violations for _, _, evaluation in evaluated) else Exit.OK
+        _print(evaluated, format)
+        return Exit.OK if all(evaluation.legal for evaluation in evaluated) else Exit.CHECK_FAILED
 
 
 def _refuse(flags: MappingABC[str, object], noun: str, where: str) -> None:
@@ -212,25 +211,16 @@ def _problem(stored: StoredMapping, where: str, flags: _Flags) -> LayerProblem:
     return layer_problem(operator, engine, goal, model, demands, factors, storage, tiles)
 
 
-def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> None:
+def _print(evaluated: list[MappingEvaluation], form: str) -> None:
     import json
 
-    from tilewright.cli.terminal.console import write
+    from tilewright.cli.terminal.console import show, write
     from tilewright.report.records.mapping.build import versions
-    from tilewright.report.records.mapping.evaluation import evaluation_data
 
-    layers = [
-        evaluation_data(stored.name, problem, stored.mapping, evaluation)
-        for stored, problem, evaluation in found
-    ]
+    if form == "table":
+        for index, evaluation in enumerate(evaluated):
+            show(*([""] if index else []), *evaluation.views())
+        return
+    layers = [evaluation.to_dict() for evaluation in evaluated]
     document = {"schema": SCHEMA, "command": "evaluate", "layers": layers, "versions": versions()}
     write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-
-
-def _print_tables(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> None:
-    from tilewright.cli.terminal.console import show
-    from tilewright.report.text.mapping.evaluation import evaluation_views
-
-    for index, (stored, problem, evaluation) in enumerate(found):
-        views = evaluation_views(stored.name, problem, stored.mapping, evaluation)
-        show(*([""] if index else []), *views)

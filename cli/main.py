@@ -25,7 +25,7 @@ from tilewright.cli.terminal.command import PROGRAM, command
 from tilewright.cli.terminal.console import error_line, give_up, note_line, standard, tell
 from tilewright.cli.terminal.signals import Interruption, ignore_signals, interrupt_on_signals
 from tilewright.foundation.caches import leave_no_empty_folder
-from tilewright.foundation.errors import InputError, OutputError, one_line, shortened
+from tilewright.foundation.errors import InputError, OutputError, names_flags, one_line, shortened
 
 VERBS = {
     "map": "tilewright.cli.mapping.map:map_command",
@@ -231,6 +231,7 @@ def _run(args: Sequence[str]) -> int:
 def _answered(args: Sequence[str]) -> int:
     call.restart()
     command.begin(args)
+    naming = names_flags.set(True)
     try:
         code = typer.main.get_command(app).main(list(args), prog_name=PROGRAM, standalone_mode=False)
         return int(code or 0)
@@ -253,6 +254,8 @@ def _answered(args: Sequence[str]) -> int:
             return _usage_error(error)
         _unexpected(error, verbose=bool({"-v", "--verbose"} & set(args)))
         return Exit.ERROR
+    finally:
+        names_flags.reset(naming)
 
 
 def _usage_error(error: Any) -> int:

@@ -295,15 +295,6 @@ def parse_gap(text: str, flag: str = "--gap") -> float:
     return gap
 
 
-def parse_then(text: str, objective: str) -> Literal["energy", "cycles"]:
-    """The second objective of a lexicographic optimum; raises ``InputError`` where the two do not fit."""
-    from tilewright.solvers.mapping.repeated_solves import check_lexicographic
-
-    second = read_objective(text, "--then")
-    check_lexicographic(read_objective(objective), second)
-    return "energy" if second.name == "energy" else "cycles"
-
-
 def read_objective(text: str, flag: str = "--objective") -> objectives.Objective:
     """The objective of a text; raises ``InputError`` with the nearest name."""
     from tilewright.formulation.objective import parse_objective

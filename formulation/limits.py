@@ -103,5 +103,5 @@ class Limits:
         remaining = self.remaining
         if remaining is None:
             return self if longest is None else replace(self, seconds=self.elapsed + longest)
-        mine = remaining * fraction
-        return replace(self, seconds=self.elapsed + (mine if longest is None else min(mine, longest)))
+        granted = remaining * fraction
+        return replace(self, seconds=self.elapsed + (granted if longest is None else min(granted, longest)))

@@ -53,8 +53,8 @@ class TracePoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside(Generic[Answer, Evaluation]):
-    """A legal answer from outside the searched space.  No claim rests on it.
+class OutOfSpaceSolution(Generic[Answer, Evaluation]):
+    """A legal answer from outside the searched space.  No claim depends on it.
 
     Parameters
     ----------
@@ -81,8 +81,9 @@ class Result(Generic[Answer, Evaluation]):
     method, version : who searched
     input_hash : of the problem's content
     message : why there is no answer, or what went wrong
-    clash : where there is no answer, the demands that no answer satisfies together
-    beside : the best legal answer from outside the searched space that was offered, if any
+    conflict : where there is no answer, demands that no answer satisfies together, and of which none can be
+        left out
+    out_of_space : the best legal answer from outside the searched space that was offered, if any
     """
 
     status: Status
@@ -97,8 +98,8 @@ class Result(Generic[Answer, Evaluation]):
     wall_seconds: float
     input_hash: str
     message: str = ""
-    clash: Sequence[str] = ()
-    beside: Beside[Answer, Evaluation] | None = None
+    conflict: Sequence[str] = ()
+    out_of_space: OutOfSpaceSolution[Answer, Evaluation] | None = None
 
     @property
     def gap(self) -> float | None:

@@ -17,9 +17,9 @@ from typing import Generic, Protocol, Self, TypeVar
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import (
     Answer,
-    Beside,
     Evaluation,
     Origin,
+    OutOfSpaceSolution,
     Result,
     Status,
     TracePoint,
@@ -80,7 +80,7 @@ class _Incumbent(Generic[Answer, Evaluation]):
     evaluation: Evaluation | None = None
     key: Fraction | None = None
     bound: Fraction | None = None
-    beside: Beside[Answer, Evaluation] | None = None
+    out_of_space: OutOfSpaceSolution[Answer, Evaluation] | None = None
     improved_at: float | None = None
     trace: list[TracePoint] = field(default_factory=list)
     doubts: dict[str, None] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Search(Generic[P, Answer, Evaluation]):
     Parameters
     ----------
     limits : when to stop
-    listener : told of every change
+    listener : called with every change
     exact : whether the method that searches proves what it finds: the answer of one that does not is never
         ``optimal`` or ``infeasible``
     """
@@ -122,7 +122,11 @@ class Search(Generic[P, Answer, Evaluation]):
             raise ValueError("a search can go on only from one of the same problem")
         with self._best.lock:
             self._best.answer, self._best.evaluation = earlier.answer, earlier.evaluation
-            self._best.key, self._best.bound, self._best.beside = earlier.key, earlier.bound, earlier.beside
+            self._best.key, self._best.bound, self._best.out_of_space = (
+                earlier.key,
+                earlier.bound,
+                earlier.out_of_space,
+            )
             self._best.trace[:] = earlier.trace
             better = [point.seconds for point in earlier.trace if point.improved]
             self._best.improved_at = better[-1] if better else None
@@ -147,9 +151,9 @@ class Search(Generic[P, Answer, Evaluation]):
         return self._best.bound
 
     @property
-    def beside(self) -> Beside[Answer, Evaluation] | None:
+    def out_of_space(self) -> OutOfSpaceSolution[Answer, Evaluation] | None:
         """The best legal answer from outside the searched space."""
-        return self._best.beside
+        return self._best.out_of_space
 
     @property
     def improved_at(self) -> float | None:
@@ -186,7 +190,7 @@ class Search(Generic[P, Answer, Evaluation]):
             return None
         with self._best.lock:
             if judgement.outside is not None:
-                self._set_beside(judgement, source)
+                self._set_out_of_space(judgement, source)
                 return None
             if self._best.key is None or judgement.key < self._best.key:
                 self._best.answer, self._best.evaluation = judgement.answer, judgement.evaluation
@@ -217,16 +221,16 @@ class Search(Generic[P, Answer, Evaluation]):
                 self._record(source, improved=False, origin=Origin.EXACT)
 
     def doubt(self, why: str) -> None:
-        """Tell why what a method has seen is no proof, if anything; told where nothing else is one."""
+        """Note why what a method has seen is no proof; reported where nothing else is one."""
         if why:
             with self._best.lock:
                 self._best.doubts[why] = None
 
-    def _set_beside(self, judgement: Judgement[Answer, Evaluation], source: str) -> None:
-        """Keep the best legal answer from outside the searched space beside the claim."""
-        known = self._best.beside
+    def _set_out_of_space(self, judgement: Judgement[Answer, Evaluation], source: str) -> None:
+        """Keep the best legal answer from outside the searched space, apart from the claim."""
+        known = self._best.out_of_space
         if judgement.outside is not None and (known is None or judgement.key < known.key):
-            self._best.beside = Beside(
+            self._best.out_of_space = OutOfSpaceSolution(
                 judgement.answer, judgement.evaluation, judgement.key, judgement.outside, source
             )
 
@@ -242,6 +246,13 @@ class Search(Generic[P, Answer, Evaluation]):
         self, method: str, version: str, exhausted: bool = False, message: str = "", error: bool = False
     ) -> Result[Answer, Evaluation]:
         """The outcome; ``exhausted`` tells that the whole space is accounted for.
+
+        Parameters
+        ----------
+        method, version : name and version of the method that searched
+        exhausted : whether the whole space is accounted for, so that the answer is optimal or there is none
+        message : what to show beside the status; by default doubts about the method's proof, if any
+        error : whether the method died or misbehaved; what it found before stays
 
         Raises
         ------
@@ -267,7 +278,7 @@ class Search(Generic[P, Answer, Evaluation]):
                 wall_seconds=self.limits.elapsed,
                 input_hash=self.problem.content_hash,
                 message="; ".join(filter(None, (message, *doubts))),
-                beside=self._best.beside,
+                out_of_space=self._best.out_of_space,
             )
 
     def refute(self, method: str, version: str, failure: UnsoundBoundError) -> Result[Answer, Evaluation]:

@@ -1,7 +1,7 @@
 """Work in a background thread; whatever ends it is kept for the caller.
 
 An exception that leaves a thread's function is printed on the terminal and lost to the program.  Here it is
-kept for whoever asked for the work: a limit that strikes in the middle is a quiet end, anything else is told.
+kept for the caller: a limit that strikes in the middle is a quiet end, anything else is reported.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Background(Generic[Answer]):
 
 
 def outcome_of(method: Background[Outcome]) -> Outcome | None:
-    """How a method beside the caller's ended; ``None`` where it has not.
+    """How a method in the background ended; ``None`` where it has not.
 
     A limit that struck in the middle is a quiet end, any other exception an error.
     """

@@ -44,7 +44,7 @@ class Kernels:
 
     @property
     def are_compiled(self) -> bool:
-        """Whether the code is there, in this process or kept by an earlier one, made of today's text."""
+        """Whether the code is there, in this process or cached by an earlier one, made of today's text."""
         if not self._ready.is_set() and all(entry.versions or entry.is_cached for entry in self.entries):
             self._ready.set()
         return self._ready.is_set()

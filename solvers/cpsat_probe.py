@@ -50,11 +50,11 @@ def wide_rows(seed: int) -> Probe:
     Its variables are literals with coefficients up to `LARGE`, and integers of two values that are as far
     apart.
     """
-    chance = random.Random(seed)
-    conditions, terms = chance.randint(1, 3), chance.randint(4, 7)
+    generator = random.Random(seed)
+    conditions, terms = generator.randint(1, 3), generator.randint(4, 7)
     model = cp_model.CpModel()
     holds = [model.new_bool_var("") for _ in range(conditions)]
-    steps = [chance.choice((1, 1, chance.randint(LARGE // 4, LARGE))) for _ in range(terms)]
+    steps = [generator.choice((1, 1, generator.randint(LARGE // 4, LARGE))) for _ in range(terms)]
     variables = [
         model.new_bool_var("")
         if step == 1
@@ -69,14 +69,14 @@ def wide_rows(seed: int) -> Probe:
         for t in excluded:
             model.add_at_most_one([~literal, variables[t]])
             legal &= chosen[:, place] >= values[:, t]
-        weights = [chance.randint(LARGE // 4, LARGE) if step == 1 else 1 for step in steps]
-        most = chance.randint(0, sum(w * step for w, step in zip(weights, steps, strict=True)))
+        weights = [generator.randint(LARGE // 4, LARGE) if step == 1 else 1 for step in steps]
+        most = generator.randint(0, sum(w * step for w, step in zip(weights, steps, strict=True)))
         model.add(sum(w * x for w, x in zip(weights, variables, strict=True)) <= most).only_enforce_if(
             literal
         )
         legal &= (chosen[:, place] == 0) | (values @ np.array(weights) <= most)
-    prices = [chance.randint(-2, 9) for _ in holds]
-    gains = [chance.randint(1, 9) for _ in steps]
+    prices = [generator.randint(-2, 9) for _ in holds]
+    gains = [generator.randint(1, 9) for _ in steps]
     objective = sum(price * literal for price, literal in zip(prices, holds, strict=True)) - sum(
         gain * x for gain, x in zip(gains, variables, strict=True)
     )
@@ -87,34 +87,39 @@ def wide_rows(seed: int) -> Probe:
 
 def products(seed: int) -> Probe:
     """A model of rows with conditions on products: of a sum of literals and an integer of few values."""
-    chance = random.Random(seed)
-    model, literals = cp_model.CpModel(), chance.randint(3, 5)
+    generator = random.Random(seed)
+    model, literals = cp_model.CpModel(), generator.randint(3, 5)
     choices = [[0, 1]] * literals
-    choices += [sorted({chance.randint(1, 70_000) for _ in range(2)}) for _ in range(chance.randint(1, 2))]
+    choices += [
+        sorted({generator.randint(1, 70_000) for _ in range(2)}) for _ in range(generator.randint(1, 2))
+    ]
     variables = [model.new_int_var_from_domain(cp_model.Domain.from_values(own), "") for own in choices]
     points = np.array([*product(*choices)], dtype=np.int64)
     legal = np.ones(len(points), dtype=np.bool_)
     made: list[tuple[cp_model.IntVar, Numbers]] = []
-    for _ in range(chance.randint(1, 2)):
-        largest, factor = chance.choice((10, 10**3, 10**5, 10**8)), chance.randrange(literals, len(choices))
-        weights = [chance.choice((0, chance.randint(1, largest))) for _ in range(literals)]
+    for _ in range(generator.randint(1, 2)):
+        largest, factor = (
+            generator.choice((10, 10**3, 10**5, 10**8)),
+            generator.randrange(literals, len(choices)),
+        )
+        weights = [generator.choice((0, generator.randint(1, largest))) for _ in range(literals)]
         total = model.new_int_var(0, sum(weights), "")
         model.add(total == sum(w * x for w, x in zip(weights, variables, strict=False)))
         result = model.new_int_var(0, sum(weights) * choices[factor][-1], "")
         model.add_multiplication_equality(result, [total, variables[factor]])
         made.append((result, points[:, :literals] @ np.array(weights) * points[:, factor]))
-    for _ in range(chance.randint(1, 4)):
-        result, values = chance.choice(made)
-        place, on, at_most = chance.randrange(literals), chance.random() < 0.5, chance.random() < 0.5
-        limit = chance.randint(0, max(1, int(values.max())))
+    for _ in range(generator.randint(1, 4)):
+        result, values = generator.choice(made)
+        place, on, at_most = generator.randrange(literals), generator.random() < 0.5, generator.random() < 0.5
+        limit = generator.randint(0, max(1, int(values.max())))
         row = model.add(result <= limit if at_most else result >= limit)
         row.only_enforce_if(variables[place] if on else ~variables[place])
         legal &= (points[:, place] != on) | (values <= limit if at_most else values >= limit)
-    first, second = chance.sample(range(literals), 2)
+    first, second = generator.sample(range(literals), 2)
     model.add_at_most_one([variables[first], variables[second]])
     legal &= points[:, first] + points[:, second] <= 1
     terms = [*made, *zip(variables, points.T, strict=True)]
-    costs = [(chance.randint(-3, 3), *chance.choice(terms)) for _ in range(3)]
+    costs = [(generator.randint(-3, 3), *generator.choice(terms)) for _ in range(3)]
     objective = sum(cost * variable for cost, variable, _ in costs)
     model.minimize(objective)
     worth = sum((cost * values for cost, _, values in costs), np.zeros(len(points), dtype=np.int64))[legal]

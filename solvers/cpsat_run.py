@@ -112,7 +112,7 @@ class CpSatRun:
         parameters.num_workers = max(1, limits.threads if workers is None else workers)
         parameters.random_seed = limits.seed
         parameters.interleave_search = limits.deterministic
-        self._mine = limits.share(longest=seconds)
+        self._own_limits = limits.share(longest=seconds)
         if effort is not None:
             parameters.max_deterministic_time = effort
         if brief:
@@ -138,16 +138,16 @@ class CpSatRun:
         reported = int(self.solver.response_proto.inner_objective_lower_bound)
         unsaid = not self.has_solution and not reported
         if self.doubt or unsaid or not math.isfinite(self.solver.best_objective_bound):
-            return self._floor
+            return self._domain_bound
         return reported + self._offset
 
     @property
     def _offset(self) -> int:
-        """What the objective is beside its terms."""
+        """The constant of the objective."""
         return math.floor(self._model.proto.objective.offset)
 
     @property
-    def _floor(self) -> int:
+    def _domain_bound(self) -> int:
         """What the domains of its variables leave of the objective."""
         proto = self._model.proto
         least = self._offset
@@ -189,16 +189,16 @@ class CpSatRun:
 
     def _work(self) -> None:
         self.doubt = release_fault() or narrowed(self._model)
-        left = self._mine.remaining
+        left = self._own_limits.remaining
         if left is not None:
             self.solver.parameters.max_time_in_seconds = max(0.01, left)
         silent = self._limits.deterministic
         if self._on_bound is not None and not (silent or self.doubt):
             self.solver.best_bound_callback = self._bounded
-        reported = None if silent or self._on_solution is None else _Reported(self._found)
+        reported = None if silent or self._on_solution is None else _Reported(self._offer)
         self.status = self._believed(self.solver.solve(self._model, reported))
         if silent and self.has_solution:
-            self._found(self.solver)
+            self._offer(self.solver)
 
     def _believed(self, status: cp_model.CpSolverStatus) -> cp_model.CpSolverStatus:
         """The status, without a proof that is none."""
@@ -208,7 +208,7 @@ class CpSatRun:
             status, status
         )
 
-    def _found(self, values: Values) -> None:
+    def _offer(self, values: Values) -> None:
         if self._on_solution is not None:
             use = self._on_solution
             self._guarded(lambda: use(values))

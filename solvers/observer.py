@@ -1,4 +1,4 @@
-"""Who is told of what a search over several layers does, while it does it."""
+"""Who is notified of what a search over several layers does, while it does it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Observer(Protocol):
 
 
 class Unobserved:
-    """Nobody is told."""
+    """Nobody is notified."""
 
     def layer(self, index: int, total: int, layer: SelectedLayer) -> None:
         """Nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Method, Outcome
@@ -12,9 +12,6 @@ from tilewright.formulation.search import DisagreementError, P, Search, UnsoundB
 from tilewright.foundation.errors import InputError
 from tilewright.solvers.background import failure_text
 from tilewright.solvers.watched import Watched
-
-Found = TypeVar("Found")
-Asked = TypeVar("Asked")
 
 LEFT_BEHIND = "the search did not stop in time and was left behind"
 _EXPECTED = (MemoryError, OverflowError, DisagreementError)
@@ -65,7 +62,7 @@ class SearchRun(Generic[P, Answer, Evaluation]):
     state : states the problem and begins the search with the listener that it gets; part of the call that
         the limits cover
     method : who searches, and how the user wrote it
-    listener : told of every better answer and bound
+    listener : called with every better answer and bound
     before : offers what is known from the start
     grace : seconds that a search has to come back once it is asked to stop; ``None`` for the usual ones
     unstated : what to tell where it ends before the problem is stated
@@ -128,11 +125,11 @@ class SearchRun(Generic[P, Answer, Evaluation]):
             return self.search.refute(self._name, self._method.version, failure)
 
     def _work(self) -> Result[Answer, Evaluation]:
-        search = self._state(self._heard)
+        search = self._state(self._on_point)
         self.search = search
         return run_method(search, self._method, self._name, lambda: self._before(search))
 
-    def _heard(self, point: TracePoint) -> None:
+    def _on_point(self, point: TracePoint) -> None:
         if not self._watched.abandoned:
             self._listener(point)
 
@@ -140,7 +137,16 @@ class SearchRun(Generic[P, Answer, Evaluation]):
 def no_result(
     method: str, version: str, limits: Limits, message: str, *, error: bool = False, **known: Any
 ) -> Result[Any, Any]:
-    """The result of a search that never began."""
+    """The result of a search that never began.
+
+    Parameters
+    ----------
+    method, version : of the method that would have searched
+    limits : give the seed, the seconds that passed, and whether the user stopped the call
+    message : why it never began
+    error : whether that was a fault, and neither a limit nor the user
+    known : further fields of the result that are known all the same
+    """
     status = Status.INTERRUPTED if limits.stop.is_set() else Status.UNKNOWN
     fields: dict[str, Any] = {
         "status": Status.ERROR if error else status,

@@ -1,4 +1,4 @@
-"""Several searches side by side, told of in order as though one had followed the other."""
+"""Several searches side by side, reported in order as though one had followed the other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def in_order(
     ----------
     tasks : each is given whom to tell; they begin in their order
     workers : tasks that run at once; the next one joins those that have run for half a second
-    over : set once nobody waits for the answers any more; tasks that run should heed it
+    over : set once nobody waits for the answers any more; tasks that run should end then
     ended : given every answer soon after it is there, and before it is yielded, in the thread of the caller
     """
     if workers < 2 or len(tasks) < 2:
@@ -69,7 +69,7 @@ def in_order(
 
 
 class _Turns:
-    """Tasks begin in their order, and beside others only once these have been at work for a while."""
+    """Tasks begin in their order, and in parallel with others only once these have worked for a while."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -103,7 +103,7 @@ def _awaited(
 ) -> Answer:
     """The answer of a task, after all that it tells; looks at the others meanwhile."""
     while True:
-        done = future.done()  # what is told before the end is in the queue then
+        done = future.done()  # what was reported before the end is in the queue then
         look()
         try:
             events.get(timeout=0 if done else _STEP)(observer)
@@ -113,7 +113,7 @@ def _awaited(
 
 
 class _Kept:
-    """An observer that keeps what it is told."""
+    """An observer that records its notifications."""
 
     def __init__(self, events: SimpleQueue[Reported]) -> None:
         self._events = events

@@ -16,16 +16,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from tilewright import __version__
-from tilewright.foundation.database import Database, Layout, seal
 from tilewright.foundation.pool import Call, computed
+from tilewright.foundation.store import Column, Layout, SealedStore, Table
 
-_TABLE = """
-CREATE TABLE cell (
-    key TEXT PRIMARY KEY,   -- content hash of cell and version
-    cell TEXT NOT NULL,     -- what was asked, as JSON
-    answer TEXT NOT NULL,   -- what came of it, as JSON
-    seal TEXT NOT NULL      -- SHA-256 of the columns before
-) WITHOUT ROWID"""
+_COLUMNS = (
+    Column("key", "TEXT NOT NULL", "content hash of cell and version"),
+    Column("cell", "TEXT NOT NULL", "what was asked, as JSON"),
+    Column("answer", "TEXT NOT NULL", "what came of it, as JSON"),
+)
 
 
 class Question(Protocol):
@@ -52,7 +50,7 @@ def content_hash(question: Question) -> str:
     return hashlib.sha256(json.dumps([__version__, asdict(question)]).encode()).hexdigest()
 
 
-class AnswerStore(Generic[Asked, Reported]):
+class AnswerStore(SealedStore, Generic[Asked, Reported]):
     """The SQLite file of finished cells.
 
     Parameters
@@ -66,33 +64,17 @@ class AnswerStore(Generic[Asked, Reported]):
     """
 
     def __init__(self, path: Path, made: Callable[..., Reported], application: int, noun: str) -> None:
-        self._base, self._made = Database(path), made
-        try:
-            self._base.adopt(Layout(application, 0, (_TABLE,), f"a store of {noun}"))
-        except BaseException:
-            self._base.close()
-            raise
+        self._cells = Table("cell", _COLUMNS, lambda row: made(**json.loads(row["answer"])))
+        super().__init__(path, Layout(application, 0, (self._cells,), f"a store of {noun}"))
 
     def get(self, cell: Asked) -> Reported | None:
         """What a cell came to, if it has ended."""
-        key = content_hash(cell)
-        rows = self._base.rows("SELECT key, cell, answer, seal FROM cell WHERE key = ?", (key,))
-        if not rows:
-            return None
-        if seal(rows[0][:-1]) != rows[0][-1]:
-            raise self._base.damaged(f"cell {key[:12]}")
-        with self._base.reading(f"cell {key[:12]}"):
-            data: dict[str, Any] = json.loads(rows[0][2])
-            return self._made(**data)
+        return self.find(self._cells, key=content_hash(cell))
 
-    def put(self, cell: Asked, found: Reported) -> None:
-        """Keep a cell for good."""
-        row = (content_hash(cell), json.dumps(asdict(cell)), json.dumps(asdict(found)))
-        self._base.rows("INSERT OR REPLACE INTO cell VALUES (?, ?, ?, ?)", (*row, seal(row)))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._base.close()
+    def put(self, cell: Asked, answer: Reported) -> None:
+        """Keep a cell for good; where the file takes none it stays in memory, and `failure` says why."""
+        key, asked, answered = content_hash(cell), json.dumps(asdict(cell)), json.dumps(asdict(answer))
+        self.add(self._cells, {"key": key, "cell": asked, "answer": answered})
 
 
 def answers(
@@ -114,6 +96,10 @@ def answers(
     failed : the answer where a worker died of something
     fresh : whether every cell has a process of its own
     minutes : after which no cell begins
+
+    Raises
+    ------
+    OutputError : in the end, where the store's file did not take all of them
     """
     end = time.monotonic() + 60 * minutes
     missing = []
@@ -133,3 +119,5 @@ def answers(
             answer = failed(f"the worker died: {failure}") if failure else future.result()
             store.put(cell, answer)
             yield cell, answer
+    if store.failure is not None:
+        raise store.failure

@@ -13,12 +13,12 @@ from typing import Annotated
 
 import typer
 
+from studies.dmazerunner_counting import count_tilings
 from studies.time_to_proof import worked
 from tilewright.benchmarks.suites import suite
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.heuristics.mapping.dmazerunner.counting import count_tilings
 from tilewright.heuristics.mapping.dmazerunner.prunings import Prunings, read_opts
 from tilewright.solvers.mapping.solve import solve
 

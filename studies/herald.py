@@ -35,7 +35,7 @@ from tilewright.hardware.scheduling.herald.classes import (
     system_preset,
 )
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
-from tilewright.report.records.scheduling.herald.codesign import codesign_data
+from tilewright.report.records.scheduling.herald.codesign import grid_figures, point_record
 from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald.build import METRIC_OF, schedule_problem, workload_operators
 from tilewright.solvers.scheduling.herald.codesign import codesign_run
@@ -150,7 +150,9 @@ def codesign(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 ScheduleObjective.EDP,
                 Limits(seconds=arguments.seconds, threads=2, gap=arguments.gap),
             )
-            data = codesign_data(ScheduleObjective.EDP, run.run())
+            result = run.run()
+            points = [point_record(candidate).model_dump() for candidate in result.candidates]
+            data = {**grid_figures(ScheduleObjective.EDP, result), "points": points}
             yield {"workload": workload, "class": size, **data}
 
 

@@ -18,7 +18,7 @@ from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.network import Network
 from tilewright.workloads.networks import builders
 from tilewright.workloads.scheduling.workload_file import list_workloads, load_workload
-from tilewright.workloads.shape_ratio import channel_activation_ratios
+from tilewright.workloads.shape_ratio import channel_activation_ratio
 
 DATA = Path(__file__).parent / "published_networks.yaml"
 TOLERANCE = 0.01
@@ -129,7 +129,7 @@ def _print_atomic(networks: dict[str, Network]) -> None:
 def _print_ratios(networks: dict[str, Network]) -> None:
     print("\n| network | min | table I | median | table I | max | table I |\n|---|---|---|---|---|---|---|")
     for name, printed in HERALD_RATIOS.items():
-        ratios = channel_activation_ratios(networks[name])
+        ratios = [channel_activation_ratio(networks[name], layer) for layer in networks[name].mac_layers]
         ours = (min(ratios), statistics.median(ratios), max(ratios))
         cells = [f"{value:.3f} | {text}" for value, text in zip(ours, printed, strict=True)]
         print(f"| {name} | {' | '.join(cells)} |")

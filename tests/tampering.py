@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from tilewright.foundation.database import seal
+from tilewright.foundation.store import seal
 
 
 def tampered(path: Path, statement: str, *, table: str = "", keys: int = 1) -> None:

@@ -34,8 +34,3 @@ def channel_activation_ratio(network: Network, layer: Layer) -> float:
     linked = sum(link.elements for link in network.reads(layer.name) if link.operand == data.name)
     pixels = linked / (data.axes[0].size * channels) if linked else math.prod(a.size for a in data.axes[-2:])
     return channels / math.sqrt(pixels)
-
-
-def channel_activation_ratios(network: Network) -> list[float]:
-    """The ratio of every layer that multiplies and accumulates, in order."""
-    return [channel_activation_ratio(network, layer) for layer in network.mac_layers]

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
+from tilewright.api.catalog import made_method
 from tilewright.benchmarks.cells import BenchmarkTask, Entry, Part, Place
 from tilewright.benchmarks.rows import CONTESTS
 from tilewright.formulation.method import is_stochastic
@@ -13,7 +14,6 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.tiled.document import inputs_hash
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
-from tilewright.solvers.scheduling.tiled.registry import METHODS
 
 SUITE = CONTESTS
 
@@ -73,7 +73,7 @@ def entries(contest: Contest) -> list[Entry]:
     machine, network = contest.problem.machine.name, contest.problem.network.name
     listed: list[Entry] = []
     for name in contest.methods:
-        method = METHODS.make(name, "--methods")
+        method = made_method(name, "tiled", "--methods")
         for seed in range(contest.seeds if is_stochastic(method) else 1):
             place = Place(
                 SUITE,

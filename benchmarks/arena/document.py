@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tilewright.api.scheduling.stated import least_key
 from tilewright.benchmarks.arena.contest import Clock, Contest
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, Entry
 from tilewright.benchmarks.store import FinishedCell
-from tilewright.formulation.scheduling.tiled.search import TiledGoal
 from tilewright.report.records.claims import number
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.mapping.build import versions
-from tilewright.report.records.scheduling.tiled.compare import (
-    COMPARE,
-    CompareDocument,
-    KeptRun,
-    contestant,
-    winner_of,
-)
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument, KeptRun, contestant, winner_of
 from tilewright.report.records.scheduling.tiled.document import PlanMetricsRecord, inputs_hash
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
-from tilewright.solvers.scheduling.tiled.running import bound_key
-from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 
 
 def compare_document(
@@ -38,21 +30,20 @@ def compare_document(
     """
     record = TiledProblemRecord.of(contest.problem)
     asked = inputs_hash(record, contest.objective)
-    bound = bound_key(TiledGoal(contest.problem), size_bounds(contest.problem))
+    bound = least_key(contest.problem)
     known = {cell.key: cell for cell in finished}
     contestants = []
     for method in contest.methods:
-        mine = [entry for entry in cells if entry.place.method == method]
+        entries = [entry for entry in cells if entry.place.method == method]
         runs = []
-        for task in (entry.task for entry in mine if entry.task.key in known):
+        for task in (entry.task for entry in entries if entry.task.key in known):
             cell = known[task.key]
             run = kept_run(task, cell.answer, asked, contest.clock)
             runs.append(run.shown(bound, cell.evidence))
-        contestants.append(contestant(method, runs, len(mine) - len(runs), bound))
+        contestants.append(contestant(method, runs, len(entries) - len(runs), bound))
     return CompareDocument.model_validate(
         {
-            "schema": COMPARE,
-            "command": "compare",
+            **CompareDocument.head(),
             "complete": not any(ranked_entry.missing for ranked_entry in contestants),
             "workload": contest.problem.network.name,
             "system": contest.problem.machine.name,

@@ -173,18 +173,18 @@ def beaten(document: CompareDocument) -> str:
     return f"{name} by {percent_text((key - least) / key, 1)}"
 
 
-def _above(one: ContestantRecord | None, least: float) -> str:
-    if one is None or not one.runs:
+def _above(record: ContestantRecord | None, least: float) -> str:
+    if record is None or not record.runs:
         return "not run"
-    if one.median_key is None:
-        return standing(one)
-    text = f"{100 * (float(one.median_key) / least - 1):+.1f}"
-    if one.missing:
-        text += f", {one.missing} missing"
-    if one.without_plan > one.missing:
-        text += f", {one.without_plan - one.missing} without plan"
-    elif len(one.runs) > 1:
-        values = [float(run.value) for run in one.runs if run.value is not None]
+    if record.median_key is None:
+        return standing(record)
+    text = f"{100 * (float(record.median_key) / least - 1):+.1f}"
+    if record.missing:
+        text += f", {record.missing} missing"
+    if record.without_plan > record.missing:
+        text += f", {record.without_plan - record.missing} without plan"
+    elif len(record.runs) > 1:
+        values = [float(run.value) for run in record.runs if run.value is not None]
         text += f" ({100 * (max(values) / min(values) - 1):.1f})"
     return text
 

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from functools import cache
 
+from tilewright.api.scheduling.stated import prepare_planning, searched_plan
 from tilewright.benchmarks.arena.contest import Clock, ContestProblem
 from tilewright.benchmarks.arena.document import kept_run
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
@@ -17,8 +18,6 @@ from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.tiled.document import inputs_hash, plan_metrics
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
-from tilewright.solvers.scheduling.tiled.running import TiledRun, claimed_space, plan_run
-from tilewright.solvers.scheduling.tiled.running import prepare as compile_for
 from tilewright.workloads.catalog import resolve_model
 
 _SMALL = "conv:K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
@@ -36,7 +35,7 @@ def answer(task: BenchmarkTask) -> CellAnswer:
     prepare(task.method)
     clock = time.monotonic if stated.clock == "wall" else time.process_time
     limits = Limits(task.seconds, threads=task.threads, seed=task.seed, clock=clock)
-    return _reported(task, stated, problem, plan_run(lambda: problem, task.method, limits))
+    return _reported(task, stated, problem, limits)
 
 
 _BUSY = 900.0
@@ -52,22 +51,22 @@ RUNS: dict[Clock, Work[BenchmarkTask, CellAnswer]] = {
 @cache
 def prepare(method: str) -> None:
     """Compile and load what the method needs before the clock starts, with a search for a first plan."""
-    compile_for(method)
+    prepare_planning(method)
     machine = load_tiled_machine("atomic-2x2")
     small = TiledProblem(resolve_model(_SMALL, 1), machine, tiled_objective("makespan"))
-    plan_run(lambda: small, method, Limits(seconds=_LOADING, gap=1.0)).run()
+    searched_plan(small, method, Limits(seconds=_LOADING, gap=1.0))
 
 
 def _reported(
-    task: BenchmarkTask, stated: ContestProblem, problem: TiledProblem, run: TiledRun
+    task: BenchmarkTask, stated: ContestProblem, problem: TiledProblem, limits: Limits
 ) -> CellAnswer:
-    result = run.run()
+    result, space = searched_plan(problem, task.method, limits)
     metrics = plan = None
     if result.answer is not None and result.evaluation is not None:
         metrics = plan_metrics(problem, result.answer, result.evaluation).model_dump()
         closed = result.answer.closed_form
         metrics["closed_form"] = None if closed is None else number(closed)
-        metrics["space"] = claimed_space(run)
+        metrics["space"] = space
         plan = PlanRecord.of(result.answer)
     answer = reported(result, tiled_objective(stated.objective), metrics)
     asked = inputs_hash(stated.problem, stated.objective)

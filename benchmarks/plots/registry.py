@@ -26,6 +26,13 @@ PLOTS = {
 def draw_to(path: Path, kind: str, store: Store, rows: Sequence[Row]) -> None:
     """Draw rows of a store into a file.
 
+    Parameters
+    ----------
+    path : its suffix says in which format
+    kind : one of the plots that `list` names
+    store : where traces of the runs are
+    rows : which runs to draw
+
     Raises
     ------
     InputError : for an unknown kind, a suffix that is none of a plot, and rows that the kind cannot show

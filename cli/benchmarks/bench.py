@@ -109,9 +109,9 @@ def bench_command(
     assert proof is not None
     methods = split_list(method, "--method")
     if methods == (ALL,):
-        from tilewright.heuristics.mapping.registry import HEURISTICS
+        from tilewright.api.catalog import mapping_heuristics
 
-        methods = tuple(HEURISTICS.names())
+        methods = tuple(line.name for line in mapping_heuristics())
     names = [str(parse_method(text, "--method")) for text in methods]
     request = Request(
         suites=tuple(dict.fromkeys(suites)),

@@ -14,6 +14,7 @@ from tilewright.cli.exits import Exit
 from tilewright.cli.scheduling import flags
 
 if TYPE_CHECKING:
+    from tilewright.api.scheduling.contest import Contest as ContestDocument
     from tilewright.benchmarks.arena.contest import Clock, Contest
     from tilewright.foundation.errors import OutputError
     from tilewright.report.records.scheduling.tiled.compare import CompareDocument
@@ -94,7 +95,10 @@ def compare_command(
     Every plan is judged by the same evaluator; what a method's own formula says stands beside it.  Every run
     is stored the moment it ends.
     """
+    from tilewright.api.saving import SavedDocument, WrittenAtEnd
+    from tilewright.api.scheduling.contest import Contest as ContestDocument
     from tilewright.benchmarks.arena.contest import Contest
+    from tilewright.cli.searching import Printed, failed
     from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
     from tilewright.foundation.loading import loading_within
     from tilewright.foundation.method_text import parse_method
@@ -108,33 +112,32 @@ def compare_command(
     seconds = options.parse_duration(time_limit)
     assert seconds is not None
     options.check_workers(jobs, cluster)
-    _check_files(out, plot, report)
+    kept = [] if out is None else [SavedDocument(out, "json", ("json",))]
+    _check_files(plot, report)
     with loading_within(seconds):
         network, machine = resolve_model(model, 1), load_tiled_machine(system)
     problem = TiledProblem(network, machine, tiled_objective(objective), batch=batch)
     names = tuple(str(parse_method(text, "--methods")) for text in split_list(methods, "--methods"))
     contest = Contest(problem, objective, names, seeds, seconds, threads, cast("Clock", clock))
-    document, failed, unsaved = _run(
+    document, failures, unsaved = _run(
         contest, store, options.parse_threads(jobs), cluster, fresh=fresh, quiet=quiet
     )
-    failures = [] if unsaved is None else [str(unsaved)]
-    _deliver(document, format, out, plot, report, failures)
-    if failures:
+    pages = [
+        WrittenAtEnd(path, draw) for path, draw in ((plot, _draw), (report, _write_page)) if path is not None
+    ]
+    files = [*kept, *pages]
+    for listener in (*kept, Printed(format), *pages):
+        listener.end(ContestDocument(document))
+    if failed(files, [] if unsaved is None else [str(unsaved)]):
         return Exit.ERROR
     if not document.complete:
         return Exit.INTERRUPTED
     if all(entry.best is None for entry in document.contestants):
-        return Exit.ERROR if failed else Exit.LIMIT
+        return Exit.ERROR if failures else Exit.LIMIT
     return Exit.OK
 
 
-def _check_files(out: Path | None, plot: Path | None, report: Path | None) -> None:
-    from tilewright.foundation.disk import check_writable
-    from tilewright.report.records.files import output_format
-
-    if out is not None:
-        output_format(out, "json", ("json",))
-        check_writable(out)
+def _check_files(plot: Path | None, report: Path | None) -> None:
     if plot is not None:
         from tilewright.report.plots.style import check_plot_file
 
@@ -183,39 +186,14 @@ def _run(
         return document, counts.failed, store.failure
 
 
-def _deliver(
-    document: CompareDocument,
-    form: str,
-    out: Path | None,
-    plot: Path | None,
-    report: Path | None,
-    failures: list[str],
-) -> None:
-    """Print and write the document, and tell why files could not be written."""
+def _draw(path: Path, contest: ContestDocument) -> None:
+    from tilewright.report.plots.scheduling.tiled.compare import draw_contest
+
+    draw_contest(contest.record, path)
+
+
+def _write_page(path: Path, contest: ContestDocument) -> None:
     from tilewright.cli.terminal.command import command
-    from tilewright.cli.terminal.console import error_line, show, write
-    from tilewright.cli.terminal.saving import kept
-    from tilewright.foundation.disk import write_file
-    from tilewright.report.records.files import json_text
-    from tilewright.report.text.scheduling.tiled.compare import compare_views
+    from tilewright.report.html.scheduling.tiled.compare import write_contest_report
 
-    text = json_text(document.to_data())
-    if out is not None:
-        with kept(failures):
-            write_file(out, text)
-    if form == "json":
-        write(text)
-    else:
-        show(*compare_views(document))
-    if plot is not None:
-        from tilewright.report.plots.scheduling.tiled.compare import draw_contest
-
-        with kept(failures):
-            draw_contest(document, plot)
-    if report is not None:
-        from tilewright.report.html.scheduling.tiled.compare import write_contest_report
-
-        with kept(failures):
-            write_contest_report(report, document, command.text)
-    for failure in failures:
-        error_line(failure)
+    write_contest_report(path, contest.record, command.text)

@@ -13,14 +13,14 @@ import typer
 from tilewright.cli import completion, options
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import note_line, rendered, results_console, show, write
-from tilewright.foundation.errors import InputError, one_line
+from tilewright.foundation.errors import InputError
 from tilewright.report.text.csv_text import csv_lines
 from tilewright.report.text.rendering import WIDTH
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from tilewright.foundation.registry import Entry
+    from tilewright.api.catalog import MethodLine
 
 Thing = TypeVar("Thing")
 _DESCRIPTION = "description"
@@ -145,16 +145,9 @@ def _workloads() -> Listing:
 
 
 def _solvers() -> Listing:
-    from tilewright.solvers.mapping.registry import SOLVERS
+    from tilewright.api.catalog import mapping_solvers
 
-    rows = []
-    for name in SOLVERS.names():
-        try:
-            solver = SOLVERS.make(name)
-            about = (solver.__doc__ or "").partition("\n")[0]
-            rows.append((name, "yes" if solver.exact else "no", solver.version, about))
-        except (ImportError, AttributeError) as error:
-            rows.append((name, "-", "-", f"cannot be loaded: {one_line(error)}"))
+    rows = [(line.name, _exact(line), line.version, line.about) for line in mapping_solvers()]
     return Listing(("solver", "exact", "version", _DESCRIPTION), tuple(rows))
 
 
@@ -190,30 +183,15 @@ def _systems() -> Listing:
 
 
 def _methods() -> Listing:
-    from tilewright.heuristics.mapping.registry import HEURISTICS
-    from tilewright.solvers.scheduling.herald.registry import METHODS
-    from tilewright.solvers.scheduling.tiled.registry import METHODS as PLANNERS
+    from tilewright.api.catalog import mapping_heuristics, planners, schedulers
 
-    rows = []
-    for name in HEURISTICS.names():
-        entry, options = HEURISTICS.entry(name), HEURISTICS.options(name)
-        about = _about(entry, options)
-        rows.append((name, "mapping", "no", about))
-    for name in METHODS.names():
-        method, options = METHODS.make(name), METHODS.options(name)
-        about = (method.__doc__ or "").partition("\n")[0]
-        about += f" Options: {options}." if options else ""
-        rows.append((name, "schedule", "yes" if method.exact else "no", about))
-    for name in PLANNERS.names():
-        entry, options = PLANNERS.entry(name), PLANNERS.options(name)
-        about = _about(entry, options)
-        rows.append((name, "plan", "yes" if PLANNERS.make(name).exact else "no", about))
+    every = {"mapping": mapping_heuristics(), "schedule": schedulers(), "plan": planners()}
+    rows = [(line.name, kind, _exact(line), line.about) for kind, lines in every.items() for line in lines]
     return Listing(("method", "finds", "exact", _DESCRIPTION), tuple(rows))
 
 
-def _about(entry: Entry, options: str) -> str:
-    source = f" Source: {entry.source}." if entry.source else ""
-    return f"{entry.about}.{source}" + (f" Options: {options}." if options else "")
+def _exact(line: MethodLine) -> str:
+    return "-" if line.exact is None else "yes" if line.exact else "no"
 
 
 KINDS: dict[str, Callable[[], Listing]] = {

@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tilewright.cli.exits import Exit
-from tilewright.cli.terminal.console import show, write
+from tilewright.cli.terminal.console import write
 from tilewright.foundation.errors import InputError
-
-if TYPE_CHECKING:
-    from tilewright.workloads.network import Network
-    from tilewright.workloads.scheduling.workload import Workload
-
-
-def show_network(network: Network) -> int:
-    """A network as a table of its distinct layers, a single layer as its loops."""
-    from tilewright.report.text.network import network_views
-
-    show(*network_views(network))
-    return Exit.OK
-
-
-def show_workload(workload: Workload) -> int:
-    """A workload as a table of its networks."""
-    from tilewright.report.text.scheduling.workload import workload_views
-
-    show(*workload_views(workload))
-    return Exit.OK
 
 
 def show_network_as(
     thing: str, batch: int | None, form: str, onnx_file: Path | None, picture: Path | None
 ) -> int:
-    """A network as data, as an ONNX file or as a picture; a workload as data."""
+    """A network as data, as an ONNX file or as a picture; a workload as data.
+
+    Parameters
+    ----------
+    thing : name of a network or of a workload
+    batch : samples; ``None`` for the network's own
+    form : ``table`` or ``json``
+    onnx_file : where to write the network as a model; not at all by default
+    picture : where to draw the network; not at all by default
+    """
     import json
 
     from tilewright.report.plots.network import plot_network

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tilewright.cli import completion, options
-from tilewright.cli.catalog.network import show_network, show_network_as, show_workload
+from tilewright.cli.catalog.network import show_network_as
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import note_line, show, write
 from tilewright.foundation.errors import InputError, did_you_mean, unverified
 
 if TYPE_CHECKING:
+    from tilewright.api.display import Displayed
+    from tilewright.api.mapping.machine import Machine
     from tilewright.report.records.mapping.document import ResultDocument
     from tilewright.workloads.mapping.operator import Operator
 
@@ -99,39 +101,35 @@ def _tree_in(path: Path) -> dict[str, Any] | None:
 
 
 def _show_name(thing: str, batch: int | None) -> int:
-    from tilewright.hardware.mapping.load import list_presets, load_engine
+    from tilewright.api.mapping.machine import machine, machines
+    from tilewright.api.mapping.network import models, network
+    from tilewright.api.scheduling.system import system, systems
+    from tilewright.api.scheduling.tiled_machine import tiled_machine, tiled_machines
+    from tilewright.api.scheduling.workload import list_workloads, workload
 
-    if thing in list_presets():
-        return _show_machine(load_engine(thing))
-    from tilewright.hardware.scheduling.herald.system_file import list_systems, load_system
-
-    if thing in list_systems():
-        return _show_system(load_system(thing))
-    from tilewright.hardware.scheduling.tiled.load import list_tiled_machines, load_tiled_machine
-
+    if thing in machines():
+        return _show_machine(machine(thing))
+    if thing in systems():
+        return _shown(system(thing))
     base, bracket, _ = thing.partition("[")
-    if base in list_tiled_machines() or (bracket and Path(base).suffix.lower() in _DATA):
-        return _show_tiled_machine(load_tiled_machine(thing))
-    from tilewright.workloads.catalog import list_models, resolve_model
-    from tilewright.workloads.scheduling.workload_file import list_workloads, load_workload
-
+    if base in tiled_machines() or (bracket and Path(base).suffix.lower() in _DATA):
+        return _shown(tiled_machine(thing))
     if thing in list_workloads():
-        return show_workload(load_workload(thing))
+        return _shown(workload(thing))
     try:
-        network = resolve_model(thing, batch)
+        graph = network(thing, batch)
     except InputError as error:
-        systems = [*list_systems(), *list_tiled_machines()]
-        names = [*list_presets(), *systems, *list_models(), *list_workloads()]
+        names = [*machines(), *systems(), *tiled_machines(), *models(), *list_workloads()]
         nearest = did_you_mean(thing, names)
         if nearest and nearest.removeprefix(", ") not in error.message and "no such model" in error.message:
             raise InputError(thing, None, f"neither a machine nor a model{nearest}") from None
         raise
-    return show_network(network)
+    return _shown(graph)
 
 
 def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[str], *, full: bool) -> int:
     """Machines, layers, mappings and results are told apart by what the file holds."""
-    from tilewright.foundation.yaml_file import telling_lines
+    from tilewright.foundation.yaml_file import with_line_numbers
     from tilewright.report.records.files import is_result, parse_document, read_data
     from tilewright.report.records.mapping.mapping_file import is_mapping, parse_mapping
     from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
@@ -160,7 +158,7 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
         with unverified(str(path)):
             return _show_result(parse_document(data, str(path)), str(path), patterns)
     if is_mapping(data):
-        with telling_lines(path):
+        with with_line_numbers(path):
             stored = parse_mapping(data, str(path), path.parent)
         from tilewright.hardware.mapping.load import load_engine
 
@@ -168,52 +166,41 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
         if stored.operator is None or engine is None:
             missing = "layer" if stored.operator is None else "arch"
             raise InputError(str(path), missing, "missing, so the mapping cannot be drawn")
-        with telling_lines(path):
+        with with_line_numbers(path):
             stored.mapping.validate(stored.operator, engine, str(path))
         return _show_mapping(stored.name, stored.operator, engine, stored.mapping, stored.cost_model)
     if isinstance(data, dict) and {"levels", "compute"} & set(data):
-        from tilewright.hardware.mapping.load import load_engine
+        from tilewright.api.mapping.machine import machine
 
-        return _show_machine(load_engine(path))
+        return _show_machine(machine(path))
     if isinstance(data, dict) and "sub_accelerators" in data:
-        from tilewright.hardware.scheduling.herald.system_file import load_system
+        from tilewright.api.scheduling.system import system
 
-        return _show_system(load_system(path))
+        return _shown(system(path))
     if isinstance(data, dict) and "grid" in data:
-        from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+        from tilewright.api.scheduling.tiled_machine import tiled_machine
 
-        return _show_tiled_machine(load_tiled_machine(path))
+        return _shown(tiled_machine(path))
     if not is_yaml:
         raise InputError(str(path), "schema", "missing, expected a result document")
-    from tilewright.workloads.catalog import resolve_model
-    from tilewright.workloads.scheduling.workload_file import is_workload, load_workload
+    from tilewright.api.mapping.network import network
+    from tilewright.api.scheduling.workload import workload
+    from tilewright.workloads.scheduling.workload_file import is_workload
 
-    if is_workload(data):
-        return show_workload(load_workload(path))
-
-    return show_network(resolve_model(str(path), batch))
+    return _shown(workload(path) if is_workload(data) else network(path, batch))
 
 
-def _show_machine(engine: Any) -> int:
+def _shown(thing: Displayed) -> int:
+    show(*thing.views())
+    return Exit.OK
+
+
+def _show_machine(machine: Machine) -> int:
     from tilewright.hardware.mapping.describe import assumptions, engine_tree
 
-    write(engine_tree(engine))
-    for reported in assumptions(engine):
+    write(engine_tree(machine.engine))
+    for reported in assumptions(machine.engine):
         note_line(reported)
-    return Exit.OK
-
-
-def _show_tiled_machine(machine: Any) -> int:
-    from tilewright.report.text.scheduling.tiled.machine import machine_views
-
-    show(*machine_views(machine))
-    return Exit.OK
-
-
-def _show_system(system: Any) -> int:
-    from tilewright.report.text.scheduling.herald.system import system_views
-
-    show(*system_views(system))
     return Exit.OK
 
 
@@ -244,7 +231,7 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
     from tilewright.formulation.objective import parse_objective
     from tilewright.report.text import tables
     from tilewright.report.text.mapping.answer_sets import further_views
-    from tilewright.report.text.mapping.spaces import beside_lines, space_lines
+    from tilewright.report.text.mapping.spaces import out_of_space_lines, space_lines
 
     engine, objective = document.arch.build(where), parse_objective(document.objective)
     chosen = [
@@ -263,7 +250,7 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
         document.model, engine.name, f"objective {objective}", f"{document.cost_model} model"
     )
     if len(chosen) > 1:
-        lines = ["", *space_lines(chosen), *beside_lines(chosen, objective)]
+        lines = ["", *space_lines(chosen), *out_of_space_lines(chosen, objective)]
         show("", "─" * 80, "", title, "", tables.layers_table(document, objective), *lines)
     show("", tables.summary_text(document, seconds))
     return Exit.OK

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import completion, options
+from tilewright.cli.exits import Exit
 
 FORMATS = ("table", "json", "csv")
 _SPACE = "Design space"
@@ -112,6 +113,8 @@ def explore_command(
     the table whether it is proven.
     """
     from tilewright.api.mapping.exploration import ExploreRequest
+    from tilewright.cli.mapping import designs
+    from tilewright.cli.searching import Printed, failed
     from tilewright.hardware.mapping.variations import parse_variation
 
     form = options.parse_choice(format, "--format", FORMATS)
@@ -119,7 +122,8 @@ def explore_command(
     options.check_workers(jobs, cluster)
     longest = options.parse_duration(layer_limit, "--layer-limit")
     assert longest is not None
-    request = ExploreRequest(
+    seconds, relative_gap = options.parse_duration(time_limit), options.parse_gap(gap)
+    question = ExploreRequest(
         model=model,
         machine=arch,
         axes=tuple(parse_variation(text) for text in vary),
@@ -134,14 +138,16 @@ def explore_command(
         each_layer=each_layer,
         every=every,
         values=values,
-        solver=solver,
-        seconds=options.parse_duration(time_limit),
-        gap=options.parse_gap(gap),
         layer_limit=longest,
         jobs=jobs,
         cluster=cluster,
         store=store,
     )
-    from tilewright.cli.mapping.explore_run import ExploreOutput, run_explore
-
-    return run_explore(request, ExploreOutput(form, out, plot, report, quiet=quiet, verbose=verbose))
+    files = designs.files(out, plot, report)
+    told = [] if quiet else [designs.ToldCells(every=verbose)]
+    listeners = [*told, *files, Printed(form)]
+    answer, interrupted = designs.explored(question, solver, seconds, relative_gap, listeners)
+    unsaved = [] if answer.unsaved is None else [str(answer.unsaved)]
+    if failed(files, unsaved):
+        return Exit.ERROR
+    return designs.exit_code(answer.record, interrupted=interrupted, quiet=quiet)

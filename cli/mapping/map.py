@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tilewright.cli import completion, options
+from tilewright.cli.exits import Exit, exit_of_layers
 from tilewright.foundation.errors import InputError
 
+if TYPE_CHECKING:
+    from tilewright.api.mapping.result import MappingDocument
+
 FORMATS = ("table", "json", "jsonl", "csv")
-MOST = 1000
-"""Optimal mappings that are listed unless ``--most`` says otherwise."""
 
 _PANEL = "Beyond one optimum"
 
@@ -100,58 +102,76 @@ def map_command(
     verbose: options.Verbose = False,
 ) -> int:
     """Find the best mapping of every layer of a model, with a bound that proves how good it is."""
-    form = options.parse_choice(format, "--format", FORMATS)
-    limit, relative_gap = options.parse_duration(time_limit), options.parse_gap(gap)
-    workers = options.parse_threads(threads)
-    kind = options.parse_factors(factors)
-    stored_as, cut_into = options.parse_storage(storage), options.parse_tiles(tiles)
-    second = None if then is None else options.parse_then(then, objective)
-    options.parse_count(best, "--best")
+    from tilewright.api.catalog import made_method
+    from tilewright.api.mapping.folder import MappingFolder
+    from tilewright.api.mapping.machine import machine
+    from tilewright.api.mapping.network import Network, NetworkOnMachine
+    from tilewright.api.mapping.question import stored_mappings
+    from tilewright.cli.mapping import layers as output
+    from tilewright.cli.searching import SearchFlags, failed
+    from tilewright.cli.terminal.command import command
+    from tilewright.report.records.files import FORMATS as FILE_FORMATS
+    from tilewright.workloads.catalog import resolve_model
+
+    flags = SearchFlags.read(FORMATS, locals())
     options.parse_count(most, "--most")
     if most is not None and not all_optimal:
         raise InputError("--most", None, "expected --all-optimal with it")
     asked = {"--pareto": pareto, "--best": best is not None, "--all-optimal": all_optimal}
-    if form == "csv" and any(asked.values()) and (out is None or out.suffix.lower() == ".csv"):
+    if flags.form == "csv" and any(asked.values()) and (out is None or out.suffix.lower() == ".csv"):
         flag = next(flag for flag, wanted in asked.items() if wanted)
         raise InputError("--format", None, f"csv has no room for {flag}, expected json or --out FILE.json")
-
-    from tilewright.cli.mapping.map_run import MapRequest, run_map
-    from tilewright.report.records.mapping.document import SettingsRecord
-
-    settings = SettingsRecord(
-        solver=solver,
-        time_limit_s=limit,
-        gap=relative_gap,
-        threads=workers,
-        seed=seed,
-        deterministic=deterministic,
-        factors=kind,
-        storage=stored_as,
-        tiles=cut_into,
-        then=second,
+    goal = options.read_objective(objective)
+    space = {
+        "factors": options.parse_factors(factors),
+        "storage": options.parse_storage(storage),
+        "tiles": options.parse_tiles(tiles),
+    }
+    second = None if then is None else options.read_objective(then, "--then").name
+    made_method(solver, flag="--solver")
+    files = flags.saved(FILE_FORMATS)
+    engine = machine(arch)
+    network = Network(resolve_model(model, batch, options.parse_onnx(dim, skip=skip_unsupported)))
+    question = NetworkOnMachine(
+        network,
+        engine,
+        objective,
+        layers=layers or (),
+        all_operators=all_operators,
+        constraints=constraint or (),
+        cost_model=cost_model,
+        **space,  # type: ignore[arg-type]
+        then=second,  # type: ignore[arg-type]
         pareto=pareto,
         best=best,
-        all_optimal=(most or MOST) if all_optimal else None,
+        all_optimal=(most or True) if all_optimal else False,
     )
-    request = MapRequest(
-        model=model,
-        arch=arch,
-        objective=objective,
-        batch=batch,
-        onnx=options.parse_onnx(dim, skip=skip_unsupported),
-        patterns=tuple(layers or ()),
-        all_operators=all_operators,
-        cost_model=cost_model,
-        constraints=tuple(constraint or ()),
-        settings=settings,
-        warm_start=warm_start,
-        form=form,
-        out=out,
-        log=log,
-        folder=save_mappings,
-        report=report,
-        quiet=quiet,
-        verbose=verbose,
+    starts = stored_mappings(() if warm_start is None else warm_start)
+    if save_mappings is not None:
+        files.append(MappingFolder(save_mappings, question))
+
+    def write_page(path: Path, answer: MappingDocument) -> None:
+        from tilewright.report.html.mapping.result import write_result_report
+
+        write_result_report(path, answer.record, command.text)
+
+    pages = flags.drawn((report, write_page))
+    answer, interrupted = flags.ask(
+        question.answer,
+        goal,
+        solver,
+        [*files, output.printed(flags.form), *([] if files or pages else [output.EndsWithStdout()]), *pages],
+        starts,
+        streams_to_terminal=output.streams_to_terminal(flags.form),
+    )
+    if failed([*files, *pages]):
+        return Exit.ERROR
+    code = exit_of_layers(
+        [(layer.status, layer.mapping is not None) for layer in answer.record.layers],
+        interrupted=interrupted,
+        missing=bool(answer.record.missing),
         require_optimal=require_optimal,
     )
-    return run_map(request)
+    if quiet and code:
+        output.tell_reasons(answer.record)
+    return code

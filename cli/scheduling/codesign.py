@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tilewright.cli import completion, options
-from tilewright.cli.scheduling.flags import OBJECTIVES, Document, Goal, Metric, Plot, RequireOptimal
+from tilewright.cli.exits import Exit
+from tilewright.cli.scheduling.flags import FORMATS, OBJECTIVES, Document, Goal, Metric, Plot, RequireOptimal
+
+if TYPE_CHECKING:
+    from tilewright.api.scheduling.plan import Codesign
 
 
 def codesign_command(
@@ -69,35 +74,39 @@ def codesign_command(
     verbose: options.Verbose = False,
 ) -> int:
     """Find the best split of a class's PEs and bandwidth, with a bound over the whole grid of splits."""
-    from tilewright.cli.scheduling.codesign_run import CodesignRequest, run_codesign
-    from tilewright.cli.scheduling.request import SearchOptions
-    from tilewright.solvers.mapping.machine_sizes import METRICS
+    from tilewright.api.scheduling.codesign import WorkloadOnClass
+    from tilewright.cli.searching import Printed, SearchFlags, failed
 
-    if metric is not None:
-        options.parse_choice(metric, "--metric", METRICS)
-    return run_codesign(
-        CodesignRequest(
-            options=SearchOptions.read(
-                objective=options.parse_choice(objective, "--objective", OBJECTIVES),
-                time_limit=time_limit,
-                gap=gap,
-                threads=threads,
-                seed=seed,
-                require_optimal=require_optimal,
-                form=format,
-                out=out,
-                report=report,
-                log=log,
-                quiet=quiet,
-                verbose=verbose,
-            ),
-            workload=workload,
-            metric=metric,
-            accelerator_class=accelerator_class,
-            dataflows=tuple(dataflows.split(",")),
-            search=search,
-            pe_step=pe_step,
-            bandwidth_step=bandwidth_step,
-            scatter=scatter,
-        )
+    flags = SearchFlags.read(FORMATS, locals())
+    options.parse_choice(objective, "--objective", OBJECTIVES)
+    files = flags.saved(("json",), scatter)
+    question = WorkloadOnClass(
+        workload,
+        accelerator_class,
+        dataflows=dataflows.split(","),
+        objective=objective,
+        metric=metric,
+        search=search,
+        pe_step=pe_step,
+        bandwidth_step=bandwidth_step,
     )
+    pages = flags.drawn((scatter, _draw_partitions), (report, _write_page))
+    listeners = [*files, Printed(flags.form), *pages]
+    design, _ = flags.ask(question.answer, question.shown_objective, None, listeners)
+    code = flags.exit_code(design.record, solved=design.record.best is not None)
+    return Exit.ERROR if failed([*files, *pages]) else code
+
+
+def _draw_partitions(path: Path, design: Codesign) -> None:
+    from tilewright.hardware.mapping.styles import CLOCK_MHZ
+    from tilewright.report.plots.scheduling.herald.partitions import draw_partitions
+
+    if design.record.points:
+        draw_partitions(design.record, float(1 / (CLOCK_MHZ * 1_000_000)), path)
+
+
+def _write_page(path: Path, design: Codesign) -> None:
+    from tilewright.cli.terminal.command import command
+    from tilewright.report.html.scheduling.herald.schedule import write_codesign_report
+
+    write_codesign_report(path, design.record, command.text)

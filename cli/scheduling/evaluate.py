@@ -37,7 +37,16 @@ SCHEMA = "tilewright.evaluation/1"
 def evaluate_edited(
     data: dict[str, Any], where: str, objective: str | None, form: str, *, in_order: bool
 ) -> int:
-    """Evaluate the schedule of a document; returns the exit code."""
+    """Evaluate the schedule of a document; returns the exit code.
+
+    Parameters
+    ----------
+    data : the document, its schedule edited by the user or not
+    where : its file, for errors
+    objective : instead of the document's
+    form : ``table`` or ``json``
+    in_order : whether only the order of tasks counts, and they start as early as they can
+    """
     document, problem, schedule = edited_schedule(data, where, in_order=in_order)
     goal = ScheduleObjective(
         options.parse_choice(objective or str(document.get("objective")), "--objective", OBJECTIVES)
@@ -70,7 +79,15 @@ def evaluate_edited(
 
 
 def evaluate_edited_plan(data: dict[str, Any], where: str, objective: str | None, form: str) -> int:
-    """Evaluate the plan of a document on a tiled machine; returns the exit code."""
+    """Evaluate the plan of a document on a tiled machine; returns the exit code.
+
+    Parameters
+    ----------
+    data : the document, its plan edited by the user or not
+    where : its file, for errors
+    objective : instead of the document's
+    form : ``table`` or ``json``
+    """
     if objective is not None:
         tiled_objective(objective)
     judged_plan = judged(edited_plan(data, where, objective))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+FORMATS = ("table", "json")
 OBJECTIVES = ("makespan", "energy", "edp")
 """Of schedules on sub-accelerators; tiled machines have `tiled_objective`."""
 

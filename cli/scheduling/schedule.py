@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import completion, options
-from tilewright.cli.scheduling.flags import OBJECTIVES, AnyGoal, Document, Metric, Plot, RequireOptimal
+from tilewright.cli.scheduling.flags import (
+    FORMATS,
+    OBJECTIVES,
+    AnyGoal,
+    Document,
+    Metric,
+    Plot,
+    RequireOptimal,
+)
+from tilewright.foundation.errors import InputError
 
 
 def schedule_command(
@@ -95,64 +104,37 @@ def schedule_command(
 ) -> int:
     """Schedule networks on the sub-accelerators of a system, or one on a tiled machine, with a bound."""
     from tilewright.api.scheduling.tiled_machine import is_tiled
-    from tilewright.cli.scheduling.request import SearchOptions
-    from tilewright.cli.scheduling.tiled_schedule import PlanRequest, refuse, run_plan
+    from tilewright.cli.searching import SearchFlags
 
-    search = SearchOptions.read(
-        objective=objective,
-        time_limit=time_limit,
-        gap=gap,
-        threads=threads,
-        seed=seed,
-        require_optimal=require_optimal,
-        form=format,
-        out=out,
-        report=report,
-        log=log,
-        quiet=quiet,
-        verbose=verbose,
-    )
+    flags = SearchFlags.read(FORMATS, locals())
     if is_tiled(system):
-        refuse(
-            {"--keep-activations": keep_activations is not None, "--metric": metric is not None},
-            "is not for tiled machines",
-        )
+        from tilewright.cli.scheduling.tiled import run_plan
+
+        given: dict[str, object] = {"--keep-activations": keep_activations, "--metric": metric}
+        _refuse(given, "is not for tiled machines")
+        pictures = {"gantt": gantt, "occupancy": occupancy, "links": links}
         return run_plan(
-            PlanRequest(
-                options=search,
-                model=workload,
-                system=system,
-                batch=1 if batch is None else batch,
-                method=method,
-                warm_start=warm_start,
-                gantt=gantt,
-                occupancy=occupancy,
-                links=links,
-                tree=tree,
-            )
+            flags,
+            workload,
+            system,
+            1 if batch is None else batch,
+            objective,
+            method,
+            warm_start,
+            pictures,
+            tree,
         )
+    from tilewright.cli.scheduling.herald import run_schedule
+
     options.parse_choice(objective, "--objective", OBJECTIVES)
-    refuse({"--batch": batch is not None}, "is for tiled machines; a workload states its own")
-    given = {"--warm-start": warm_start, "--links": links, "--tree": tree}
-    refuse({flag: path is not None for flag, path in given.items()}, "is for tiled machines")
+    _refuse({"--batch": batch}, "is for tiled machines; a workload states its own")
+    _refuse({"--warm-start": warm_start, "--links": links, "--tree": tree}, "is for tiled machines")
+    pictures = {"gantt": gantt, "occupancy": occupancy}
+    return run_schedule(flags, workload, system, objective, metric, keep_activations, method, pictures)
 
-    from tilewright.cli.scheduling.schedule_run import ScheduleRequest, run_schedule
-    from tilewright.solvers.mapping.machine_sizes import METRICS
-    from tilewright.solvers.scheduling.herald.registry import METHODS
 
-    method = method or "cpsat"
-    METHODS.make(method)
-    if metric is not None:
-        options.parse_choice(metric, "--metric", METRICS)
-    return run_schedule(
-        ScheduleRequest(
-            options=search,
-            workload=workload,
-            system=system,
-            keep_activations=keep_activations,
-            metric=metric,
-            method=method,
-            gantt=gantt,
-            occupancy=occupancy,
-        )
-    )
+def _refuse(given: dict[str, object], reason: str) -> None:
+    """Raise ``InputError`` for a flag that was given and says nothing of such a system."""
+    for flag, value in given.items():
+        if value is not None:
+            raise InputError(flag, None, reason)

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tilewright.api.scheduling.trees import tree_bound
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import show, write
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, IllegalPlanError
@@ -21,13 +22,19 @@ from tilewright.report.records.files import parse_record
 from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.scheduling.tiled.set_tree import SetTreeRecord, StatedTree, stated_tree
 from tilewright.report.text.scheduling.tiled.set_tree import spatial_temporal_graph
-from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
 
 SCHEMA = "tilewright.evaluation/1"
 
 
 def evaluate_tree(data: dict[str, Any], where: str, objective: str | None, form: str) -> int:
     """Evaluate the tree of a file; returns the exit code.
+
+    Parameters
+    ----------
+    data : the file's content
+    where : its name, for errors
+    objective : instead of the file's
+    form : ``table`` or ``json``
 
     Raises
     ------
@@ -165,7 +172,7 @@ def _bound(stated: StatedTree) -> float | None:
     """What no tree costs less than; ``None`` for a tree in bands, of which the bound says nothing."""
     if any(isinstance(node, Cut) and node.bands > 1 for _, node in nodes(stated.tree)):
         return None
-    return tree_bounds(stated.form).value
+    return tree_bound(stated.form)
 
 
 def _cut_name(row: dict[str, Any]) -> str:

@@ -30,7 +30,15 @@ class ProgressItem:
 
 
 def columns(mark: str, seconds: float, value: str, bound: str, gap: str, source: str) -> str:
-    """One line of progress."""
+    """One line of progress.
+
+    Parameters
+    ----------
+    mark : ``*`` for a new best from an exact solver, ``h`` from a heuristic
+    seconds : since the call began
+    value, bound, gap : as texts with their units, empty where there is none
+    source : who found it
+    """
     return f"{mark:1} {seconds:8.2f}s  {value:>14}  {bound:>14}  {gap:>8}  {source}".rstrip()
 
 

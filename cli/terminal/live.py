@@ -14,6 +14,7 @@ from rich.text import Text
 
 from tilewright.cli.terminal.console import SteadyStream
 from tilewright.cli.terminal.lines import HEADINGS, ProgressItem, point_line
+from tilewright.cli.terminal.progress import Progress
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
 from tilewright.report.records.mapping.document import LayerRecord
@@ -24,7 +25,7 @@ from tilewright.report.text.tables import STYLES
 _HISTORY = 6
 
 
-class LiveProgress:
+class LiveProgress(Progress):
     """A display that is redrawn in place; finished layers scroll away above it."""
 
     def __init__(self, objective: Objective, *, every: bool = False) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
+from tilewright.api.live import Listener, LiveDocument
 from tilewright.cli.terminal.console import SteadyStream, standard
 from tilewright.cli.terminal.lines import HEADINGS, ProgressItem, answer_set_lines, done_line, point_line
 from tilewright.formulation.objective import Objective
@@ -16,37 +16,54 @@ from tilewright.formulation.result import TracePoint
 from tilewright.foundation.disk import check_writable
 from tilewright.foundation.errors import InputError, OutputError
 from tilewright.report.records.mapping.document import LayerRecord
+from tilewright.report.records.mapping.operator import shape_text
 from tilewright.report.text.rendering import cleaned
+
+if TYPE_CHECKING:
+    from tilewright.workloads.selection import SelectedLayer
 
 _QUIET_SECONDS = 1.0  # between two lines that only raise the bound
 
 
-class Progress(Protocol):
-    """Told of everything that happens, from the main thread but for ``point``."""
+class Progress(Listener):
+    """A listener that shows what it hears; the forms differ in how they show it."""
+
+    def begin(self, live: LiveDocument[Any]) -> None:
+        subject = live.subject
+        self.head(subject.head)
+        for note in subject.notes:
+            self.note(note)
+        if subject.task is not None:
+            self.task(ProgressItem(1, 1, *subject.task))
+
+    def layer(self, index: int, total: int, layer: SelectedLayer) -> None:
+        detail = f"{layer.operator.kind} {shape_text(layer.operator)}"
+        self.task(ProgressItem(index, total, layer.name, detail))
+
+    def answered(self, index: int, part: Any, is_open: bool) -> None:
+        self.done(part)
+
+    def end(self, answer: Any) -> None:
+        self.close()
 
     def head(self, text: str) -> None:
         """What the whole call is about."""
+        raise NotImplementedError
 
     def task(self, task: ProgressItem) -> None:
         """A search begins."""
-
-    def point(self, point: TracePoint) -> None:
-        """A search found a better mapping or bound."""
-
-    def phase(self, text: str) -> None:
-        """Something else is searched for in the same task."""
+        raise NotImplementedError
 
     def done(self, layer: LayerRecord) -> None:
         """A search ended."""
-
-    def note(self, text: str) -> None:
-        """Something that the user should know."""
+        raise NotImplementedError
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Nothing more will come; may be told again."""
+        raise NotImplementedError
 
 
-class PlainProgress:
+class PlainProgress(Progress):
     """Lines on a stream; moves of the bound alone at most once a second."""
 
     def __init__(self, stream: SteadyStream, objective: Objective, *, every: bool = False) -> None:
@@ -92,41 +109,6 @@ class PlainProgress:
         self._stream.flush()
 
 
-class AllProgress:
-    """Tells several."""
-
-    def __init__(self, parts: Iterable[Progress]) -> None:
-        self._parts = tuple(parts)
-
-    def head(self, text: str) -> None:
-        for part in self._parts:
-            part.head(text)
-
-    def task(self, task: ProgressItem) -> None:
-        for part in self._parts:
-            part.task(task)
-
-    def point(self, point: TracePoint) -> None:
-        for part in self._parts:
-            part.point(point)
-
-    def phase(self, text: str) -> None:
-        for part in self._parts:
-            part.phase(text)
-
-    def done(self, layer: LayerRecord) -> None:
-        for part in self._parts:
-            part.done(layer)
-
-    def note(self, text: str) -> None:
-        for part in self._parts:
-            part.note(text)
-
-    def close(self) -> None:
-        for part in self._parts:
-            part.close()
-
-
 def make_progress(
     objective: Objective,
     stack: ExitStack,
@@ -135,7 +117,7 @@ def make_progress(
     verbose: bool,
     log: Path | None,
     streams_to_terminal: bool = False,
-) -> Progress:
+) -> list[Progress]:
     """What the flags ask for; ``stack`` closes it.
 
     Parameters
@@ -157,9 +139,9 @@ def make_progress(
             parts.append(LiveProgress(objective, every=verbose))
         else:
             parts.append(PlainProgress(SteadyStream(sys.stderr), objective, every=verbose))
-    progress = AllProgress(parts)
-    stack.callback(progress.close)
-    return progress
+    for part in parts:
+        stack.callback(part.close)
+    return parts
 
 
 def _opened_log(path: Path, stack: ExitStack) -> SteadyStream:

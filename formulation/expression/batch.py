@@ -28,7 +28,7 @@ class BatchReader(Reader[Array]):
     ----------
     values : an array (or a scalar) for every variable
     known : arrays of nodes that were obtained another way, such as tables of one axis group
-    heed : called before every node that is computed, so that a limit may end a long reading in the middle
+    check : called before every node that is computed, so that a limit may end a long reading in the middle
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class BatchReader(Reader[Array]):
 
     def where(self, node: Where) -> Array:
         condition = self.read(node.condition)
+        # A decided condition: only the branch that is taken is read.
         if condition.ndim == 0:
             return self.read(node.then if condition else node.otherwise)
         return np.where(condition != 0, self.read(node.then), self.read(node.otherwise))
@@ -78,6 +79,7 @@ class BatchReader(Reader[Array]):
         index = self.read(node.selector)
         if index.ndim == 0:
             return self.read(node.options[int(index)])
+        # Options are laid over each other; every candidate picks its own.
         result = self.read(node.options[-1])
         for position, option in enumerate(node.options[:-1]):
             result = np.where(index == position, self.read(option), result)
@@ -85,6 +87,7 @@ class BatchReader(Reader[Array]):
 
     def function(self, node: Function, arguments: Sequence[Array]) -> Array:
         if node.evaluate_many is not None:
+            # Functions take flat arrays of one length.
             whole = np.broadcast_arrays(*(np.asarray(a).astype(np.int64) for a in arguments))
             results = node.evaluate_many(*map(np.ravel, whole))
             return np.asarray(results, dtype=np.float64).reshape(whole[0].shape)

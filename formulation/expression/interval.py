@@ -68,6 +68,8 @@ class IntervalReader:
         """A value that the expression never falls below."""
         low = self._low.get(expr)
         if low is None:
+            # A subclass's table is exact over its rows; arithmetic on its parts would lose how they hang
+            # together.
             low = self.known_low(expr)
             low = self._low[expr] = self._read_low(expr) if low is None else low
         return low
@@ -88,6 +90,7 @@ class IntervalReader:
             case Variable():
                 return _scalar(self._fixed.get(node, node.domain[0]))
             case Sum():
+                # A negative coefficient turns the ends around.
                 ends = [c * (self.low(t) if c > 0 else self.high(t)) for c, t in node.terms]
                 return np.add(reduce(np.add, ends), node.constant)
             case Product():
@@ -95,10 +98,12 @@ class IntervalReader:
                     np.multiply, (_bounded_below(factor, self.low(factor)) for factor in node.factors)
                 )
             case Quotient():
+                # Denominators are at least 1 at both ends.
                 return np.asarray(np.ceil(self.low(node.numerator) / self.high(node.denominator)))
             case Maximum():
                 return reduce(np.maximum, (self.low(argument) for argument in node.arguments))
             case IsOne():
+                # 1 only where it is certain: the argument is at least 1 and cannot be more.
                 return np.asarray(self.high(node.argument) <= 1, dtype=np.float64)
             case Where():
                 return self._where(node, self.low, np.minimum)
@@ -166,6 +171,7 @@ class IntervalReader:
         """Functions are tabulated by axis group where it matters; elsewhere nothing is known of them."""
         lows = [self.low(argument) for argument in expr.arguments]
         highs = [self.high(argument) for argument in expr.arguments]
+        # Decided arguments have a value; between ends a function may do anything.
         if all(np.array_equal(low, high) for low, high in zip(lows, highs, strict=True)):
             evaluated = np.frompyfunc(lambda *v: expr.evaluate(*map(int, v)), len(lows), 1)
             return np.asarray(evaluated(*lows), dtype=np.float64)

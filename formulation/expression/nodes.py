@@ -57,12 +57,15 @@ class Expr:
 def make_node(cls: type[Expr], children: Sequence[Expr], key: Hashable, **fields: object) -> Expr:
     """Return the one node with this key, creating it where it does not exist yet."""
     full_key = (cls, key)
+    # Looked up without the lock first: most expressions exist already.
     known = _interned.get(full_key)
     if known is not None:
         return known
     node = cls.__new__(cls)
     for name, value in fields.items():
         setattr(node, name, value)
+    # Variables below a node, and the one axis group that they belong to, if it is one: such a node can be
+    # tabulated.
     node.support = frozenset().union(*(child.support for child in children))
     groups = {child.group for child in children if child.support}
     node.group = groups.pop() if len(groups) == 1 else None
@@ -249,6 +252,7 @@ def as_expr(value: Expr | int) -> Expr:
         return value
     constant = _constants.get(value)
     if constant is None:
+        # Small constants stay for good; the interned table alone would forget them with their last user.
         constant = make_node(Constant, (), value, value=value)
         if abs(value) < _SMALL:
             _constants[value] = constant
@@ -269,6 +273,7 @@ def total(terms: Iterable[Expr | int]) -> Expr:
             for inner, term in expr.terms:
                 collect(term, coefficient * inner)
         else:
+            # ``2*x`` and ``3*x`` are like terms, though they are different nodes.
             factor, core = _split_constant(expr)
             collected[core] = collected.get(core, 0) + coefficient * factor
 
@@ -277,6 +282,7 @@ def total(terms: Iterable[Expr | int]) -> Expr:
     pairs = tuple((coefficient, core) for core, coefficient in collected.items() if coefficient)
     if not pairs:
         return as_expr(constant)
+    # One positive term is a product, so that products of sums do not hide factors from later products.
     if constant == 0 and len(pairs) == 1 and pairs[0][0] > 0:
         return _scaled(pairs[0][1], pairs[0][0])
     key = (frozenset((coefficient, id(core)) for coefficient, core in pairs), constant)
@@ -286,8 +292,11 @@ def total(terms: Iterable[Expr | int]) -> Expr:
 def product(factors: Iterable[Expr | int]) -> Expr:
     """The product of the factors: constants folded, factors of one axis group multiplied first."""
     constant = 1
+    # Factors of one axis group form one factor: readers tabulate it, and its trip counts and tiles telescope
+    # there.
     local: dict[str, list[Expr]] = {}
     mixed: list[Expr] = []
+    # A stack, because nested products are opened, in their order, without recursion.
     rest: list[Expr | int] = [*factors][::-1]
     while rest:
         factor = rest.pop()
@@ -307,6 +316,7 @@ def product(factors: Iterable[Expr | int]) -> Expr:
         return as_expr(constant)
     groups = [_node(items) for _, items in sorted(local.items())]
     core = _node([*groups, *mixed])
+    # Factors are never negative, which interval readers rely on; a sign goes into a sum's coefficient.
     if constant < 0:
         pairs = ((constant, core),)
         return make_node(Sum, (core,), (frozenset(((constant, id(core)),)), 0), terms=pairs, constant=0)
@@ -317,6 +327,7 @@ def _node(factors: Sequence[Expr]) -> Expr:
     """The product of some factors without a constant, at least one."""
     if len(factors) == 1:
         return factors[0]
+    # The key forgets the order of factors, so that equal products are one node.
     return make_node(Product, factors, tuple(sorted(map(id, factors))), factors=tuple(factors))
 
 

@@ -28,6 +28,7 @@ from tilewright.formulation.expression.nodes import (
 def ceil_div(numerator: Expr | int, denominator: Expr | int) -> Expr:
     """``ceil(numerator / denominator)`` for a denominator of at least 1."""
     numerator, denominator = as_expr(numerator), as_expr(denominator)
+    # Equal expressions are one node, so a loop of one iteration is seen without numbers.
     if numerator is denominator:
         return as_expr(1)
     if isinstance(denominator, Constant):
@@ -42,6 +43,7 @@ def ceil_div(numerator: Expr | int, denominator: Expr | int) -> Expr:
 def maximum(arguments: Iterable[Expr | int]) -> Expr:
     """The largest of the arguments (at least one)."""
     constant: int | None = None
+    # A dictionary keeps the sequence and drops repetitions.
     rest: dict[Expr, None] = {}
 
     def collect(expr: Expr) -> None:
@@ -90,8 +92,10 @@ def where(condition: Expr | int, then: Expr | int, otherwise: Expr | int) -> Exp
 def choose(selector: Variable | int, options: Sequence[Expr | int]) -> Expr:
     """The option at the selector's value."""
     parts = tuple(as_expr(option) for option in options)
+    # A choice that is none: spaces state it alike.
     if isinstance(selector, int):
         return parts[selector]
+    # A choice that makes no difference here, as loop orders make none to many tensors, needs no node.
     if all(part is parts[0] for part in parts):
         return parts[0]
     key = (id(selector), tuple(id(part) for part in parts))
@@ -107,6 +111,13 @@ def function(
     """A named integer function; the name identifies it, so equal names must mean equal functions.
 
     ``evaluate_many`` is the same function of arrays of integers, all of one length.
+
+    Parameters
+    ----------
+    name : identifies the function: equal names are taken for equal functions, and formulas show it
+    evaluate : the function of as many Python integers as there are arguments
+    arguments : expressions; where all are constants the result is one too
+    evaluate_many : the same function of arrays of integers, all of one length
     """
     parts = tuple(as_expr(argument) for argument in arguments)
     if all(isinstance(part, Constant) for part in parts):

@@ -38,6 +38,7 @@ class Reader(ABC, Generic[Value]):
 
     def read(self, expr: Expr) -> Value:
         """The value of an expression."""
+        # Equal expressions are one node, so that each is computed once per reader.
         value = self._values.get(expr)
         if value is None:
             value = self._values[expr] = self._compute(expr)

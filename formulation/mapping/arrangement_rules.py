@@ -40,6 +40,7 @@ def block_orders(
     """
     slot, later = slots[index], slots[index + 1 :]
     inside = {name for inner in later for name in inner.tensors}
+    # Loops inside the last store run over the PEs' own element: their order changes no count.
     if not later or not (inside or every):
         return ()
     sliding = {
@@ -75,6 +76,7 @@ def _undominated(
     """One order for every effect on some tensors that no other one's dominates."""
     by_effect: dict[object, OrderClass] = {}
     for order in orders:
+        # An order whose leading run leaves the next store's tensor in place repeats another arrangement.
         if moved is None or not order.reused[moved]:
             by_effect.setdefault(
                 tuple((order.reused[name], order.slides[name]) for name in sorted(inside)), order

@@ -77,6 +77,7 @@ def segments(engine: Engine) -> list[Segment]:
     """The segments of an engine, outermost first; the first one is its outermost level alone."""
     count = len(engine.levels)
     fed = [index > 0 and engine.levels[index - 1].fanout is not None for index in range(count)]
+    # The outermost level holds whole tensors, so it is a segment of its own.
     starts = [index for index in range(count) if index < 2 or fed[index]]
     return [
         Segment(range(start, end), fed[start])
@@ -98,14 +99,14 @@ def arrangements(operator: Operator, engine: Engine, reduction: Reduction) -> It
 
 
 def _of_segments(
-    operator: Operator, engine: Engine, found: Sequence[Segment], reduction: Reduction
+    operator: Operator, engine: Engine, parts: Sequence[Segment], reduction: Reduction
 ) -> Iterator[Arrangement]:
     """One after the other, so that whoever asks may stop: there may be very many."""
-    if not found:
+    if not parts:
         yield ()
         return
-    for slots in of_segment(operator, engine, found[0], reduction):
-        for inner in _of_segments(operator, engine, found[1:], reduction):
+    for slots in of_segment(operator, engine, parts[0], reduction):
+        for inner in _of_segments(operator, engine, parts[1:], reduction):
             yield (*slots, *inner)
 
 
@@ -117,8 +118,16 @@ def _kept(operator: Operator, engine: Engine, level: int) -> tuple[str, ...]:
 def of_segment(
     operator: Operator, engine: Engine, segment: Segment, reduction: Reduction
 ) -> Iterator[Arrangement]:
-    """The sequences of slots of one segment."""
+    """The sequences of slots of one segment.
+
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    segment : consecutive levels between two arrays, whose points of storage are independent of all others
+    reduction : which sequences of slots that cannot beat another one are left out
+    """
     items, every = segment.items(operator, engine), frozenset(operator.bounds)
+    # Nothing can be rearranged where all is stored outside the loops, or nothing at all.
     if segment.levels[0] == 0 or not items:
         yield leading(operator, engine, segment, items)
         return
@@ -128,6 +137,8 @@ def of_segment(
         if segment.fed:
             yield leading(operator, engine, segment, items)
         return
+    # Only behind an array does it matter which stores stand at the first point: loops outside the array may
+    # leave their tiles in place.
     firsts = [tuple[tuple[int, str], ...]()]
     if segment.fed:
         firsts = [
@@ -152,7 +163,14 @@ def of_segment(
 def leading(
     operator: Operator, engine: Engine, segment: Segment, items: Sequence[tuple[int, str]]
 ) -> Arrangement:
-    """Slots at one point, one per level; any loops after the last."""
+    """Slots at one point, one per level; any loops after the last.
+
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    segment : whose innermost level takes the loops if nothing is stored
+    items : (level, tensor) that are stored here
+    """
     levels = [level for level in segment.levels if any(item[0] == level for item in items)]
     levels = levels or [segment.levels[-1]]
     every = frozenset(operator.bounds)
@@ -172,6 +190,7 @@ def _sequences(items: Sequence[tuple[int, str]]) -> Iterator[tuple[tuple[int, st
     if not items:
         yield ()
     for item in items:
+        # A tensor reaches an inner level through its outer one, so the outer store comes first.
         if not any(other[1] == item[1] and other[0] < item[0] for other in items):
             for rest in _sequences([other for other in items if other != item]):
                 yield (item, *rest)
@@ -217,12 +236,15 @@ def useful_dims(
 def _moves_plainly(operator: Operator, tensor: Tensor, dim: str) -> bool:
     """Whether a loop moves a tensor so that all tiles together are no more than the tile around them."""
     axes = [axis for axis in tensor.axes if any(term.dim == dim for term in axis.terms)]
+    # A dimension in two axes moves the tile diagonally; tiles then cover less than the box around them.
     if len(axes) != 1:
         return False
     [axis] = axes
+    # Another loop along the same axis makes tiles overlap, so that elements are fetched twice.
     if any(operator.bounds[term.dim] > 1 for term in axis.terms if term.dim != dim):
         return False
     stride = next(term.stride for term in axis.terms if term.dim == dim)
+    # Partial sums are counted element by element: gaps and overlaps change what is read again.
     return not tensor.is_output or (stride == 1 and not axis.is_compound)
 
 
@@ -230,6 +252,7 @@ def _stays_inside(
     engine: Engine, segment: Segment, other: Tensor, dim: str, before: Collection[tuple[int, str]]
 ) -> bool:
     """Whether a loop may leave a tensor in place beyond an array, with none of its stores here in between."""
+    # Reuse across an array needs a store beyond it.
     deeper = engine.levels[segment.levels[-1] + 1 :]
     if dim in other.dims or not any(other.role in level.keeps for level in deeper):
         return False

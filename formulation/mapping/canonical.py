@@ -89,8 +89,11 @@ def canonical_form(operator: Operator, engine: Engine, mapping: Mapping) -> Cano
             dim, outside = node.dim, cuts[node.dim]
             in_time = isinstance(node, Temporal)
             if in_time:
+                # Loops with the same stores around them may change places; their effect on tensors is what
+                # counts.
                 stretches.setdefault(stored, []).append(_Loop(dim, outside, node.tile))
             axis = None if isinstance(node, Temporal) else node.axis
+            # Two loops next to each other that cut evenly leave the same pieces as one.
             cuts[dim] = _joined(outside, Cut(stored, axis, node.tile))
             tile[dim] = node.tile
     effects = tuple(
@@ -102,6 +105,7 @@ def canonical_form(operator: Operator, engine: Engine, mapping: Mapping) -> Cano
             ),
         )
         for outside, loops in stretches.items()
+        # Inside the last store the order of loops changes nothing.
         if outside != stored
     )
     return CanonicalForm(stored, tuple(cuts.values()), effects)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -49,6 +49,7 @@ def axis_group_dims(operator: Operator) -> list[tuple[str, ...]]:
     for tensor in operator.tensors:
         for axis in tensor.axes:
             dims = [term.dim for term in axis.terms if operator.bounds[term.dim] > 1]
+            # Union-find: dimensions that any tensor moves along one axis end up in one group.
             for other in dims[1:]:
                 parent[root(other)] = root(dims[0])
     groups: dict[str, list[str]] = {}
@@ -73,11 +74,7 @@ def perfect_chains(bound: int, length: int) -> Rows:
     """
     if length == 0:
         return np.ones((1, 0), dtype=np.int64)
-    parts = []
-    for first in divisors(bound):
-        rest = perfect_chains(first, length - 1)
-        parts.append(np.column_stack([np.full(len(rest), first, dtype=np.int64), rest]))
-    return _shared(np.concatenate(parts))
+    return _led_by(divisors(bound), lambda tile: perfect_chains(tile, length - 1))
 
 
 @lru_cache(maxsize=4096)
@@ -94,11 +91,7 @@ def balanced_chains(bound: int, length: int) -> Rows:
     """
     if length == 0:
         return np.ones((1, 0), dtype=np.int64)
-    parts = []
-    for first in balanced_tiles(bound):
-        rest = balanced_chains(first, length - 1)
-        parts.append(np.column_stack([np.full(len(rest), first, dtype=np.int64), rest]))
-    return _shared(np.concatenate(parts))
+    return _led_by(balanced_tiles(bound), lambda tile: balanced_chains(tile, length - 1))
 
 
 @lru_cache(maxsize=4096)
@@ -117,15 +110,20 @@ def every_chain(bound: int, length: int) -> Rows:
     """All non-increasing sequences of ``length`` tile sizes up to the bound.  Shape (chains, length)."""
     if length == 0:
         return np.ones((1, 0), dtype=np.int64)
+    return _led_by(range(1, bound + 1), lambda tile: every_chain(tile, length - 1))
+
+
+def _led_by(tiles: Iterable[int], inner: Callable[[int], Rows]) -> Rows:
+    """Each tile size followed by every chain that may stand inside it."""
     parts = []
-    for first in range(1, bound + 1):
-        rest = every_chain(first, length - 1)
-        parts.append(np.column_stack([np.full(len(rest), first, dtype=np.int64), rest]))
+    for tile in tiles:
+        chains = inner(tile)
+        parts.append(np.column_stack([np.full(len(chains), tile, dtype=np.int64), chains]))
     return _shared(np.concatenate(parts))
 
 
 def _shared(rows: Rows) -> Rows:
-    """Chains are kept for every problem of the process: nobody may write into them."""
+    """Chains are cached for every problem of the process: nobody may write into them."""
     rows.setflags(write=False)
     return rows
 

@@ -38,7 +38,15 @@ class ClaimedSpace:
 
 
 def space_text(storage: str, factors: str, tiles: MappingABC[str, str], constraints: tuple[str, ...]) -> str:
-    """``even storage, imperfect factors, tiles ceil(outer/n), cycles<=1000000``."""
+    """``even storage, imperfect factors, tiles ceil(outer/n), cycles<=1000000``.
+
+    Parameters
+    ----------
+    storage : ``even`` or ``uneven``
+    factors : ``perfect`` or ``imperfect``
+    tiles : per dimension, the kind of its tiles, such as ``ceil(outer/n)``
+    constraints : the user's demands, as canonical texts
+    """
     kinds = dict.fromkeys(tiles.values())
     if len(kinds) > 1:
         shown = [f"{kind} ({' '.join(d for d, k in tiles.items() if k == kind)})" for kind in kinds]

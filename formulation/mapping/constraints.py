@@ -22,10 +22,10 @@ A name that differs from a known one in case alone is that one.  A name that not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.formulation.mapping.blocks import Block, loop_hosts
-from tilewright.formulation.mapping.cost import Limit, Statement
+from tilewright.formulation.mapping.cost import CostModel, Limit, Statement
 from tilewright.formulation.mapping.demand import (
     FLAG,
     Demand,
@@ -37,6 +37,8 @@ from tilewright.formulation.mapping.demand import (
     shared,
     unknown,
 )
+from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import OrderClass, ended_by
 from tilewright.formulation.mapping.rules import (
@@ -96,12 +98,15 @@ class Constraints:
             rule = pinned.get(level)
             if rule is None:
                 return model(level, every)
+            # A pinned innermost loop may leave dominated effects only, so that all of them are looked
+            # through.
             return ended_by(model(level, True), rule.dim, {t.name: t.dims for t in rule.tensors}, every)
 
         return at
 
     def also(self, rules: Iterable[Rule]) -> Constraints:
         """These and others; of two with the same text the one that was there."""
+        # Later entries win: the rules that were there come last.
         by_text = {rule.text: rule for rule in (*rules, *self.rules)}
         return Constraints(tuple(by_text[text] for text in sorted(by_text)))
 
@@ -134,6 +139,7 @@ def parse_constraints(demands: Iterable[str | Demand], operator: Operator, engin
     demands_found: list[Demand] = []
     for text in demands:
         demand = placed(read_demand(text) if isinstance(text, str) else text, engine)
+        # A name that the operator lacks comes back as text, because the error lists all known ones.
         fitting = fitted(demand, operator)
         if isinstance(fitting, str):
             raise unknown(demand, fitting, [operator])
@@ -161,6 +167,7 @@ def check_orders(demands: Constraints, engine: Engine, *, uneven: bool = False) 
         if isinstance(rule, InnermostRule):
             if uneven:
                 raise InputError(FLAG, rule.text, "innermost loops are known in even storage only")
+            # Two pinned dimensions of one level contradict each other whatever is chosen.
             other = pinned.setdefault(rule.level, rule)
             if other is not rule:
                 raise InputError(FLAG, rule.text, f"contradicts {other.text}")
@@ -173,6 +180,7 @@ def _rule(demand: Demand, operator: Operator, engine: Engine) -> Rule:
         case "metric":
             return MetricCap(text, demand.names[0], demand.number)
         case "only":
+            # Instances are counted over all axes: a dimension that is not spread has 1.
             hosts = loop_hosts(operator, engine)
             barred = [dim for dim in operator.bounds if dim not in demand.names]
             return SpreadRule(
@@ -231,3 +239,30 @@ def network_constraints(
     demands = [shared(placed(read_demand(text), engine), layers) for text in texts]
     notes = {demand.text: note for demand, note in demands}
     return tuple(sorted(notes)), tuple(note for _, note in sorted(notes.items()) if note is not None)
+
+
+def evaluate_under(
+    operator: Operator,
+    engine: Engine,
+    model: CostModel,
+    demands: Constraints,
+    mapping: Mapping,
+    where: str = "mapping",
+) -> Evaluation:
+    """Evaluate a mapping against the machine's rules and a user's demands, without stating a whole problem.
+
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    model : the cost model that counts
+    demands : the user's constraints, read for this layer and machine
+    mapping : legal or not; broken demands are listed after the machine's own violations
+    where : what errors call the mapping
+
+    Raises
+    ------
+    InputError : where the mapping does not fit the operator and the engine, or the model does not apply
+    """
+    evaluation = evaluate_mapping(operator, engine, model, mapping, where)
+    broken = demands.broken_by(Evaluated(operator, engine, mapping, evaluation))
+    return replace(evaluation, violations=(*evaluation.violations, *broken)) if broken else evaluation

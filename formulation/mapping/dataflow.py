@@ -46,6 +46,7 @@ class Dataflow:
         likes = {d.name: d.like for d in operator.dimensions if d.bound > 1}
         demands = [not_spread(dim) for dim, like in likes.items() if like not in self.spread]
         for axis, allowed in self.axes.items():
+            # An axis with a list of its own takes nothing else, though other axes might.
             demands += [
                 not_spread(dim, axis)
                 for dim, like in likes.items()

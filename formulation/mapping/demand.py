@@ -135,14 +135,15 @@ def read_demand(written: str) -> Demand:
 
 def _metric(written: str, match: re.Match[str]) -> Demand:
     demand = Demand(written, "metric", (match["what"],), None, match["compare"])
-    floor = match["what"] == "utilization"
-    if (match["compare"] == ">=") != floor:
-        raise demand.error(f"{match['what']} takes {'>=' if floor else '<='}")
+    is_lower_limit = match["what"] == "utilization"
+    if (match["compare"] == ">=") != is_lower_limit:
+        raise demand.error(f"{match['what']} takes {'>=' if is_lower_limit else '<='}")
     number, _, divisor = match["number"].partition("/")
     try:
         amount = Decimal(number)
     except InvalidOperation:
         raise demand.error(f"expected a number, got {match['number'][:40]!r}") from None
+    # Before the number becomes a fraction: ``1e999999999`` would take the memory of the machine.
     if abs(amount.adjusted()) > _LONGEST or len(match["number"]) > _LONGEST:
         raise demand.error(f"expected a number from 1e-{_EXPONENT} to 1e{_EXPONENT}")
     if divisor and int(divisor) == 0:
@@ -150,8 +151,8 @@ def _metric(written: str, match: re.Match[str]) -> Demand:
     limit = Fraction(amount) / int(divisor or 1)
     if limit > 10**_EXPONENT or 0 < limit < Fraction(1, 10**_EXPONENT):
         raise demand.error(f"expected a number from 1e-{_EXPONENT} to 1e{_EXPONENT}")
-    if limit <= 0 or (floor and limit > 1):
-        raise demand.error("expected a positive number" + (" up to 1" if floor else ""))
+    if limit <= 0 or (is_lower_limit and limit > 1):
+        raise demand.error("expected a positive number" + (" up to 1" if is_lower_limit else ""))
     return replace(demand, number=limit)
 
 
@@ -165,11 +166,12 @@ def placed(demand: Demand, engine: Engine) -> Demand:
     else:
         noun, known = "level", [level.name for level in engine.levels]
     listed = f"expected one of {', '.join(known)}" if known else f"{engine.name} has none"
+    # Without a level the loops that feed the innermost one are meant, as in ``weight-stationary``.
     if demand.kind == "stationary" and demand.site is None and len(known) > 1:
         return replace(demand, site=known[-2])
     if demand.site is None:
         raise demand.error(f"names no {noun}, {listed}: {demand.kind}({demand.names[0]}@{known[-1]})")
-    site = _found(demand, demand.site, known)
+    site = _known_name(demand, demand.site, known)
     if site is None:
         raise demand.error(f"unknown {noun} {demand.site!r}{did_you_mean(demand.site, known)}, {listed}")
     return replace(demand, site=site)
@@ -193,10 +195,11 @@ def narrowed(demand: Demand, operator: Operator) -> list[Demand]:
     other dimensions.
     """
     if demand.kind == "only":
-        kept = [_found(demand, name, [*operator.bounds]) for name in demand.names]
+        kept = [_known_name(demand, name, [*operator.bounds]) for name in demand.names]
         names = tuple(sorted({name for name in kept if name is not None}))
         if names:
             return [replace(demand, names=names)]
+        # None of the names is left: nothing may be spread at all.
         return [replace(not_spread(dim), written=demand.written) for dim in operator.bounds]
     fit = fitted(demand, operator)
     return [] if isinstance(fit, str) else [fit]
@@ -225,10 +228,12 @@ def shared(demand: Demand, layers: Layers) -> tuple[Demand, str | None]:
         having = [meaning for meaning in meanings.values() if meaning is not None]
         if not having:
             raise unknown(demand, name, [operator for _, operator in layers])
+        # A spelling that some layer has stays; otherwise the first layer's is taken for all.
         names.append(name if name in having or _is_role(demand, name) else having[0])
         lacking = [title for title, meaning in meanings.items() if meaning is None]
         if lacking:
             noun = "tensor" if demand.kind in _OF_TENSORS else "dimension"
+            # Networks have hundreds of layers; a note names a few.
             listed = ", ".join(lacking[:_LISTED]) + (", …" if len(lacking) > _LISTED else "")
             count = f"{len(lacking)} of {len(meanings)} layers {'has' if len(lacking) == 1 else 'have'}"
             notes.append(f"{count} no {noun} {names[-1]} ({listed})")
@@ -250,14 +255,14 @@ def _is_role(demand: Demand, name: str) -> bool:
 
 def _meant(demand: Demand, name: str, operator: Operator) -> str | None:
     """The operator's own name for what a demand speaks of; ``None`` where it has none, or more than one."""
-    meaning = _found(demand, name, _vocabulary(demand, operator))
+    meaning = _known_name(demand, name, _vocabulary(demand, operator))
     if meaning is None and _is_role(demand, name):
         playing = [tensor.name for tensor in operator.tensors if tensor.role == name]
         return playing[0] if len(playing) == 1 else None
     return meaning
 
 
-def _found(demand: Demand, name: str, known: Sequence[str]) -> str | None:
+def _known_name(demand: Demand, name: str, known: Sequence[str]) -> str | None:
     """The known name that is meant: the same, or the only one that differs in case alone."""
     if name in known:
         return name

@@ -66,6 +66,13 @@ def evaluate_mapping(
 ) -> Evaluation:
     """Evaluate a mapping, legal or not, even or uneven.
 
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    model : the cost model that counts
+    mapping : tiles need not fit their buffers; what is broken is listed in ``violations``
+    where : what errors call the mapping
+
     Raises
     ------
     InputError : where the mapping does not fit the operator and the engine, or the model does not apply
@@ -136,6 +143,12 @@ def nest_of(operator: Operator, engine: Engine, mapping: Mapping, where: str = "
 
     Temporal loops that follow each other in one level form one block, unless a dimension repeats or a
     tensor begins to live between them.
+
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    mapping : loops and points of storage, outermost first
+    where : what errors call the mapping
     """
     builder = _NestBuilder(operator, engine, where)
     for index, node in enumerate(mapping.nodes):
@@ -161,6 +174,8 @@ class _NestBuilder:
         self.boundaries: list[dict[str, Expr]] = [whole(operator)]
         self.blocks: list[Block] = []
         self.positions: dict[str, dict[int, int]] = {tensor.name: {} for tensor in operator.tensors}
+        # ``level`` is that of the last store, ``deepest`` the innermost met so far, ``_at`` that of the loops
+        # being collected.
         self.level = self.deepest = 0
         self._at = 0
         self._names = [memory.name for memory in engine.levels]
@@ -184,14 +199,17 @@ class _NestBuilder:
     ) -> None:
         """Add a loop; one of a single iteration is left out."""
         inner, outer = as_expr(tile), self._inner[dim]
+        # Constants are interned, so identity is equality.
         if outer is inner:
             return
+        # Perfect nests have closed forms; one tile that does not divide makes the whole nest imperfect.
         if isinstance(outer, Constant) and outer.value % tile:
             self.perfect = False
         if axis_name is not None:
             self._spatial_loop(dim, inner, axis_name, field)
             return
         at = self.level if level is None else self._names.index(level)
+        # A block has one loop per dimension, all of one level.
         if dim in self._dims or at != self._at:
             self._close()
         if at < self._at:
@@ -220,9 +238,11 @@ class _NestBuilder:
         if axis.carries is not None and like not in axis.carries:
             raise InputError(self.where, field, f"axis {axis_name} does not carry {dim}")
         self._inner[dim] = inner
+        # Several dimensions on one axis are one block: its inner boundary moves further in.
         if self.blocks and self.blocks[-1].axis is axis:
             self.boundaries[-1] = dict(self._inner)
             return
+        # All axes of an array multiply one network's instances, so no loop in time may stand between them.
         if any(block.axis is axis for block in self.blocks) or (
             any(not block.is_temporal and block.level == level for block in self.blocks)
             and self.blocks[-1].is_temporal
@@ -235,6 +255,7 @@ class _NestBuilder:
         """End the temporal block that is being collected."""
         if self._dims:
             slides = self.sliding
+            # A mapping has decided its order: a single effect, and no selector.
             order = order_effect(self.operator, self._dims, slides)
             self.blocks.append(Block(self._at, None, (order,)))
             self.boundaries.append(dict(self._inner))

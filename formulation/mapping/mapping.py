@@ -96,6 +96,7 @@ class Mapping:
                 if node.tensor not in names:
                     raise InputError(where, field, f"unknown tensor {node.tensor!r}, expected one of {names}")
                 level = levels.index(node.level)
+                # Data move inwards level by level.
                 if level <= depth.get(node.tensor, -1):
                     raise InputError(
                         where, field, f"{node.tensor} stored in {node.level} inside an inner level's store"
@@ -108,6 +109,7 @@ class Mapping:
                 raise InputError(
                     where, field, f"unknown dimension {node.dim!r}, expected one of {[*operator.bounds]}"
                 )
+            # Each loop cuts the tile that the loops outside it leave.
             if not 1 <= node.tile <= tile[node.dim]:
                 raise InputError(
                     where,
@@ -119,6 +121,7 @@ class Mapping:
                 raise InputError(where, field, f"unknown axis {node.axis!r}, expected one of {[*axes]}")
             if isinstance(node, Temporal) and node.level is not None and node.level not in levels[at:]:
                 raise InputError(where, field, f"loop at {node.level!r}, expected one of {levels[at:]}")
+        # A PE works on one iteration at a time, so every dimension ends with a tile of 1.
         for dim, rest in tile.items():
             if rest != 1:
                 raise InputError(where, "nodes", f"{dim} ends with a tile of {rest}, the innermost must be 1")
@@ -161,6 +164,7 @@ _SHAPES: MappingABC[frozenset[str], type[Node]] = {
 
 
 def _node(row: object, where: str, field: str) -> Node:
+    # The keys alone tell which kind of node it is.
     shape = _SHAPES.get(frozenset(row)) if isinstance(row, dict) else None
     if shape is None or not isinstance(row, dict):
         shapes = "{temporal, tile}, {temporal, tile, level}, {spatial, tile, axis} or {store, level}"

@@ -79,6 +79,7 @@ def outside_uneven(even: MapSpace, mapping: Mapping, reduction: Reduction) -> st
     even : the even part of that space
     reduction : whether loops between points of storage are restricted
     """
+    # Even mappings belong to the uneven space, whatever arrangement their nodes read as.
     if outside(even, mapping) is None:
         return None
     nest = even.nest
@@ -104,6 +105,7 @@ def arrangement_of(operator: Operator, engine: Engine, mapping: Mapping) -> Arra
     slots: list[Slot] = []
     for segment in segments(engine):
         own = [slot for slot in own_slots if slot.level in segment.levels]
+        # A segment that stores nothing still has a place for loops, at its innermost level.
         slots += own or [Slot(segment.levels[-1], (), every)]
     return tuple(slots)
 
@@ -129,16 +131,19 @@ def _check_points(
     operator: Operator, engine: Engine, segment: Segment, places: Sequence[tuple[Slot, Collection[str]]]
 ) -> None:
     """The same for the points of one segment."""
+    # Stores with no loop between them are one point, in whatever sequence the mapping has them.
     points: list[tuple[list[Slot], Collection[str]]] = [([], ())]
     for slot, dims in places:
         points[-1][0].append(slot)
         if dims:
             points[-1] = points[-1][0], dims
             points.append(([], ()))
+    # Stores of this segment at this point or outside it.
     before: set[tuple[int, str]] = set()
     moved: Collection[str] | None = None  # by the loops before a point
     fixed = is_fixed(operator, engine, segment)
     for index, (own, dims) in enumerate(points):
+        # The sequence in which the search would state them, by which it decides whose loops are useful.
         inner = sorted(own, key=partial(place_in_point, operator))
         items = [(slot.level, slot.tensors[0]) for slot in inner]
         before |= {*items}
@@ -151,6 +156,8 @@ def _check_points(
         moved = dims
         if (segment.fed and index == 0) or not dims:
             continue
+        # Where nothing may be bypassed the innermost store is there for sure; otherwise any of them may be
+        # the last.
         last = items[-1:] if fixed else items
         if not any(
             useful_dims(operator, engine, segment, item, before - {item}) >= set(dims) for item in last
@@ -216,7 +223,7 @@ class _Walk:
     """Goes through a mapping's nodes and gives every loop its block of the space.
 
     Where several blocks count as one level (levels that can store nothing), a loop takes the outermost that
-    is free: a later choice leaves no more room to the loops after it.
+    is free: a later choice leaves the loops after it no further options.
     """
 
     def __init__(self, tiles: str, skeleton: Skeleton) -> None:
@@ -273,7 +280,9 @@ class _Walk:
             return
         at = self._hosts[self._level if level is None else self._names.index(level)]
         name = self._names[at]
+        # A loop stands inside every store and every loop so far.
         start = max(self._first, self._last)
+        # Blocks of one level, and of levels inside it that can store nothing.
         own = [i for i, b in enumerate(self._blocks) if b.is_temporal and self._hosts[b.level] == at]
         if not own:
             raise OutsideError(f"the loop over {dim} at {name}, where nothing is stored")
@@ -293,6 +302,7 @@ class _Walk:
         block = next(i for i, b in enumerate(self._blocks) if b.axis is not None and b.axis.name == axis)
         level = self._blocks[block].level
         start = max(self._first, self._last)
+        # Loops on the other axis of the same array may stand on either side.
         if start > block and self._blocks[start].level != level:
             raise OutsideError(f"axis {axis} stands inside {self._before(block)}, not outside")
         if self._innermost[dim] > block:
@@ -333,6 +343,7 @@ class _Walk:
         else:
             trips = -(-outer // inner)
             least = -(-outer // trips)
+            # A larger tile with as many trips costs no less anywhere, so the space has the least one only.
             fits, wanted = inner == least, f"ceil({outer}/n): {trips} trips need {least} at least"
         if not fits:
             axis = self._blocks[block].axis

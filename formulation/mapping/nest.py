@@ -142,6 +142,13 @@ class Nest(Tiling):
 
         The pieces of the loops that the tensor does not depend on and that move: every element of an
         output is written back that many times.
+
+        Parameters
+        ----------
+        tensor : whose tiles come and go, usually the output
+        boundary : place in the sequence of blocks at which the tile is stored; 0 is outside all loops
+        spread : which instances count
+        leaf : what to make of the number of visits under one case of the loop orders
         """
 
         def end(_block: int | None, _slide: str | None, moving: MappingABC[str, frozenset[int]]) -> Expr:

@@ -110,7 +110,15 @@ def all_order_classes(
     sliding: MappingABC[str, frozenset[str]],
     tensors: Collection[str] | None = None,
 ) -> tuple[OrderClass, ...]:
-    """One order for every distinct effect (on some tensors, by default all), dominated ones included."""
+    """One order for every distinct effect (on some tensors, by default all), dominated ones included.
+
+    Parameters
+    ----------
+    operator : whose tensors say which loops reuse what
+    dims : dimensions of the loops that are ordered
+    sliding : per tensor name, the dimensions along which its window can slide
+    tensors : names of tensors whose reuse tells orders apart; by default all
+    """
     considered = [t.name for t in operator.tensors if tensors is None or t.name in tensors]
     return _effects(*_structure(operator, dims, sliding), frozenset(considered))
 

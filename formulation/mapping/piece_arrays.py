@@ -25,10 +25,19 @@ def cut(sizes: Sequence[Ints], counted: tuple[bool, ...]) -> Pieces:
 
 
 def paired_cut(
-    size: Ints, before: Ints, one: Ints, tiles: Sequence[Ints], counted: tuple[bool, ...]
+    size: Ints, before: Ints, unit: Ints, tiles: Sequence[Ints], counted: tuple[bool, ...]
 ) -> list[tuple[Ints, Ints, Ints]]:
-    """Pieces of a size, each with its instance's piece of the tile before it, and how many there are."""
-    pieces = [(size, before, one)]
+    """Pieces of a size, each with its instance's piece of the tile before it, and how many there are.
+
+    Parameters
+    ----------
+    size : iterations to cut, shape (nests,)
+    before : of the same instances the piece of the tile before, shape (nests,)
+    unit : ones, shape (nests,): how many pieces there are before any cut
+    tiles : tile sizes of successive cuts, outermost first, each of shape (nests,)
+    counted : per cut, whether all of its pieces matter
+    """
+    pieces = [(size, before, unit)]
     for tile, all_matter in zip(tiles, counted, strict=True):
         largest = np.minimum(pieces[0][0], tile)
         number = np.zeros_like(largest)
@@ -56,6 +65,12 @@ def covered(pieces: Pieces) -> Ints:
 
 
 def distinct_sums(m: Ints, a: Ints, n: Ints, b: Ints) -> Ints:
-    """How many different values ``i * a + j * b`` takes for ``0 <= i < m`` and ``0 <= j < n``."""
+    """How many different values ``i * a + j * b`` takes for ``0 <= i < m`` and ``0 <= j < n``.
+
+    Parameters
+    ----------
+    m, n : numbers of multiples, each at least 1, shape (nests,)
+    a, b : positive steps, shape (nests,)
+    """
     common = np.gcd(a, b)
     return np.asarray(m * n - np.maximum(0, m - b // common) * np.maximum(0, n - a // common))

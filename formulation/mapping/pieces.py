@@ -1,7 +1,7 @@
 """Pieces of a dimension: what nested tiles cut it into when they need not divide.
 
 A loop over tiles of ``t`` cuts a piece of ``s`` iterations into ``floor(s / t)`` whole tiles and one smaller
-rest.  Counts below add up exactly what each piece contributes; nothing is averaged.
+remainder.  Counts below add up exactly what each piece contributes; nothing is averaged.
 
 A chain is a dimension's tile sizes at successive boundaries, the whole dimension first.  Each cut is either
 *counted* (all of its pieces matter: a loop in time, or instances that each have their own share) or not (one
@@ -52,6 +52,12 @@ def covered(pieces: Pieces) -> int:
 
 
 def distinct_sums(m: int, a: int, n: int, b: int) -> int:
-    """How many different values ``i * a + j * b`` takes for ``0 <= i < m`` and ``0 <= j < n``."""
+    """How many different values ``i * a + j * b`` takes for ``0 <= i < m`` and ``0 <= j < n``.
+
+    Parameters
+    ----------
+    m, n : numbers of multiples, each at least 1
+    a, b : positive steps
+    """
     common = gcd(a, b)
     return m * n - max(0, m - b // common) * max(0, n - a // common)

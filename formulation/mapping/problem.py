@@ -21,14 +21,19 @@ from tilewright.formulation.mapping.arrangements import (
     arrangements,
     is_spread,
 )
-from tilewright.formulation.mapping.constraints import Constraints, check_orders, parse_constraints
+from tilewright.formulation.mapping.constraints import (
+    Constraints,
+    check_orders,
+    evaluate_under,
+    parse_constraints,
+)
 from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model
 from tilewright.formulation.mapping.demand import Demand
-from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
+from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.membership import outside, outside_uneven
 from tilewright.formulation.mapping.orders import OrderClass
-from tilewright.formulation.mapping.rules import Evaluated, MetricCap
+from tilewright.formulation.mapping.rules import MetricCap
 from tilewright.formulation.mapping.space import (
     DIVISORS,
     EVERY_INTEGER,
@@ -81,6 +86,8 @@ class LayerProblem:
     @property
     def reduction(self) -> Reduction:
         """What of the uneven space need not, or shall not, be searched (``docs/uneven.md``)."""
+        # The proofs of both reductions move loops and replace tiles, which neither every integer tile nor
+        # demands on places of loops allow.
         if self.space.tiles == EVERY_INTEGER or self.constraints.place_loops:
             return Reduction.NONE
         return Reduction.FORMS if self.space.nest.perfect else Reduction.LOOPS
@@ -93,7 +100,7 @@ class LayerProblem:
 
         Parameters
         ----------
-        heed : called between steps that may take long; what it raises goes through
+        check : called between steps that may take long; what it raises goes through
         """
         yield self
         for slots in self.arrangements():
@@ -103,17 +110,20 @@ class LayerProblem:
     def arrangements(self) -> Iterator[Arrangement]:
         """Those of its parts but the even one, none of them stated."""
         if self.is_uneven and self.even_space is None:
+            # Settled forms list each nest once, so even ones come among the arrangements; otherwise the even
+            # part has them.
             every = self.reduction is Reduction.FORMS
             for slots in arrangements(self.operator, self.engine, self.reduction):
                 if every or is_spread(self.engine, slots):
                     yield slots
 
     def arranged(self, slots: Arrangement, check: Callable[[], None] = lambda: None) -> LayerProblem:
-        """The same problem over one arrangement of storage; ``heed`` as in :func:`build_space`."""
+        """The same problem over one arrangement of storage; ``check`` as in :func:`build_space`."""
         return self.stated(self.arranged_space(slots, check), slots)
 
     def arranged_space(self, slots: Arrangement, check: Callable[[], None] = lambda: None) -> MapSpace:
         """The decisions of one arrangement of storage."""
+        # A demand on loop orders may forbid all undominated effects, so that a dominated one is needed.
         every = self.constraints.place_loops
         orders = partial(block_orders, self.operator, self.engine, slots, self.reduction, every=every)
         return _space(self.operator, self.engine, orders, self.constraints, self.space.tiles, slots, check)
@@ -121,6 +131,7 @@ class LayerProblem:
     def stated(self, space: MapSpace, slots: Arrangement) -> LayerProblem:
         """The same problem over the decisions of one arrangement, or some of them."""
         statement = self.model.statement(space.nest)
+        # Demands are stated anew: their expressions read this arrangement's nest.
         caps = self.constraints.limits(statement, space.nest)
         limits = (*statement.limits, *caps, *arrangement_limits(space.nest, slots, self.reduction))
         return replace(self, space=space, statement=statement, limits=limits, even_space=self.space)
@@ -154,6 +165,7 @@ class LayerProblem:
         """
         if not self.is_uneven:
             return outside(self.space, mapping)
+        # A part knows its own arrangement alone; membership is asked of the whole uneven space.
         return outside_uneven(self.even_space or self.space, mapping, self.reduction)
 
     def key_of(self, evaluation: Evaluation) -> Fraction:
@@ -171,6 +183,7 @@ class LayerProblem:
     def capped(self, metric: str, limit: Fraction | int) -> LayerProblem:
         """The same problem with a cap on ``energy`` (pJ), ``cycles`` or ``edp`` among the user's demands."""
         cap = MetricCap(f"{metric}<={limit}", metric, Fraction(limit))
+        # A cap reads energy and cycles alone, so the space stays and nothing is built again.
         limits = (*self.limits, *cap.limits(self.statement, self.space.nest))
         return replace(self, constraints=self.constraints.also([cap]), limits=limits)
 
@@ -199,6 +212,17 @@ class LayerProblem:
     def even(self) -> LayerProblem:
         """The same problem over even storage."""
         return replace(self, storage=EVEN)
+
+    def on(self, engine: Engine) -> LayerProblem:
+        """The same problem over even storage on another engine.
+
+        Raises
+        ------
+        InputError : where a demand names something that the other engine does not have
+        """
+        texts, tiles = self.constraints.texts, self.space.tiles
+        demands = parse_constraints(texts, self.operator, engine)
+        return _stated(self.operator, engine, self.objective, self.model, demands, tiles, EVEN)
 
     def _restated(
         self, constraints: Constraints, tiles: str | None = None, every: bool = False
@@ -237,30 +261,12 @@ class LayerProblem:
             "constraints": self.constraints.texts,
             "perfect": self.space.nest.perfect,
         }
+        # Fields are added only where they differ from the default, so that hashes of older documents stay.
         if self.is_uneven:
             content["storage"] = self.storage
         if self.space.tiles == EVERY_INTEGER and self.space.groups:
             content["tiles"] = self.space.tiles
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def evaluate_under(
-    operator: Operator,
-    engine: Engine,
-    model: CostModel,
-    demands: Constraints,
-    mapping: Mapping,
-    where: str = "mapping",
-) -> Evaluation:
-    """Evaluate a mapping against the machine's rules and a user's demands, without stating a whole problem.
-
-    Raises
-    ------
-    InputError : where the mapping does not fit the operator and the engine, or the model does not apply
-    """
-    evaluation = evaluate_mapping(operator, engine, model, mapping, where)
-    broken = demands.broken_by(Evaluated(operator, engine, mapping, evaluation))
-    return replace(evaluation, violations=(*evaluation.violations, *broken)) if broken else evaluation
 
 
 def layer_problem(
@@ -304,11 +310,22 @@ def state_problem(
     storage: str | None = None,
     tiles: str | None = None,
 ) -> LayerProblem:
-    """Like :func:`layer_problem` with a cost model at hand."""
+    """Like :func:`layer_problem` with a cost model at hand.
+
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    objective : what is minimised
+    model : the cost model itself, which need not be a registered one
+    constraints : the user's demands, read or as lines
+    factors, storage, tiles : the space, as for :func:`layer_problem`
+    """
     model.check(operator, engine)
     check_space(model, factors, storage, tiles)
     demands = parse_constraints(constraints, operator, engine)
     check_orders(demands, engine, uneven=storage == UNEVEN)
+    # The least tile of every trip count is enough for an optimum (docs/proofs.md), unless the user wants
+    # every integer.
     kind = DIVISORS if model.perfect_only or factors == PERFECT else ROUNDED_UP
     kind = EVERY_INTEGER if tiles == EVERY else kind
     return _stated(operator, engine, objective, model, demands, kind, storage or EVEN)
@@ -317,7 +334,15 @@ def state_problem(
 def check_space(
     model: CostModel, factors: str | None, storage: str | None = None, tiles: str | None = None
 ) -> None:
-    """Raise ``InputError`` for factors, storage or tiles that a cost model does not count."""
+    """Raise ``InputError`` for factors, storage or tiles that a cost model does not count.
+
+    Parameters
+    ----------
+    model : may know perfect factors or even storage only
+    factors : ``perfect`` or ``imperfect``; ``None`` for the model's default
+    storage : ``even`` or ``uneven``; ``None`` for even
+    tiles : ``trip-counts`` or ``every``; ``None`` for trip counts
+    """
     known = {"factors": (factors, FACTORS), "storage": (storage, STORAGES), "tiles": (tiles, TILES)}
     for flag, (given, names) in known.items():
         if given not in (None, *names):

@@ -8,7 +8,7 @@ come to less than the whole (``docs/uneven.md``).  What a store fetches at least
 tiles of ``t`` leaves pieces that no single cut leaves: 10 in tiles of 5, then of 3, are 3, 2, 3 and 2.
 Whatever the pieces are, the first one is a whole tile, none is larger, and together they have ``b``
 iterations.  What is cut further inside therefore counts at least what one whole tile does, and for the other
-``b - t`` iterations as much as real numbers say (``docs/proofs.md``, rests of several cuts).
+``b - t`` iterations as much as real numbers say (``docs/proofs.md``, remainders of several cuts).
 """
 
 from __future__ import annotations
@@ -111,11 +111,21 @@ class MergedCuts(Nest):
         sides: Collection[int] = (),
         slide: tuple[str, int] | None = None,
     ) -> Expr:
-        """Of tiles that overlap those that differ along one loop, without gaps; or those of a whole tile."""
+        """Of tiles that overlap those that differ along one loop, without gaps; or those of a whole tile.
+
+        Parameters
+        ----------
+        axis : of a tensor; compound where several loops move along it
+        boundary : place in the sequence of blocks at which the tiles are stored
+        counted : per dimension, the blocks whose cuts count
+        sides : spatial blocks whose instances lie side by side and share what overlaps
+        slide : (dimension, block) along which only the new part of a window is fetched
+        """
         if self.perfect or not axis.is_compound:
             return super().window(axis, boundary, counted, sides, slide)
         cuts = {term.dim: counted(term.dim) for term in axis.terms}
         alone = super().window(axis, boundary, lambda dim: self._inside(cuts[dim]), sides, slide)
+        # Each option is a lower bound by itself; the largest one counts.
         options = [alone]
         for spread in cuts:
             own = {dim: [b for b in cuts[dim] if dim == spread or b not in sides] for dim in cuts}
@@ -134,6 +144,7 @@ class MergedCuts(Nest):
         (term,) = axis.terms
         cuts = counted(term.dim)
         inside = self._inside(cuts)
+        # Iterations outside the first whole tile, each with one element at least.
         others = self.covered(term.dim, boundary, cuts) - self.covered(term.dim, boundary, inside)
         return super()._strided(axis, boundary, lambda _dim: inside) + others
 
@@ -153,6 +164,7 @@ def least_elements(operator: Operator, tensor: Tensor) -> int:
     count = 1
     for axis in tensor.axes:
         count *= _least_along(axis, bounds)
+        # A dimension that has been counted along one axis moves the tile diagonally along the next.
         bounds |= {term.dim: 1 for term in axis.terms}
     return count
 

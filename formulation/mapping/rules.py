@@ -114,6 +114,7 @@ class MetricCap:
                 return evaluation.cycles > self.limit
             case "edp":
                 return evaluation.energy * evaluation.cycles > self.limit
+        # Utilization is a float; the limit in the search is exact in cycles.
         return Fraction(evaluation.utilization) < self.limit - _ROUNDING
 
 
@@ -140,6 +141,7 @@ class TileRule:
         """Row by row, for the tile sizes of the dimension at every boundary."""
         names = [level.name for level in engine.levels]
         value = np.ones_like(tiles[0])
+        # Loops of a level that can store nothing count as the next outer one's that can.
         levels = [self.hosts[block.level] if block.is_temporal else block.level for block in blocks]
         if self.what == "tile":  # what the first loops inside the level's stores walk through
             level = names.index(str(self.site))
@@ -158,12 +160,14 @@ class TileRule:
         def keep(tiles: Mapping[str, Sequence[Sizes]]) -> NDArray[np.bool_]:
             if self.dim in tiles:
                 return self.holds(tiles[self.dim], blocks, engine)
+            # Another axis group's rows; the rule says nothing of them.
             return np.ones(len(next(iter(tiles.values()))[0]), dtype=np.bool_)
 
         return keep
 
     def limits(self, statement: Statement, nest: Nest) -> Iterator[Limit]:
         """One that nothing meets, where a dimension of one iteration breaks the rule whatever is decided."""
+        # A dimension of one iteration has no rows to filter, yet may break a rule such as ``tile K@L1>=2``.
         ones = [np.ones(1, dtype=np.int64)] * len(nest.boundaries)
         if nest.operator.bounds[self.dim] == 1 and not self.holds(ones, nest.blocks, nest.engine)[0]:
             yield Limit(self.text, as_expr(1), 0)
@@ -221,6 +225,7 @@ class OrderRule:
         others = [dim for dim in nest.operator.bounds if dim not in tensor.dims]
         for index, block in enumerate(nest.blocks):
             if block.is_temporal and block.level == level and block.orders:
+                # Where no loop runs that could reuse the tensor, any order will do.
                 idle = is_one(product(nest.trips([index], others)))
                 kept = [product(nest.trips([index], sorted(o.reused[self.tensor]))) for o in block.orders]
                 wrong: list[Expr] = [is_one(run) - idle for run in kept]

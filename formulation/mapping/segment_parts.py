@@ -65,7 +65,8 @@ def storages(problem: LayerProblem) -> Iterator[LayerProblem]:
             replace(
                 level,
                 keeps=frozenset(role for role in level.keeps if (index, role) not in out),
-                counted_bits=engine.room_bits(level),
+                # Fixed here, because a level left out for a role must not change what its capacity counts in.
+                counted_bits=engine.capacity_element_bits(level),
                 may_bypass=frozenset(),
             )
             for index, level in enumerate(engine.levels)
@@ -80,6 +81,7 @@ def has_parts(problem: LayerProblem) -> bool:
     just any.
     """
     engine = problem.engine
+    # The proofs of the parts are about settled arrangements and this model's counts.
     if problem.reduction is Reduction.NONE or problem.model.name != "hierarchy":
         return False
     if problem.reduction is Reduction.LOOPS and not _merges_remainders(problem):
@@ -125,6 +127,7 @@ def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
     operator, parts = problem.operator, segments(problem.engine)
     near = parts[1]
     levels = list(problem.engine.levels)
+    # Capacity goes, because a near level could not hold whole tensors.
     for index in near.levels:
         levels[index] = replace(levels[index], capacity=None, partitions={}, bank=None)
     for index in range(near.levels[-1]):  # they may fill no first tile of a near level: it is larger here
@@ -134,6 +137,7 @@ def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
     engine = replace(problem.engine, levels=tuple(levels))
     outermost = leading(operator, engine, parts[0], parts[0].items(operator, engine))
     head = [replace(slot, dims=frozenset()) for slot in outermost]
+    # Whole tensors near the array are the best that any points of storage there could do for the inside.
     middle = leading(operator, engine, near, near.items(operator, engine))
     part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
     return replace(part, statement=replace(part.statement, energy=_inside(part)), objective=_ENERGY)
@@ -169,6 +173,7 @@ def outside_part(problem: LayerProblem, near: Arrangement, busy: int = 0) -> Lay
     """
     operator, engine = problem.operator, problem.engine
     end = segments(engine)[1].levels[-1] + 1
+    # The outside knows nothing of the array: one block stands for all loops inside the near levels.
     shell = replace(engine, levels=tuple(replace(level, fanout=None) for level in engine.levels[:end]))
     slots = (*near[:-1], replace(near[-1], dims=frozenset(operator.bounds)))
     part = _part(problem, shell, slots)
@@ -181,6 +186,7 @@ def outside_part(problem: LayerProblem, near: Arrangement, busy: int = 0) -> Lay
         if engine.levels[index].double_buffered
         for time in first_and_last(nest, index)
     ]
+    # What happens inside takes at least a full array, or what was proven of it.
     peak = -(-operator.iterations // engine.instances)
     cycles = total([maximum([max(peak, busy), *_busy(part)]), *exposed])
     statement = Statement(energy, scale, cycles, stated.limits, {INSIDE: energy}, scale)
@@ -191,6 +197,7 @@ def knowing(part: LayerProblem, inside: int) -> LayerProblem:
     """The problem of one arrangement, knowing what is spent inside at least."""
     stated = part.statement
     outside, rest = _outside(part), _inside(part)
+    # Divided so that intervals of the inside are never below what was proven of it.
     parts = {part.engine.levels[0].name: outside, INSIDE: tighten(rest, lower=inside)}
     return replace(part, statement=replace(stated, energy=total(parts.values()), components=parts))
 

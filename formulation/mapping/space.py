@@ -117,6 +117,8 @@ class MapSpace:
                 name = nest.engine.levels[level].name
                 stores.setdefault(residency.positions[level], []).append(Storage(tensor.name, name))
         nodes: list[Node] = []
+        # A loop belongs to the level stored last outside it; only where that is another level does the node
+        # name it.
         names, hosts = [level.name for level in nest.engine.levels], loop_hosts(nest.operator, nest.engine)
         stored = names[0]
         for index, block in enumerate(nest.blocks):
@@ -127,6 +129,7 @@ class MapSpace:
             if block.orders:
                 order = _full_order(block.orders[_index(block.selector, assignment)], nest.operator)
             for dim in order:
+                # Equal tiles on both sides are a loop of one iteration, which no mapping has.
                 if tiles[index][dim] != tiles[index + 1][dim]:
                     tile = tiles[index + 1][dim]
                     nodes.append(
@@ -164,7 +167,7 @@ def build_space(
     row_filters : user constraints on tile sizes, as predicates over the tile sizes at every boundary
     tiles : the tiles that a tile may be cut into, one of ``CHAINS``
     slots : the even arrangement by default
-    heed : called between dimensions, each of which may have millions of rows; what it raises goes through
+    check : called between dimensions, each of which may have millions of rows; what it raises goes through
     """
     chains = CHAINS[tiles]
     slots = even_arrangement(operator, engine) if slots is None else slots
@@ -202,6 +205,7 @@ def _blocks(
     parts = segments(engine)
     for index, slot in enumerate(slots):
         level = engine.levels[slot.level]
+        # A level with several points of storage has several loop sites; their names tell them apart.
         alone = [other.level for other in slots].count(slot.level) == 1
         site = LoopSite(level.name, None, () if alone else slot.tensors)
         classes = orders(index)
@@ -211,6 +215,7 @@ def _blocks(
         blocks.append(Block(slot.level, None, classes, selector))
         sites.append(site)
         segment = next(candidate for candidate in parts if slot.level in candidate.levels)
+        # The array stands after the last point of its segment.
         if index + 1 == len(slots) or slots[index + 1].level not in segment.levels:
             last = segment.levels[-1]
             feeds = engine.levels[last].fanout
@@ -224,6 +229,7 @@ def _boundaries(
     operator: Operator, blocks: Sequence[Block], sites: Sequence[LoopSite], slots: Arrangement, chains: Chains
 ) -> tuple[list[dict[str, Expr]], dict[str, list[Variable]]]:
     """Tile sizes between the blocks, and per dimension the variables among them, outermost first."""
+    # Dimensions that share a tensor axis stand in one table: their tiles decide one extent together.
     groups = {dim: "+".join(dims) for dims in axis_group_dims(operator) for dim in dims}
     boundaries = [whole(operator)]
     variables: dict[str, list[Variable]] = {dim: [] for dim in operator.bounds}
@@ -232,6 +238,7 @@ def _boundaries(
         tile: dict[str, Expr] = {}
         for dimension, hosted in zip(operator.dimensions, hosts, strict=True):
             dim, outer = dimension.name, boundaries[-1][dimension.name]
+            # The last block that can have a loop takes what is left, so its inner tile is no decision.
             if dimension.bound == 1 or index >= hosted[-1]:
                 tile[dim] = as_expr(1)
             elif index not in hosted:
@@ -276,9 +283,12 @@ def _group(
     tables = []
     for dim in dims:
         check()
+        # Filtered before the product of the group's dimensions, which could be too large to build.
         rows = chains(operator.bounds[dim], len(variables[dim]))
         tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
     check()
+    # User filters speak of one dimension and have been applied; an axis limits the product of the group's
+    # dimensions.
     rows = _keep(cross(tables), columns, dims, operator, blocks, boundaries, ())
     return AxisGroup("+".join(dims), dims, columns, rows)
 
@@ -306,6 +316,7 @@ def _keep(
         if block.axis is not None:
             used = np.ones(len(rows), dtype=np.int64)
             for dim in dims:
+                # Instances of one axis, shared by all dimensions of the group that are spread along it.
                 used *= -(-tiles[dim][index] // tiles[dim][index + 1])
             mask &= used <= block.axis.size
     for row_filter in row_filters:
@@ -326,6 +337,8 @@ def _residency(
     for tensor in operator.tensors:
         kept = [i for i, level in enumerate(engine.levels) if tensor.role in level.keeps]
         optional = [i for i in kept if tensor.role in engine.levels[i].may_bypass]
+        # The first alternative stores the tensor wherever the machine can; those that bypass more levels
+        # follow.
         left_out = chain.from_iterable(combinations(optional, n) for n in range(len(optional) + 1))
         alternatives = tuple(tuple(i for i in kept if i not in out) for out in left_out)
         selector: Variable | int = 0

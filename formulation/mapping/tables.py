@@ -34,6 +34,7 @@ def local_nodes(roots: Iterable[Expr]) -> dict[str, list[Expr]]:
         if node in seen:
             continue
         seen.add(node)
+        # What depends on one group alone is looked up; its parts need no place in the table.
         if node.group is not None:
             by_group.setdefault(node.group, {})[node] = None
         elif not isinstance(node, Variable):
@@ -48,6 +49,8 @@ class GroupTable:
         self.group = group
         self.values: dict[Expr, Array] = {}
         if len(group) > BLOCK:
+            # Large groups are filled block by block, so that intermediate values never take the memory of a
+            # whole column.
             self.values = {node: np.empty(len(group)) for node in nodes}
         for start in range(0, max(1, len(group)), BLOCK):
             rows = group.rows[start : start + BLOCK].astype(np.float64)

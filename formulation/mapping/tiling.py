@@ -49,6 +49,7 @@ class Tiling:
         """Iterations of a dimension's loop in a block."""
         trips = self._trips.get((block, dim))
         if trips is None:
+            # Expressions are hashed at building; statements ask for the same trip counts thousands of times.
             trips = ceil_div(self.boundaries[block][dim], self.boundaries[block + 1][dim])
             self._trips[block, dim] = trips
         return trips
@@ -61,6 +62,7 @@ class Tiling:
     def extent(self, axis: Axis, boundary: int) -> Expr:
         """Elements that a tile at a boundary spans along a tensor axis."""
         tile = self.boundaries[boundary]
+        # ``1 + sum of stride * (tile - 1)``, written so that it stays linear in the tiles.
         offset = 1 - sum(term.stride for term in axis.terms)
         return total([offset, *(term.stride * tile[term.dim] for term in axis.terms)])
 
@@ -117,6 +119,7 @@ class Tiling:
         return node
 
     def _perfect_measure(self, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
+        # Where tiles divide, all pieces are equal and their number telescopes.
         number = product(self.trips([block for block in counted if block < boundary], [dim]))
         return number if measure == "pieces" else product([self.boundaries[boundary][dim], number])
 
@@ -140,6 +143,7 @@ class Tiling:
         kinds = ""
         for block in range(last):
             inner = self.boundaries[block + 1][dim]
+            # No loop here, so no cut: chains without them are shared by more nests.
             if inner is sizes[-1]:
                 continue
             if kinds.endswith("-") and kind(block) == "-":
@@ -166,6 +170,7 @@ class Tiling:
         sides : spatial blocks among them whose instances share equal tiles
         slide : the dimension along which a window slides, and the block of its loop
         """
+        # One loop along the axis: nothing overlaps.
         if not axis.is_compound:
             return self._strided(axis, boundary, counted)
         if self.perfect:
@@ -179,6 +184,7 @@ class Tiling:
                     return ">"
                 if block not in counted(dim):
                     return "-"
+                # ``t`` in time, ``s`` side by side and sharing, ``e`` each instance for itself.
                 return "t" if self.blocks[block].is_temporal else "s" if block in sides else "e"
 
             chain, cuts = self._chain(term.dim, boundary, kind)
@@ -192,6 +198,7 @@ class Tiling:
             rest = iter(values)
             return tuple(tuple(islice(rest, length)) for length in lengths)
 
+        # The lengths and kinds name the function: one compiled count serves all nests of this form.
         return function(
             f"fetched{lengths}{shape}{strides}",
             lambda *v: windows.fetched(chains(v), shape, strides),
@@ -209,6 +216,7 @@ class Tiling:
             return self.covered(term.dim, boundary, cuts)
         if self.perfect:
             return product([self.extent(axis, boundary), self.pieces(term.dim, boundary, cuts)])
+        # Each piece spans its elements and the gaps between them, but no gap behind its last element.
         spanned = term.stride * self.covered(term.dim, boundary, cuts)
         return spanned - (term.stride - 1) * self.pieces(term.dim, boundary, cuts)
 
@@ -226,6 +234,7 @@ class Tiling:
             dim, block = slide
             stride = next(term.stride for term in axis.terms if term.dim == dim)
             step = stride * self.boundaries[block + 1][dim]
+            # ``min(extent, step)``: a step beyond the window's width fetches the whole of it.
             new = extent + step - maximum([extent, step])
             sweep = extent + product([self.trip(block, dim) - 1, new])
         factors: list[Expr] = [sweep]
@@ -236,6 +245,7 @@ class Tiling:
                 runs = _runs(sides)
                 shape.append(len(runs))
                 for run in runs:
+                    # Blocks next to each other are one progression, whose step is the innermost tile.
                     tile = self.boundaries[run[-1] + 1][term.dim]
                     values += [product(self.trips(run, [term.dim])), term.stride * tile]
             progressions = tuple(shape)
@@ -248,6 +258,7 @@ class Tiling:
                 )
             )
         for term in axis.terms:
+            # Loops that neither share nor slide fetch each of their tiles anew.
             left = [n for n in counted(term.dim) if n < boundary and n not in sides]
             factors += self.trips([n for n in left if (term.dim, n) != slide], [term.dim])
         return product(factors)

@@ -25,8 +25,10 @@ Floats = NDArray[np.float64]
 
 def fetched(sizes: Sequence[Chain], kinds: tuple[str, ...], strides: tuple[int, ...]) -> Floats:
     """Elements along an axis over all steps; see the scalar function."""
+    # The closed form counts coincidences of two loops whose instances side by side are their innermost cuts.
     simple = len(sizes) == 2 and all(re.fullmatch("[^s]*s*", kind) for kind in kinds)
     spread = [_spread(chain, kind) for chain, kind in zip(sizes, kinds, strict=True)]
+    # With at most one spread loop no two tiles coincide.
     known = np.add.reduce([extents.astype(np.int64) for extents in spread]) <= 1
     if simple:
         known |= np.logical_and.reduce([_even(c, kind) for c, kind in zip(sizes, kinds, strict=True)])
@@ -35,9 +37,12 @@ def fetched(sizes: Sequence[Chain], kinds: tuple[str, ...], strides: tuple[int, 
         total = _whole(sizes, kinds, strides, simple)
     else:
         slid = _slid(sizes, kinds, strides, simple)
+        # Where a loop inside the sliding one moves the tile too, nothing is left in place: each tile is
+        # fetched whole.
         jumps = np.logical_or.reduce([_jumps(chain, kind) for chain, kind in zip(sizes, kinds, strict=True)])
         total = np.where(jumps, _whole(sizes, still, strides, simple), slid) if jumps.any() else slid
     if not known.all():
+        # What has no closed form is rare, and followed piece by piece.
         total[~known] = _followed([[size[~known] for size in chain] for chain in sizes], kinds, strides)
     return total
 
@@ -51,6 +56,7 @@ def distinct(shape: tuple[int, ...], values: Sequence[Ints]) -> Floats:
     for count in shape:
         many, step = ones, ones
         for outer, distance in reversed([next(given) for _ in range(count)]):
+            # Two progressions are one where the outer steps on by the whole length of the inner one.
             odd |= (many > 1) & (outer > 1) & (distance != many * step)
             step = np.where(many == 1, distance, step)
             many = many * outer
@@ -66,6 +72,7 @@ def distinct(shape: tuple[int, ...], values: Sequence[Ints]) -> Floats:
     result = np.where(spread <= 1, plain, total).astype(np.float64)
     rest = odd & (spread > 1)
     if rest.any():
+        # Many nests come to the same few rows; each is counted once.
         rows, place = _different([value[rest] for value in values])
         result[rest] = np.array([windows.distinct(shape, row) for row in rows], dtype=np.float64)[place]
     return result
@@ -92,6 +99,7 @@ def _different(columns: Sequence[Ints]) -> tuple[list[tuple[int, ...]], NDArray[
     """The different rows of some columns, and which of them every row is."""
     place = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
+        # Renumbered after every column, so that the mixed key stays far below 2^63.
         _, place = np.unique(place * (int(column.max()) + 1) + column, return_inverse=True)
     _, first = np.unique(place, return_index=True)
     rows = [tuple(row) for row in np.stack([column[first] for column in columns], axis=1).tolist()]
@@ -147,11 +155,11 @@ def _whole(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int],
             cut([size, *tiles], flags) for (size, _), (_, tiles, flags) in zip(outer, parts, strict=True)
         ]
         many = np.multiply.reduce([number for _, number in outer])
-        total += many * _beside(inner, strides, simple)[0]
+        total += many * _combined(inner, strides, simple)[0]
     return total
 
 
-def _beside(
+def _combined(
     inner: Sequence[Pieces], strides: Sequence[int], simple: bool, most: Ints | None = None
 ) -> tuple[Floats, Floats]:
     """Elements in the different tiles side by side: whole, and at most ``most`` of each."""
@@ -189,6 +197,7 @@ def _count(inner: Sequence[Pieces], places: Sequence[int], strides: Sequence[int
     (x, m), left = inner[0][0], chosen[0]
     count = left[1] * n
     for rest, times in inner[1][1:]:
+        # Starts coincide where both loops have moved by the same multiple of the least common one.
         common = np.gcd(x * a, y * b)
         same = np.minimum(m * common // (y * b), n * common // (x * a))
         count = count - np.where((x - left[0]) * a == (y - rest) * b, left[1] * times * same, 0)
@@ -197,6 +206,7 @@ def _count(inner: Sequence[Pieces], places: Sequence[int], strides: Sequence[int
 
 def _slid(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], simple: bool) -> Floats:
     """One loop slides the window over each of its pieces."""
+    # The sliding loop comes first; the formula below is written for that order.
     turn = sorted(range(len(kinds)), key=lambda i: ">" not in kinds[i])
     sizes, kinds, strides = [sizes[i] for i in turn], [kinds[i] for i in turn], [strides[i] for i in turn]
     pieces, inside, flags = _split(sizes[0], kinds[0], kinds[0].index(">"))
@@ -207,17 +217,21 @@ def _slid(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], 
     for outer in combinations(*(choices for choices, _, _ in others)):
         many = np.multiply.reduce([number for _, number in outer])
         second = [cut([size, *t], f) for (size, _), (_, t, f) in zip(outer, others, strict=True)]
-        first, again = _beside([cut([step, *tiles], flags), *second], strides, simple, move)
+        first, again = _combined([cut([step, *tiles], flags), *second], strides, simple, move)
         for size, times in pieces:
+            # A piece is swept in whole steps, of which the first fetches all and the others what is new, and
+            # a smaller last one.
             whole, rest = size // step, size % step
             sweep = np.where(whole > 0, first + (whole - 1) * again, 0)
             started, left = np.where(whole > 0, step, 0), np.where(rest > 0, 1, 0)
+            # The last step's pieces know what the step before left in place.
             last = paired_cut(np.maximum(rest, 1), started, left, tiles, flags)
             inner = [[(now, number) for now, _, number in last], *second]
             for places in combinations(*(range(len(choices)) for choices in inner)):
                 now, before, _ = last[places[0]]
                 chosen = [now, *(choices[at][0] for choices, at in zip(second, places[1:], strict=True))]
                 extent = _extent(chosen, strides)
+                # A piece that was longer before reaches further, so less of the next one is new.
                 missing = np.where(before > 0, np.maximum(0, move - (before - now) * strides[0]), extent)
                 count = _count(inner, places, strides, simple).astype(np.float64)
                 sweep = sweep + count * np.minimum(extent, missing)

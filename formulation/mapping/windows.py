@@ -52,6 +52,7 @@ def fetched(sizes: tuple[Sizes, ...], kinds: tuple[str, ...], strides: tuple[int
 @lru_cache(maxsize=1 << 16)
 def steps(sizes: Sizes, kinds: str, stride: int) -> Steps:
     """The steps of one loop; equal for chains that come to the same."""
+    # The same chain with and without a loop inside the sliding one are different counts.
     kinds = settled(sizes, kinds)
     move = stride * sizes[kinds.index(">") + 1] if ">" in kinds else _WHOLE
     return tuple(sorted(profiles(sizes, kinds).items())), move
@@ -59,6 +60,7 @@ def steps(sizes: Sizes, kinds: str, stride: int) -> Steps:
 
 def together(loops: Sequence[Steps], strides: tuple[int, ...]) -> int:
     """Elements along an axis whose loops go through these steps, each with each."""
+    # At most one loop slides; the others have -1.
     move = max(step for _, step in loops)
     return sum(
         prod(many for _, many in chosen) * _at_once(tuple(profile for profile, _ in chosen), strides, move)
@@ -70,6 +72,7 @@ def settled(sizes: Sizes, kinds: str) -> str:
     """Kinds with ``>`` only where the window slides at these sizes."""
     place = kinds.find(">")
     if any(
+        # A loop in time inside the sliding one moves the tile away, so nothing of the window is left.
         inner < outer and kind == "t"
         for (outer, inner), kind in zip(list(pairwise(sizes))[place + 1 :], kinds[place + 1 :], strict=True)
     ):
@@ -87,14 +90,16 @@ def profiles(sizes: Sizes, kinds: str) -> dict[Profile, int]:
                 for later, times in _one_by_one(profile, tile, kind == ">"):
                     inner[later] = inner.get(later, 0) + many * times
             else:
-                beside = _beside(profile, tile, kind == "s")
-                inner[beside] = inner.get(beside, 0) + many
+                combined = _combined(profile, tile, kind == "s")
+                inner[combined] = inner.get(combined, 0) + many
         counts = inner
     return counts
 
 
 def _one_by_one(profile: Profile, tile: int, slides: bool) -> list[tuple[Profile, int]]:
     """The steps of a loop: those in which every instance's piece is the same are one."""
+    # Steps between two changes are alike: the first one fetches all, later ones slide, and pieces that end
+    # drop out.
     changes = {0} | ({1} if slides else set())
     changes |= {turn for _, size, _ in profile for turn in (size // tile, -(-size // tile))}
     result: list[tuple[Profile, int]] = []
@@ -114,7 +119,7 @@ def _one_by_one(profile: Profile, tile: int, slides: bool) -> list[tuple[Profile
     return result
 
 
-def _beside(profile: Profile, tile: int, every: bool) -> Profile:
+def _combined(profile: Profile, tile: int, every: bool) -> Profile:
     """Pieces of every piece, next to each other: all of them, or the first."""
     return tuple(
         (start + passed, min(tile, size - passed), min(tile, max(0, before - passed)))
@@ -131,8 +136,11 @@ def _at_once(together: tuple[Profile, ...], strides: tuple[int, ...], move: int)
         inner: dict[tuple[int, int], int] = {}
         for (extent, most), firsts in counts.items():
             for start, size, before in profile:
+                # Without a tile before it the whole window is missing.
                 missing = max(0, move - (before - size) * stride) if before else most
                 key = extent + (size - 1) * stride, missing
+                # Sets of first elements are bits of one integer: a shift adds a loop's offset to all of them
+                # at once.
                 inner[key] = inner.get(key, 0) | firsts << start * stride
         counts = inner
     total = 0
@@ -141,6 +149,7 @@ def _at_once(together: tuple[Profile, ...], strides: tuple[int, ...], move: int)
         (extent if missing == _WHOLE else min(extent, missing), extent, firsts)
         for (extent, missing), firsts in counts.items()
     ]
+    # Of equal tiles that instances share, the one that misses most pays for all.
     for amount, extent, firsts in sorted(fetches, reverse=True):
         before_it = served.get(extent, 0)
         total += amount * (firsts & ~before_it).bit_count()
@@ -163,6 +172,7 @@ def distinct(shape: tuple[int, ...], values: Sizes) -> int:
         for many, step in reversed([next(given) for _ in range(count)]):
             if many == 1:
                 continue
+            # An outer progression that continues the inner one without a gap is the same one, only longer.
             if joined and step == joined[-1][0] * joined[-1][1]:
                 joined[-1] = joined[-1][0] * many, joined[-1][1]
             else:
@@ -187,6 +197,7 @@ def _sums(progressions: tuple[tuple[int, int], ...]) -> int:
         done = 1
         while done < many:  # the first ``done`` members are in
             more = min(done, many - done)
+            # Doubling adds a progression in logarithmically many shifts.
             sums |= sums << more * step
             done += more
     return sums.bit_count()

@@ -64,7 +64,7 @@ def _level(machine: MachineFile, index: int) -> MemoryLevel:
     partitions = _partitions(section, here, elements)
     bank = None
     if section.banks is not None:
-        bank = elements.in_room(section.banks.size, (*here, "banks", "size"))
+        bank = elements.in_capacity(section.banks.size, (*here, "banks", "size"))
     energy, own = level_energies(section, here, elements)
     rates = _rates(section, here, elements, machine.clock_mhz)
     return MemoryLevel(
@@ -133,11 +133,11 @@ def _capacity(section: LevelSection, here: Location, elements: Elements, partiti
     if partitions and section.banks is not None:
         raise FieldError((*here, "banks"), "expected either banks or partitions, got both")
     if section.capacity is not None:
-        total = elements.in_room(section.capacity, (*here, "capacity"))
+        total = elements.in_capacity(section.capacity, (*here, "capacity"))
     elif section.elements is not None:
-        total = elements.in_room(Size(Fraction(section.elements), in_bytes=False), (*here, "elements"))
+        total = elements.in_capacity(Size(Fraction(section.elements), in_bytes=False), (*here, "elements"))
     elif section.banks is not None and section.banks.count is not None:
-        total = section.banks.count * elements.in_room(section.banks.size, (*here, "banks", "size"))
+        total = section.banks.count * elements.in_capacity(section.banks.size, (*here, "banks", "size"))
     else:
         message = "missing, expected a size such as 128 kB (only the outermost level is unbounded)"
         raise FieldError((*here, "capacity"), message)
@@ -149,7 +149,7 @@ def _capacity(section: LevelSection, here: Location, elements: Elements, partiti
 def _check_banks(
     banks: BanksSection, here: Location, elements: Elements, total: int, *, halved: bool
 ) -> None:
-    size = elements.in_room(banks.size, (*here, "size"))
+    size = elements.in_capacity(banks.size, (*here, "size"))
     count = total // size if banks.count is None else banks.count
     if count * size != total:
         message = f"expected banks that add up to the capacity of {total} elements, got {count * size}"

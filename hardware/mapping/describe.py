@@ -96,7 +96,9 @@ def _level_entries(level: MemoryLevel, engine: Engine) -> list[str]:
         parts = [f"{role} {level.partitions[role]}" for role in Role if role in level.partitions]
         entries.append("partitions: " + ", ".join(parts))
     if level.bank is not None:
-        entries.append(f"banks of {level.bank} elements ({_bytes(level.bank * engine.room_bits(level))})")
+        entries.append(
+            f"banks of {level.bank} elements ({_bytes(level.bank * engine.capacity_element_bits(level))})"
+        )
     if level.keeps != frozenset(Role):
         entries.append("keeps " + ", ".join(role for role in Role if role in level.keeps))
     if level.may_bypass:

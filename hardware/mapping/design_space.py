@@ -101,6 +101,13 @@ class DesignSpace:
 def design_space(description: Any, where: str, name: str, axes: Sequence[Variation]) -> DesignSpace:
     """The design space of a machine file.
 
+    Parameters
+    ----------
+    description : the machine file's content, read but not yet checked
+    where : the file's name, for errors
+    name : of the family of machines
+    axes : fields that vary, each with its values; the grid is their product
+
     Raises
     ------
     InputError : for no axis or too many designs, and where not one design is a machine, with what is wrong

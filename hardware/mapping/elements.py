@@ -1,7 +1,7 @@
 """How wide the elements of a level are, and what a figure in elements means there.
 
-Where all tensors that share a room or a port have elements of one width, a figure in elements is of these;
-where their widths differ only bytes say what is meant.
+Where all tensors that share a capacity or a port have elements of one width, a figure in elements is of
+these; where their widths differ only bytes say what is meant.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Elements:
         """Bits of roles that do not have the machine's usual width."""
         return {role: bits for role, bits in self.widths.items() if bits != self.element_bits}
 
-    def in_room(self, size: Size, location: Location) -> int:
+    def in_capacity(self, size: Size, location: Location) -> int:
         """Elements of what roles without a partition share; raises ``FieldError``."""
         return _whole(size, self._bits(self._sharing, size.in_bytes, location), location)
 
@@ -68,16 +68,16 @@ class Elements:
     def written_bytes(self, section: LevelSection, here: Location) -> Fraction | None:
         """Bytes of the level as its file has them, both buffers together; ``None`` where it has no size."""
 
-        def room(size: Size, field: str) -> Fraction:
+        def size_bytes(size: Size, field: str) -> Fraction:
             bits = self._bits(self._sharing, size.in_bytes, (*here, field))
             return size.amount if size.in_bytes else size.amount * Fraction(bits, 8)
 
         if section.capacity is not None:
-            return room(section.capacity, "capacity")
+            return size_bytes(section.capacity, "capacity")
         if section.elements is not None:
-            return room(Size(Fraction(section.elements), in_bytes=False), "elements")
+            return size_bytes(Size(Fraction(section.elements), in_bytes=False), "elements")
         if section.banks is not None and section.banks.count is not None:
-            return section.banks.count * room(section.banks.size, "banks")
+            return section.banks.count * size_bytes(section.banks.size, "banks")
         if section.partitions is None:
             return None
         parts = {role: getattr(section.partitions, role.value) for role in self.widths}

@@ -64,11 +64,12 @@ class MemoryLevel:
     Parameters
     ----------
     name : such as ``DRAM``
-    capacity : elements (of :meth:`Engine.room_bits`) that a tile may occupy in one instance (one of the two
-        buffers where the level is double-buffered); ``None`` where the level is never the limit
+    capacity : elements (of `Engine.capacity_element_bits`) that a tile may occupy in one instance (one of the
+        two buffers where the level is double-buffered); ``None`` where the level is never the limit
     partitions : elements reserved for one role each, of its own width; roles that are absent share
         ``capacity``
-    bank : elements (of :meth:`Engine.room_bits`) per bank, where every tensor is rounded up to whole banks
+    bank : elements (of `Engine.capacity_element_bits`) per bank, where every tensor is rounded up to whole
+        banks
     read_energy, write_energy : pJ per element
     read_bandwidth, write_bandwidth : elements of ``element_bits`` bits per cycle and instance; ``None`` where
         never the limit
@@ -186,7 +187,7 @@ class Engine:
         """Bits of one element of a role in a level."""
         return level.widths.get(role, self.element_bits)
 
-    def room_bits(self, level: MemoryLevel) -> int:
+    def capacity_element_bits(self, level: MemoryLevel) -> int:
         """Bits of the elements that a level's capacity is counted in.
 
         The width of all roles that share it, where they have one, else ``element_bits``.
@@ -202,7 +203,7 @@ class Engine:
             return None
         if level.partitions.keys() == level.keeps:
             return sum(size * self.width(level, role) for role, size in level.partitions.items())
-        return level.capacity * self.room_bits(level)
+        return level.capacity * self.capacity_element_bits(level)
 
     def level(self, name: str) -> MemoryLevel:
         """The level of that name; raises ``KeyError`` with the known names."""

@@ -59,7 +59,7 @@ def _level(level: MemoryLevel) -> dict[str, Any]:
 
 
 def _particulars(level: MemoryLevel) -> dict[str, Any]:
-    """What sets roles and ports apart, told where there is some, so that other machines keep their hashes."""
+    """What sets roles and ports apart; absent where nothing does, so that hashes of other machines stay."""
     return {
         "shared_bandwidth": _optional(level.shared_bandwidth),
         "read_energies": {
@@ -73,7 +73,7 @@ def _particulars(level: MemoryLevel) -> dict[str, Any]:
 
 
 def _fanout(fanout: Fanout) -> dict[str, Any]:
-    """Buffer sharing is told where there is some, so that other machines keep their hashes."""
+    """Buffer sharing; absent where there is none, so that other machines keep their hashes."""
     sharing = {"sharing": True, "hop_energy": exact(fanout.hop_energy)} if fanout.sharing else {}
     return {
         "axes": [

@@ -82,7 +82,7 @@ Dimensions = list[Annotated[str, PlainValidator(_parse_dimension)]]
 
 
 class Section(BaseModel):
-    """A mapping of the file: unknown, missing and empty fields are told by name."""
+    """A mapping of the file: errors name unknown, missing and empty fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 

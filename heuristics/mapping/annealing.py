@@ -40,6 +40,13 @@ class Annealing(StochasticMethod):
         """Anneal within an arena, which may hold a part of the search's own space.
 
         Cools down once, or until a limit strikes.
+
+        Parameters
+        ----------
+        search : takes the best candidates, and says when to stop
+        arena : draws, moves and scores candidates
+        random : the only source of chance
+        source : what the trace calls its answers
         """
         here, scores = first_population(arena, self.walkers, random)
         best, best_scores = here.take(scores.ranking()[:1]), scores.take(scores.ranking()[:1])
@@ -77,8 +84,8 @@ class Annealing(StochasticMethod):
 
 
 def _better(scores: Scores, place: int, than: Scores) -> bool:
-    mine, other = (scores.excess[place], scores.keys[place]), (than.excess[0], than.keys[0])
-    return bool(mine < other)
+    rank, former_rank = (scores.excess[place], scores.keys[place]), (than.excess[0], than.keys[0])
+    return bool(rank < former_rank)
 
 
 def _accepted(old: Scores, new: Scores, temperature: float, random: np.random.Generator) -> NDArray[np.bool_]:

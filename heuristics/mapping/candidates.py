@@ -143,7 +143,15 @@ class Arena:
         return self.problem.decode(assignment)
 
     def offer_best(self, search: LayerSearch, candidates: Candidates, scores: Scores, source: str) -> None:
-        """Offer the best candidate where it may improve the incumbent."""
+        """Offer the best candidate where it may improve the incumbent.
+
+        Parameters
+        ----------
+        search : keeps the incumbent
+        candidates : rows of the tables and choices of the selectors
+        scores : of these candidates, in their order
+        source : what the trace calls the answer
+        """
         if not len(candidates):
             return
         best = scores.best()

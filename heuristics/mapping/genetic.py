@@ -70,14 +70,20 @@ class Genetic(StochasticMethod):
         rank[scores.ranking()] = np.arange(len(genomes))
 
         def parents() -> Candidates:
-            entrants = random.integers(len(genomes), size=(self.tournament, count))
-            winner = np.argmin(rank[entrants], axis=0)
-            return genomes.take(entrants[winner, np.arange(count)])
+            contenders = random.integers(len(genomes), size=(self.tournament, count))
+            winner = np.argmin(rank[contenders], axis=0)
+            return genomes.take(contenders[winner, np.arange(count)])
 
-        mother, father = parents(), parents()
+        first_parent, second_parent = parents(), parents()
         both = random.random(count) < self.crossover
-        rows = np.where(both & (random.random(mother.rows.shape) < 0.5), father.rows, mother.rows)
-        choices = np.where(both & (random.random(mother.choices.shape) < 0.5), father.choices, mother.choices)
+        rows = np.where(
+            both & (random.random(first_parent.rows.shape) < 0.5), second_parent.rows, first_parent.rows
+        )
+        choices = np.where(
+            both & (random.random(first_parent.choices.shape) < 0.5),
+            second_parent.choices,
+            first_parent.choices,
+        )
         self._mutate(arena, rows, choices, random)
         self._spread(arena, rows, random)
         return Candidates(rows, choices)

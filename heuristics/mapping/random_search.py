@@ -15,7 +15,7 @@ from tilewright.foundation.options import option
 from tilewright.heuristics.mapping.candidates import Arena, Indices, Scores
 from tilewright.heuristics.mapping.stochastic import StochasticMethod
 
-_LOT = 4096
+_BATCH = 4096
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class RandomSearch(StochasticMethod):
         """Draw until victory, timeout or a limit."""
         best, idle, illegal = np.inf, 0, 0
         while not search.done:
-            lot = arena.draw(_LOT, random)
-            scores = arena.score(lot)
+            batch = arena.draw(_BATCH, random)
+            scores = arena.score(batch)
             seen, best, idle, illegal = self._seen(scores, best, idle, illegal)
-            arena.offer_best(search, lot.take(seen), scores.take(seen), self.name)
+            arena.offer_best(search, batch.take(seen), scores.take(seen), self.name)
             if idle >= self.victory or illegal >= self.timeout:
                 break
         return "" if np.isfinite(best) else f"no legal mapping among {illegal} in a row"

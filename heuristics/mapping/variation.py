@@ -7,7 +7,7 @@ import numpy as np
 from tilewright.heuristics.mapping.candidates import Arena, Candidates, Indices, Scores, joined
 
 _DRAWS = 4096
-_LOTS = 8
+_BATCHES = 8
 
 
 def vary(arena: Arena, candidates: Candidates, random: np.random.Generator) -> Candidates:
@@ -33,7 +33,7 @@ def first_population(arena: Arena, count: int, random: np.random.Generator) -> t
     """The best of several lots of random candidates; legal ones as far as they are met."""
     drawn = arena.draw(max(count, _DRAWS), random)
     best = (drawn, arena.score(drawn))
-    for _ in range(_LOTS):
+    for _ in range(_BATCHES):
         ranking = best[1].ranking()[:count]
         best = (best[0].take(ranking), best[1].take(ranking))
         if best[1].legal.sum() >= min(count, 16):

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tilewright.formulation.objective import Objective
-from tilewright.report.records.claims import ClaimRecord, Number
-from tilewright.report.records.mapping.document import TraceRecord
+from tilewright.report.records.claims import ClaimRecord, Number, TraceRecord
 
 _ROUNDED = 1e-3
 """Seconds by which a step may lie behind the end: both are rounded."""
@@ -58,8 +57,10 @@ def _end_faults(claims: ClaimRecord, value: Number | None, bound: Number | None)
         yield f"trace: ends with the bound {bound}, but the bound is {claims.bound}"
 
 
-def _same(one: Number | None, other: Number | None) -> bool:
-    return (one is None) == (other is None) and (one is None or other is None or float(one) == float(other))
+def _same(first: Number | None, second: Number | None) -> bool:
+    return (first is None) == (second is None) and (
+        first is None or second is None or float(first) == float(second)
+    )
 
 
 def _gap(step: TraceRecord, objective: Objective) -> float | None:
@@ -69,5 +70,5 @@ def _gap(step: TraceRecord, objective: Objective) -> float | None:
     return 0.0 if step.value == step.bound else float(1 - step.bound / step.value)
 
 
-def _near(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=_CLOSE)
+def _near(first: float, second: float) -> bool:
+    return math.isclose(first, second, rel_tol=_CLOSE, abs_tol=_CLOSE)

@@ -65,7 +65,15 @@ class Ledger:
             self.losses.append(loss)
 
     def reported(self, where: str, effect: Effect, message: str, field: str | None = None) -> None:
-        """Note a loss of something that has no line, as of a machine in memory."""
+        """Note a loss of something that has no line, as of a machine in memory.
+
+        Parameters
+        ----------
+        where : the file, or the name of what is in memory
+        effect : what the loss changes: nothing, costs or the space
+        message : what is lost, as a sentence without its beginning
+        field : dotted path inside ``where``
+        """
         self.add(Loss(where, None, field, effect, message))
 
     @property

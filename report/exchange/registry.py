@@ -1,15 +1,14 @@
 """The formats that can be read and written: one module each, loaded when it is asked for.
 
-A reader has ``PEER``, ``KIND``, ``ABOUT``, ``TOPS`` (the keys at the top of a file that it reads),
-``recognises(data)`` and ``read(top, bundle)``; a writer has the first three and ``write(bundle)``.  A further
+A reader has ``PEER`` (the program), ``TOPS`` (the keys at the top of a file that it reads),
+``recognises(data)`` and ``read(top, bundle)``; a writer has ``PEER`` and ``write(bundle)``.  A further
 program is one module per thing, and a row each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.outputs import Output
@@ -22,8 +21,6 @@ class Reader(Protocol):
     """A module that reads one thing of one program."""
 
     PEER: str
-    KIND: str
-    ABOUT: str
     TOPS: tuple[str, ...]
 
     def recognises(self, data: object) -> bool:
@@ -37,8 +34,6 @@ class Writer(Protocol):
     """A module that writes one thing for one program."""
 
     PEER: str
-    KIND: str
-    ABOUT: str
 
     def write(self, bundle: Bundle) -> list[Output]:
         """The texts, none where there is no such thing; raises ``InputError`` for what cannot be said."""
@@ -82,16 +77,6 @@ def writers(peer: str) -> list[Writer]:
 def targets() -> list[str]:
     """Programs that can be written for, this one first."""
     return list(dict.fromkeys(writer.PEER for writer in _writers()))
-
-
-def formats() -> Sequence[dict[str, Any]]:
-    """Every format and direction as a row: program, thing, direction, what of it."""
-    rows: list[dict[str, Any]] = []
-    for reader in readers():
-        rows.append({"program": reader.PEER, "thing": reader.KIND, "direction": "from", "what": reader.ABOUT})
-    for other in _writers():
-        rows.append({"program": other.PEER, "thing": other.KIND, "direction": "to", "what": other.ABOUT})
-    return rows
 
 
 def _writers() -> list[Writer]:

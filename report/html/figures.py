@@ -26,7 +26,15 @@ _LEAST_GAP = 0.001
 def curves_figure(
     curves: Sequence[Curve], x_title: str, y_title: str, end: float, dotted: Curve | None = None
 ) -> Figure:
-    """Step curves of shares over a logarithmic axis, level to its end."""
+    """Step curves of shares over a logarithmic axis, level to its end.
+
+    Parameters
+    ----------
+    curves : step curves, one per name, with shares from 0 to 1
+    x_title, y_title : of the axes, with units
+    end : where every curve is continued to
+    dotted : one more curve for reference
+    """
     names = [curve.name for curve in curves]
     colour, dash = colours(names), dashes(names)
     first = min((curve.xs[0] for curve in curves if curve.xs), default=end)
@@ -81,7 +89,15 @@ def gaps_figure(by_method: MappingABC[str, Sequence[float]]) -> Figure:
 def convergence_figure(
     runs: Sequence[Convergence], label: str, scale: float, optimum: float | None = None
 ) -> Figure:
-    """Values as full lines, bounds as dashed ones; a click on a name hides the runs of a method."""
+    """Values as full lines, bounds as dashed ones; a click on a name hides the runs of a method.
+
+    Parameters
+    ----------
+    runs : each with the curves of its value and its bound, in seconds
+    label : of the values' axis, with its unit
+    scale : shown units per unit of the curves
+    optimum : drawn as a line across, where it is known
+    """
     names = list(dict.fromkeys(run.name for run in runs))
     colour, markers_of = colours(names), markers(names)
     seen, data = set(), []

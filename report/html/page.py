@@ -162,7 +162,16 @@ def filled(
     *,
     searchable: bool = False,
 ) -> Table:
-    """A table whose headings and cells come from one list: each column with what it shows of a row."""
+    """A table whose headings and cells come from one list: each column with what it shows of a row.
+
+    Parameters
+    ----------
+    title : above the table
+    columns : headings, each with the cell that it shows of a row
+    rows : whatever the cells are made of
+    note : a sentence below the title
+    searchable : whether a field filters the rows
+    """
     body = [[cell(row) for _, cell in columns] for row in rows]
     return Table(title, [column for column, _ in columns], body, note, searchable=searchable)
 
@@ -207,7 +216,15 @@ def write_page(
 
 
 def render_page(title: str, facts: Sequence[str], sections: Sequence[Section], command: str = "") -> str:
-    """The report as text."""
+    """The report as text.
+
+    Parameters
+    ----------
+    title : of the page
+    facts : short texts below the title
+    sections : in their order on the page
+    command : the call that writes this report again; empty for none
+    """
     jinja2, plotly = _libraries()
     folder = files(_FOLDER)
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)

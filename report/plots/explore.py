@@ -105,12 +105,14 @@ def _front(axis: Axes, document: ExploreDocument) -> None:
     scale, _ = value_scale(document)
     points = [(design.cost or 0, float(design.value or 0) * scale, design.index) for design in known]
     others = [(cost, value) for cost, value, index in points if index not in chosen]
-    mine = sorted((cost, value) for cost, value, index in points if index in chosen)
+    on_front = sorted((cost, value) for cost, value, index in points if index in chosen)
     if others:
         axis.scatter([x for x, _ in others], [y for _, y in others], s=8, color="#B0B0B0", label="beaten")
-    if mine:
-        axis.plot(*zip(*mine, strict=True), drawstyle="steps-post", color=PALETTE[0], linewidth=1)
-        axis.scatter([x for x, _ in mine], [y for _, y in mine], s=16, color=PALETTE[0], label="front")
+    if on_front:
+        axis.plot(*zip(*on_front, strict=True), drawstyle="steps-post", color=PALETTE[0], linewidth=1)
+        axis.scatter(
+            [x for x, _ in on_front], [y for _, y in on_front], s=16, color=PALETTE[0], label="front"
+        )
     axis.set_yscale("log")
     _plain(axis.yaxis, [value for _, value, _ in points])
     axis.set_xlabel(f"{front.against} [B]" if front.against == "capacity" else front.against)

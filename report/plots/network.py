@@ -107,15 +107,15 @@ def positions(network: Network) -> dict[str, Point]:
     depth: dict[str, int] = {}
     for layer in network.layers:
         depth[layer.name] = 1 + max((depth[name] for name in graph.predecessors(layer.name)), default=-1)
-    beside: dict[int, list[str]] = {}
+    names_at: dict[int, list[str]] = {}
     for name, level in depth.items():
-        beside.setdefault(level, []).append(name)
-    widest = max(map(len, beside.values()))
-    columns = -(-len(beside) // _DEPTHS)
-    rows = -(-len(beside) // columns)
+        names_at.setdefault(level, []).append(name)
+    widest = max(map(len, names_at.values()))
+    columns = -(-len(names_at) // _DEPTHS)
+    rows = -(-len(names_at) // columns)
     place: dict[str, Point] = {}
     across: dict[str, float] = {}
-    for level, names in sorted(beside.items()):
+    for level, names in sorted(names_at.items()):
         column, row = divmod(level, rows)
         middles = {name: _mean([across[producer] for producer in graph.predecessors(name)]) for name in names}
         for i, name in enumerate(sorted(names, key=middles.__getitem__)):

@@ -72,7 +72,14 @@ def matplotlib_or_error() -> None:
 def canvas(
     columns: int = 1, height: float = 3.0, rows: int = 1, *, sharex: bool = False, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of this style with its axes, row by row."""
+    """A figure of this style with its axes, row by row.
+
+    Parameters
+    ----------
+    columns, rows : of axes in the figure
+    height : inches
+    sharex, sharey : whether the axes have one scale
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")

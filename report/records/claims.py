@@ -24,27 +24,53 @@ ExactText = Annotated[str, Field(pattern=r"^[0-9]+(/[1-9][0-9]*)?$", max_length=
 StatusName = Literal["optimal", "feasible", "infeasible", "unknown", "interrupted", "error"]
 
 
-class ClaimRecord(Record):
-    """What any search claims, figures as shown with their exact keys beside them.
+class TraceRecord(Record):
+    """One step of a search: a better mapping, or a better bound."""
 
-    The fields are declared by the records themselves, each at its place in the document.
-    """
+    seconds: float
+    value: Number | None
+    bound: Number | None
+    gap: float | None
+    source: str
+    improved: bool
+    heuristic: bool
+
+
+class KeyedRecord(Record):
+    """A record with a value and a bound as exact fractions, which it declares at their place."""
 
     if TYPE_CHECKING:
-        status: StatusName
-        value: Number | None
         value_exact: ExactText | None
-        bound: Number | None
         bound_exact: ExactText | None
-        gap: float | None
 
     @property
     def value_key(self) -> Fraction | None:
+        """The objective's key; ``None`` where there is no answer."""
         return None if self.value_exact is None else Fraction(self.value_exact)
 
     @property
     def bound_key(self) -> Fraction | None:
+        """A lower bound of the key, if one is known."""
         return None if self.bound_exact is None else Fraction(self.bound_exact)
+
+
+class ClaimRecord(KeyedRecord):
+    """What any search claims, figures as shown with their exact keys beside them.
+
+    A record of a question with its claims inherits from this class first and from its question after it: the
+    fields of the question then stand before these, and those of its own after them.
+    """
+
+    status: StatusName
+    value: Number | None
+    value_exact: ExactText | None
+    bound: Number | None
+    bound_exact: ExactText | None
+    gap: float | None
+
+    if TYPE_CHECKING:  # at their own place in every record
+        message: str
+        trace: list[TraceRecord]
 
 
 class Figures(TypedDict):

@@ -6,56 +6,19 @@ older document refers to stays where it was.
 
 from __future__ import annotations
 
-import hashlib
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 from tilewright.foundation.database import Database
 from tilewright.foundation.errors import InputError
+from tilewright.foundation.store import Texts
 
-TABLE: Final = """
-CREATE TABLE evidence (
-    hash TEXT PRIMARY KEY,           -- SHA-256 of the text
-    text BLOB NOT NULL               -- compressed by zlib
-) WITHOUT ROWID"""
-
-MOST_BYTES: Final = 1 << 28
-"""Bytes of a text, at most."""
+EVIDENCE: Final = Texts("evidence", "text", is_compressed=True)
 
 
-def content_hash(text: str) -> str:
-    """What a text is known by."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def keep(base: Database, text: str) -> str:
-    """Store a text for good; returns its hash."""
-    hashed = content_hash(text)
-    base.keep("INSERT OR IGNORE INTO evidence VALUES (?, ?)", (hashed, zlib.compress(text.encode(), 9)))
-    return hashed
-
-
-def kept(base: Database, hashed: str) -> str | None:
-    """The text of a hash, if it is there; raises ``DamagedError`` where it is not what was written."""
-    rows = base.rows("SELECT text FROM evidence WHERE hash = ?", (hashed,))
-    if not rows:
-        return None
-    with base.reading(f"evidence {hashed[:12]}"):
-        reader = zlib.decompressobj()
-        try:
-            text = reader.decompress(rows[0][0], MOST_BYTES).decode()
-        except zlib.error as error:
-            raise ValueError(str(error)) from None
-        if reader.unconsumed_tail or content_hash(text) != hashed:
-            raise ValueError("not the text of its hash")
-    return text
-
-
-class EvidenceFile:
-    """A store, opened to read its evidence.
+class EvidenceFile(Database):
+    """A store of whatever layout, opened to read its evidence.
 
     Raises
     ------
@@ -63,30 +26,17 @@ class EvidenceFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._base = Database(path)
+        super().__init__(path)
         try:
-            tables = self._base.rows("SELECT name FROM sqlite_master WHERE name = 'evidence'")
+            tables = self.rows("SELECT name FROM sqlite_master WHERE name = ?", [EVIDENCE.name])
         except BaseException:
-            self._base.close()
+            self.close()
             raise
         self._has_any = bool(tables)
 
     def text(self, hashed: str) -> str | None:
         """The text of a hash, if it is there."""
-        return kept(self._base, hashed) if self._has_any else None
-
-    def close(self) -> None:
-        """Close the file."""
-        self._base.close()
-
-    def __enter__(self) -> EvidenceFile:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        return EVIDENCE.read(self, [hashed]).get(hashed) if self._has_any else None
 
 
 def places_of(store: str, document: str) -> Sequence[Path]:

@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from tilewright.foundation.disk import DOCUMENT_BYTES, is_stream, read_text, suffix_error
 from tilewright.foundation.errors import InputError, one_line, unknown_name
 from tilewright.foundation.yaml_file import read_yaml
-from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, layer_data
+from tilewright.report.records.head import AnyDocument, kind_of
+from tilewright.report.records.mapping.document import LayerRecord, ResultDocument, layer_data
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.text.csv_text import csv_line
 from tilewright.report.text.mapping.spaces import record_text
@@ -27,6 +28,7 @@ _DIGITS = 400
 """Of an integer in a document, at most; Python itself reads 4,300."""
 
 Document = TypeVar("Document", bound=Record)
+Whole = TypeVar("Whole", bound=AnyDocument)
 
 CSV_FIELDS = (
     "name",
@@ -228,26 +230,17 @@ def _joined(lines: list[Any]) -> Any:
 
 def is_result(data: object) -> bool:
     """Whether data look like a result document."""
-    return isinstance(data, dict) and str(data.get("schema", "")).startswith("tilewright.result/")
-
-
-def load_document(path: Path) -> ResultDocument:
-    """The result document of a file.
-
-    Raises
-    ------
-    InputError : for a file that cannot be read or is no result document, naming the field
-    """
-    return parse_document(read_data(path), str(path))
+    return ResultDocument.is_kind_of(data)
 
 
 def parse_document(data: object, where: str) -> ResultDocument:
     """The result document that plain data hold; raises ``InputError``."""
-    if not isinstance(data, dict) or "schema" not in data:
-        raise InputError(where, "schema", f"missing, expected a result document ({SCHEMA})")
-    if data["schema"] != SCHEMA:
-        raise InputError(where, "schema", f"expected {SCHEMA}, got {data['schema']!r}")
-    return parse_record(data, ResultDocument, where)
+    return parse_kind(data, where, ResultDocument)
+
+
+def parse_kind(data: object, where: str, *kinds: type[Whole]) -> Whole:
+    """The document of one of some kinds that plain data hold; raises ``InputError`` that names the field."""
+    return parse_record(data, kind_of(data, kinds, where), where)
 
 
 def parse_record(data: object, kind: type[Document], where: str) -> Document:

@@ -26,15 +26,15 @@ class FittingTable(Table):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         widths = [self._natural(column) for column in self.columns]
-        room = options.max_width
-        if sum(widths) - self.gap <= room or len(self.columns) <= self.names:
+        available = options.max_width
+        if sum(widths) - self.gap <= available or len(self.columns) <= self.names:
             yield from super().__rich_console__(console, options)
             return
-        lead = self._lead(widths, room)
-        for number, group in enumerate(self._groups(widths, room - sum(lead))):
+        lead = self._lead(widths, available)
+        for number, group in enumerate(self._groups(widths, available - sum(lead))):
             if number:
                 yield Text()
-            yield from self._part(lead, group, [widths[index] for index in group], room).plain(
+            yield from self._part(lead, group, [widths[index] for index in group], available).plain(
                 console, options
             )
 
@@ -52,32 +52,32 @@ class FittingTable(Table):
         lines = (line for text in texts for line in (str(text).split("\n") or [""]))
         return max((cell_len(line) for line in lines), default=0) + self.gap
 
-    def _lead(self, widths: Sequence[int], room: int) -> list[int]:
+    def _lead(self, widths: Sequence[int], available: int) -> list[int]:
         """Widths of the columns of names: as wide as they are where that takes no table more, else folded."""
         natural = list(widths[: self.names])
         widest = max(widths[self.names :]) - self.gap
         least = [min(width, _LEAST + self.gap) for width in natural]
-        if sum(least) + widest > room:
-            least = [min(width, max((room - widest) // self.names, _LEAST // 2)) for width in natural]
+        if sum(least) + widest > available:
+            least = [min(width, max((available - widest) // self.names, _LEAST // 2)) for width in natural]
 
         def tables(lead: Sequence[int]) -> int:
-            return len([*self._groups(widths, room - sum(lead))])
+            return len([*self._groups(widths, available - sum(lead))])
 
         lead, fewest = least, tables(least)
         for place in reversed(range(self.names)):
             for width in range(natural[place], lead[place], -1):
                 wider = [*lead[:place], width, *lead[place + 1 :]]
-                if sum(wider) + widest <= room and tables(wider) == fewest:
+                if sum(wider) + widest <= available and tables(wider) == fewest:
                     lead = wider
                     break
         return lead
 
-    def _groups(self, widths: Sequence[int], room: int) -> Iterator[list[int]]:
+    def _groups(self, widths: Sequence[int], available: int) -> Iterator[list[int]]:
         """Indices of columns that stand side by side."""
         group: list[int] = []
         taken = -self.gap
         for index in range(self.names, len(widths)):
-            if group and taken + widths[index] > room:
+            if group and taken + widths[index] > available:
                 yield group
                 group, taken = [], -self.gap
             group.append(index)
@@ -85,11 +85,11 @@ class FittingTable(Table):
         yield group
 
     def _part(
-        self, lead: Sequence[int], group: Sequence[int], widths: Sequence[int], room: int
+        self, lead: Sequence[int], group: Sequence[int], widths: Sequence[int], available: int
     ) -> FittingTable:
         part = copy(self)
         part.columns = []
-        left = room - sum(lead)
+        left = available - sum(lead)
         for place, (index, width) in enumerate([*enumerate(lead), *zip(group, widths, strict=True)]):
             column = copy(self.columns[index])
             column._index = place

@@ -22,7 +22,7 @@ from tilewright.report.records.mapping.document import (
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.report.text.fitting import FittingTable
 from tilewright.report.text.mapping.loop_nest import loop_nest
-from tilewright.report.text.mapping.spaces import beside_text, record_text
+from tilewright.report.text.mapping.spaces import out_of_space_text, record_text
 from tilewright.report.text.quantities import (
     bytes_text,
     count_text,
@@ -97,7 +97,7 @@ def layers_table(document: ResultDocument, objective: Objective) -> Table:
     return table
 
 
-def clashes(document: ResultDocument) -> list[RenderableType]:
+def conflicts(document: ResultDocument) -> list[RenderableType]:
     """Why layers have no mapping: a blank line, and a line for each of which it is known."""
     lines = [
         Text(f"{layer.name}: {layer.message}", STYLES[layer.status])
@@ -174,7 +174,13 @@ def head_text(title: str, *parts: str) -> Text:
 
 
 def layer_view(layer: LayerRecord, operator: Operator, engine: Engine, objective: Objective) -> Group:
-    """Everything about one layer: figures, energy, loop nest and traffic."""
+    """Everything about one layer: figures, energy, loop nest and traffic.
+
+    Parameters
+    ----------
+    layer : its record
+    operator, engine, objective : built from the document
+    """
     figures = Table.grid(padding=(0, 3, 0, 0))
     ended = f"after {seconds_text(layer.wall_s)} ({layer.solver} {layer.solver_version})"
     figures.add_row("result", Text.assemble(status_text(layer.status, layer.gap), f" {ended}"))
@@ -184,7 +190,7 @@ def layer_view(layer: LayerRecord, operator: Operator, engine: Engine, objective
         figures.add_row("bound", f"{objective_text(objective, layer.bound)}, gap {gap_text(layer.gap)}")
     if layer.space is not None:
         figures.add_row("space", record_text(layer.space))
-    beside = beside_text(layer, objective)
+    beside = out_of_space_text(layer, objective)
     if beside is not None:
         figures.add_row("beside", Text(beside, "yellow"))
     parts: list[RenderableType] = [
@@ -207,7 +213,15 @@ def _work(operator: Operator) -> str:
 
 
 def add_figures(figures: Table, metrics: MetricsRecord, engine: Engine, objective: Objective) -> None:
-    """Energy, cycles, product and utilization as lines of a grid."""
+    """Energy, cycles, product and utilization as lines of a grid.
+
+    Parameters
+    ----------
+    figures : a grid of two columns, which grows
+    metrics : of a mapping
+    engine : gives the clock and the number of PEs
+    objective : whose own figure is there already
+    """
     if objective.name != "energy":
         figures.add_row("energy", energy_text(metrics.energy_pj))
     clock = f"{si_text(metrics.time_s, 's')} at {exact(engine.clock_mhz)} MHz"
@@ -220,7 +234,14 @@ def add_figures(figures: Table, metrics: MetricsRecord, engine: Engine, objectiv
 def metrics_views(
     metrics: MetricsRecord, operator: Operator, engine: Engine, mapping: Mapping
 ) -> list[RenderableType]:
-    """Energy by component, the loop nest, and accesses by level and tensor."""
+    """Energy by component, the loop nest, and accesses by level and tensor.
+
+    Parameters
+    ----------
+    metrics : of the mapping
+    operator, engine : the layer and the machine
+    mapping : shown as a loop nest
+    """
     nest = Text(loop_nest(operator, engine, mapping), no_wrap=True, overflow="ignore")
     views: list[RenderableType] = [
         energy_table(metrics),

@@ -82,7 +82,7 @@ class AnswerSets:
 
 def adopted(
     result: LayerResult,
-    found: AnswerSet,
+    answer_set: AnswerSet,
     problem: LayerProblem,
     limits: Limits,
     source: str,
@@ -97,10 +97,10 @@ def adopted(
     source : what the other search looked for
     finder : the solver that searched
     """
-    if result.key is None and not found.solutions:
-        return _proven(result, limits, finder, status=Status.INFEASIBLE) if found.complete else result
+    if result.key is None and not answer_set.solutions:
+        return _proven(result, limits, finder, status=Status.INFEASIBLE) if answer_set.complete else result
     before = result
-    best = min(found.solutions, key=lambda solution: problem.key_of(solution.evaluation), default=None)
+    best = min(answer_set.solutions, key=lambda solution: problem.key_of(solution.evaluation), default=None)
     key = None if best is None else problem.key_of(best.evaluation)
     if best is not None and key is not None and (result.key is None or key < result.key):
         result = replace(result, answer=best.mapping, evaluation=best.evaluation, key=key)
@@ -108,10 +108,10 @@ def adopted(
     if result.bound is not None and result.bound > result.key:
         text = f"{result.method} claims the bound {result.bound}, but {source} has the value {result.key}"
         return replace(result, status=Status.ERROR, bound=None, message=text)
-    if found.complete and (key is None or key > result.key):
+    if answer_set.complete and (key is None or key > result.key):
         text = f"{source}: a part of the space that holds a mapping of value {result.key} was closed"
         return replace(result, status=Status.ERROR, bound=None, message=text)
-    if found.complete and result.bound != result.key:
+    if answer_set.complete and result.bound != result.key:
         result = _proven(result, limits, finder, bound=result.key)
     if result.key != before.key or result.bound != before.bound:
         improved = result.key != before.key

@@ -1,4 +1,4 @@
-"""Second opinions on lists: fronts, best and optimal mappings that are said to be complete, clashing demands.
+"""Second opinions on lists (fronts, best and optimal mappings said to be complete) and conflicts of demands.
 
 A front is found again by repeated solves of another solver.  Lists of mappings come from the search tree
 alone, which lists them again; that finds out whoever has left one out.
@@ -16,9 +16,9 @@ from tilewright.solvers.mapping.adoption import TREE_SOLVER
 from tilewright.solvers.mapping.answer_sets import (
     AnswerSet,
     best_mappings,
-    clash_together,
     optimal_mappings,
     pareto_front,
+    proves_conflict,
 )
 from tilewright.solvers.mapping.repeated_solves import front_by_repeated_solves
 from tilewright.solvers.second_opinion import Proof, Verdict
@@ -36,13 +36,13 @@ class SetsClaim:
     front : energy and cycles of every point
     best : the same of the best mappings, and how many were asked for
     optima : number of the optimal mappings, and how many were asked for at most
-    clash : constraints that no mapping satisfies together
+    conflict : constraints that no mapping satisfies together
     """
 
     front: Sequence[Pair] | None = None
     best: tuple[Sequence[Pair], int] | None = None
     optima: tuple[int, int] | None = None
-    clash: Sequence[str] = ()
+    conflict: Sequence[str] = ()
 
 
 def prove_sets(
@@ -57,15 +57,15 @@ def prove_sets(
     asked: list[Callable[[Limits], Proof]] = []
     if claim.front is not None:
         front = claim.front
-        asked.append(lambda mine: _front(front, problem, others, mine))
+        asked.append(lambda own_limits: _front(front, problem, others, own_limits))
     if claim.best is not None:
         pairs, count = claim.best
-        asked.append(lambda mine: _best(pairs, count, problem, mine))
+        asked.append(lambda own_limits: _best(pairs, count, problem, own_limits))
     if claim.optima is not None:
         number, most = claim.optima
-        asked.append(lambda mine: _optima(number, most, problem, mine))
-    if claim.clash:
-        asked.append(lambda mine: _clash(claim.clash, problem, mine))
+        asked.append(lambda own_limits: _optima(number, most, problem, own_limits))
+    if claim.conflict:
+        asked.append(lambda own_limits: _conflict(claim.conflict, problem, own_limits))
     worst: Proof | None = None
     for left, ask in zip(range(len(asked), 0, -1), asked, strict=True):
         before = limits.elapsed
@@ -107,18 +107,18 @@ def _optima(number: int, most: int, problem: LayerProblem, limits: Limits) -> Pr
     return _verdict(listed, "optimal mappings", TREE_SOLVER, same=number == len(listed.solutions))
 
 
-def _verdict(found: AnswerSet, what: str, solver: str, *, same: bool) -> Proof:
+def _verdict(answer_set: AnswerSet, what: str, solver: str, *, same: bool) -> Proof:
     by = f"{solver}, again" if solver == TREE_SOLVER else solver
-    if not found.complete:
+    if not answer_set.complete:
         return Proof(Verdict.UNDECIDED, by, f"not all {what} were found again within the limits")
     if not same:
-        return Proof(Verdict.REFUTED, by, f"the {what} are others: {len(found.solutions)} of them")
+        return Proof(Verdict.REFUTED, by, f"the {what} are others: {len(answer_set.solutions)} of them")
     return Proof(Verdict.CONFIRMED, by, f"the same {what}")
 
 
-def _clash(names: Sequence[str], problem: LayerProblem, limits: Limits) -> Proof:
+def _conflict(names: Sequence[str], problem: LayerProblem, limits: Limits) -> Proof:
     by = f"{TREE_SOLVER}, again"
-    match clash_together(problem, names, limits):
+    match proves_conflict(problem, names, limits):
         case True:
             return Proof(Verdict.CONFIRMED, by, "the named constraints clash")
         case False:

@@ -110,9 +110,9 @@ def search_answer_sets(
     searches = request.searches()
     second = None
     if request.then is not None:
-        mine = limits.share(1 / request.parts)
+        own_limits = limits.share(1 / request.parts)
         result, second = _second(
-            parse_objective(request.then), request.solver, problem, result, mine, observer
+            parse_objective(request.then), request.solver, problem, result, own_limits, observer
         )
     for index, (field, (title, search)) in enumerate(searches.items()):
         answers[field], seconds[field] = NOTHING, 0.0
@@ -120,8 +120,8 @@ def search_answer_sets(
             continue
         observer.phase(title)
         before = limits.elapsed
-        mine = replace(limits.share(1 / (len(searches) - index)), gap=0.0)
-        answer_set, message = _watched(title, search, problem, mine)
+        own_limits = replace(limits.share(1 / (len(searches) - index)), gap=0.0)
+        answer_set, message = _watched(title, search, problem, own_limits)
         finder = request.front_solver if field == "front" else TREE_SOLVER
         improved = adopted(result, answer_set, problem, limits, field, finder)
         if improved.trace != result.trace:

@@ -1,4 +1,4 @@
-"""Answers beyond one optimum: Pareto fronts, the k best mappings, all optimal ones, clashing constraints.
+"""Answers beyond one optimum: Pareto fronts, the k best mappings, all optimal ones, conflicts of constraints.
 
 All are searches of the same tree (:mod:`tilewright.solvers.mapping.tree`) with another goal, and as
 proven: a part of the space is closed only when its bounds show that it holds nothing that is asked for.
@@ -59,7 +59,7 @@ class _Front:
     def __init__(self, problem: LayerProblem) -> None:
         self._problem = problem
         self._points: list[tuple[int, int]] = []  # energy (scaled), cycles; cycles increasing
-        self.found: dict[tuple[int, int], Solution] = {}
+        self._solution_at: dict[tuple[int, int], Solution] = {}
 
     def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
         """Parts that no point found so far is at least as good as in both respects."""
@@ -88,10 +88,10 @@ class _Front:
             return
         self._points = [(e, c) for e, c in self._points if e < point[0] or c < point[1]]
         self._points = sorted([*self._points, point], key=lambda pair: pair[1])
-        self.found[point] = Solution(mapping, evaluation)
+        self._solution_at[point] = Solution(mapping, evaluation)
 
     def solutions(self) -> tuple[Solution, ...]:
-        return tuple(self.found[point] for point in self._points)
+        return tuple(self._solution_at[point] for point in self._points)
 
 
 class _Best:
@@ -103,23 +103,23 @@ class _Best:
         self._problem = problem
         self._count = count
         self._ties_only = ties_only
-        self._found: list[tuple[Fraction, Solution]] = []
+        self._solutions: list[tuple[Fraction, Solution]] = []
         self._seen: set[CanonicalForm] = set()
         self.cut_off = False
 
     def _limit(self) -> Fraction | None:
         """No key above this is asked for."""
-        if not self._found:
+        if not self._solutions:
             return None
         if self._ties_only:
-            return self._found[0][0]
-        return self._found[-1][0] if len(self._found) == self._count else None
+            return self._solutions[0][0]
+        return self._solutions[-1][0] if len(self._solutions) == self._count else None
 
     def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
         limit = self._limit()
         if limit is None:
             return np.ones(len(keys), dtype=bool)
-        full = len(self._found) == self._count
+        full = len(self._solutions) == self._count
         goal = limit * self._problem.key_scale
         if full and not self._ties_only:  # only strictly better ones; of ties, equals are wanted too
             return below(goal, self._problem.objective.key_powers, energy, cycles, keys)
@@ -144,16 +144,16 @@ class _Best:
         if limit is not None and (key > limit or (key == limit and not self._ties_only)):
             return
         self._seen.add(form)
-        self._found.append((key, Solution(mapping, evaluation)))
-        self._found.sort(key=lambda pair: pair[0])
+        self._solutions.append((key, Solution(mapping, evaluation)))
+        self._solutions.sort(key=lambda pair: pair[0])
         if self._ties_only:
-            self._found = [pair for pair in self._found if pair[0] == self._found[0][0]]
-        if len(self._found) > self._count:
+            self._solutions = [pair for pair in self._solutions if pair[0] == self._solutions[0][0]]
+        if len(self._solutions) > self._count:
             self.cut_off = self._ties_only
-            del self._found[self._count :]
+            del self._solutions[self._count :]
 
     def solutions(self) -> tuple[Solution, ...]:
-        return tuple(solution for _, solution in self._found)
+        return tuple(solution for _, solution in self._solutions)
 
 
 def pareto_front(problem: LayerProblem, limits: Limits | None = None) -> AnswerSet:
@@ -210,7 +210,7 @@ def minimal_conflict(problem: LayerProblem, limits: Limits | None = None) -> tup
     Capacities, array axes and the user's demands are left out one after the other; what cannot be left
     out without a mapping appearing remains.  Empty where a mapping exists or the limits strike first.
     """
-    if problem.is_uneven:  # what even storage lacks does not clash
+    if problem.is_uneven:  # constraints that even storage cannot meet are no conflict of the uneven space
         return ()
     limits = limits or Limits()
     demands = list(problem.constraints.texts)
@@ -231,7 +231,7 @@ def minimal_conflict(problem: LayerProblem, limits: Limits | None = None) -> tup
     return (*demands, *names)
 
 
-def clash_together(problem: LayerProblem, names: Sequence[str], limits: Limits | None = None) -> bool | None:
+def proves_conflict(problem: LayerProblem, names: Sequence[str], limits: Limits | None = None) -> bool | None:
     """Whether no mapping satisfies these constraints together; ``None`` where time ran out.
 
     Parameters
@@ -258,17 +258,17 @@ def _relaxed(problem: LayerProblem, demands: Sequence[str], names: Sequence[str]
 
 def _feasible(problem: LayerProblem, limits: Limits) -> bool | None:
     """Whether any decision satisfies the problem's limits; ``None`` where time ran out."""
-    found = False
+    is_feasible = False
 
     class First:
         both = False
 
         def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
-            return np.full(len(keys), not found)
+            return np.full(len(keys), not is_feasible)
 
         def take(self, leaves: Leaves) -> None:
-            nonlocal found
-            found = found or len(leaves) > 0
+            nonlocal is_feasible
+            is_feasible = is_feasible or len(leaves) > 0
 
     finished = _finished(problem, First(), replace(limits, gap=0.0))
-    return True if found else (False if finished else None)
+    return True if is_feasible else (False if finished else None)

@@ -24,6 +24,7 @@ from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.mapping.segment_parts import has_parts, storages
 from tilewright.solvers.mapping.goals import BAND, Below, Goal, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
+from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
@@ -53,17 +54,18 @@ class ArrangementTrees:
         self._method = method
         self._on_hard = on_hard
         self._tick = count()
+        self._bank = TableBank()
         self._open: list[tuple[float, int, Tree, float]] = []
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
         self._dives = count()
         self._cutoff = math.inf  # from which on nothing is looked for yet
 
-    def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
+    def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
 
         Parameters
         ----------
-        tell : called with lower bounds of the objective key of all that is still open
+        on_bound : called with lower bounds of the objective key of all that is still open
 
         Returns ``None`` when nothing is open any more, else the least key bound of what is.
         """
@@ -71,14 +73,14 @@ class ArrangementTrees:
         self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
         try:
             if has_parts(problem) and (problem.space.nest.perfect or self._are_many()):
-                self._search_bounded(tell)
+                self._search_bounded(on_bound)
             else:
-                self._search_stated(tell)
+                self._search_stated(on_bound)
         except LimitReachedError:
             pass
         if math.isinf(self._least):
             return None
-        tell(self._least)
+        on_bound(self._least)
         return self._least
 
     @property
@@ -89,30 +91,30 @@ class ArrangementTrees:
         """Keep a tree open; what was known before it was stated bounds it, too."""
         self._put(tree, self._unstated)
 
-    def _put(self, tree: Tree, floor: float) -> None:
+    def _put(self, tree: Tree, lower_bound: float) -> None:
         if not math.isinf(tree.least):
-            heapq.heappush(self._open, (max(tree.least, floor), next(self._tick), tree, floor))
+            heapq.heappush(self._open, (max(tree.least, lower_bound), next(self._tick), tree, lower_bound))
 
     def _hard(self) -> None:
         ask, self._on_hard = self._on_hard, lambda: None
         ask()
 
-    def _search_stated(self, tell: Callable[[float], None]) -> None:
+    def _search_stated(self, on_bound: Callable[[float], None]) -> None:
         """Search with one tree for every arrangement; raises ``LimitReachedError`` where a limit strikes."""
         problem = self._search.problem
-        even = self._planted(problem, self._goal)
+        even = self._new_tree(problem, self._goal)
         if even is not None:
             even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
             if problem.reduction is not Reduction.FORMS:  # else the others' forms hold all even ones
                 self._add(even)
         for part in islice(problem.parts(self._search.limits.check), 1, None):
-            tree = self._planted(part, self._goal)
+            tree = self._new_tree(part, self._goal)
             if tree is not None:
                 self._add(tree)
         self._unstated = math.inf
-        self._exhaust(tell)
+        self._exhaust(on_bound)
 
-    def _search_bounded(self, tell: Callable[[float], None]) -> None:
+    def _search_bounded(self, on_bound: Callable[[float], None]) -> None:
         """Search what the bounds of parts leave; raises ``LimitReachedError`` where a limit strikes.
 
         What costs little more than the least that anything may cost comes first: fewer tiles survive.
@@ -125,23 +127,23 @@ class ArrangementTrees:
 
         def known() -> None:
             self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
-            tell(self._least)
+            on_bound(self._least)
 
         for bounds in machines:
             bounds.begin(known)
         if even_open and is_large(problem):
-            self._planted(problem, self._goal, _EFFORT)  # for a mapping
+            self._new_tree(problem, self._goal, _EFFORT)  # for a mapping
         for cutoff in self._cutoffs():
-            tell(self._least)
+            on_bound(self._least)
             goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)
-            floor, self._cutoff = self._unstated, cutoff
+            lower_bound, self._cutoff = self._unstated, cutoff
             for bounds in machines:
                 for part in bounds.parts(goal):
-                    tree = self._planted(part, goal)
+                    tree = self._new_tree(part, goal)
                     if tree is not None:
-                        self._put(tree, max(floor, bounds.least))
+                        self._put(tree, max(lower_bound, bounds.least))
             self._unstated = math.inf
-            self._exhaust(tell)
+            self._exhaust(on_bound)
             if self._search.done:
                 return
             self._unstated, self._cutoff = cutoff * (1 - BAND), math.inf
@@ -169,7 +171,7 @@ class ArrangementTrees:
             if is_large(problem):
                 return True
             most = _EFFORT
-        even = self._planted(problem, self._goal, most)
+        even = self._new_tree(problem, self._goal, most)
         if even is None:
             return False
         even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
@@ -186,15 +188,17 @@ class ArrangementTrees:
         if sum(len(group) for group in problem.space.groups) > _SMALL and not is_large(problem):
             offer_perfect_factors(self._search, self._method)  # of large problems they are known
 
-    def _exhaust(self, tell: Callable[[float], None]) -> None:
+    def _exhaust(self, on_bound: Callable[[float], None]) -> None:
         """Search what is open until nothing is, or a limit strikes; the tree with the least bound goes on."""
         while self._open and not self._search.done:
-            _, _, tree, floor = heapq.heappop(self._open)
+            _, _, tree, lower_bound = heapq.heappop(self._open)
             others = self._least
-            tree.go_on(partial(_reported, tell, others, floor), max(floor, others) * (1 + _AHEAD))
-            self._put(tree, floor)
+            tree.go_on(
+                partial(_report_bound, on_bound, others, lower_bound), max(lower_bound, others) * (1 + _AHEAD)
+            )
+            self._put(tree, lower_bound)
 
-    def _planted(self, problem: LayerProblem, goal: Goal, most: int | None = None) -> Tree | None:
+    def _new_tree(self, problem: LayerProblem, goal: Goal, most: int | None = None) -> Tree | None:
         """A tree with its first stage open; ``None`` where there is nothing to choose.
 
         Parameters
@@ -202,7 +206,7 @@ class ArrangementTrees:
         most : nodes that it may bound
         """
         self._search.limits.check()
-        tree = Tree(self._search, goal, problem)
+        tree = Tree(self._search, goal, problem, self._bank)
         if tree.empty:
             return None
         tree.on_hard = self._hard
@@ -211,9 +215,9 @@ class ArrangementTrees:
         return tree
 
 
-def _reported(tell: Callable[[float], None], others: float, floor: float, least: float) -> None:
+def _report_bound(on_bound: Callable[[float], None], others: float, lower_bound: float, least: float) -> None:
     """Tell the bound of all trees, with that of the one that goes on and what is known of it besides."""
-    tell(min(max(least, floor), others))
+    on_bound(min(max(least, lower_bound), others))
 
 
 def _is_over(limits: Limits) -> bool:

@@ -25,7 +25,7 @@ from tilewright.formulation.mapping.tables import Tables
 Usage = NDArray[np.int64]
 
 
-def array_rooms(nest: Nest) -> list[Limit]:
+def implied_array_limits(nest: Nest) -> list[Limit]:
     """For every array of several axes: no more instances than it has, whatever axis they stand on.
 
     The limits of single axes imply it.  A part of the space in which a dimension takes many instances, but
@@ -120,10 +120,12 @@ class ArrayBounds:
     def bounds(self, roots: Sequence[Expr]) -> dict[Expr, float]:
         """The bound of every product in the expressions where it exceeds that of plain intervals."""
         result: dict[Expr, float] = {}
+        # Nothing is legal, which the search itself reports.
         if not self.fits:
             return result
         for node in products(roots):
             shared, plain = self._least(node)
+            # Only what is tighter than the product of least factors is worth an instruction.
             if shared > plain:
                 result[node] = shared
         return result
@@ -149,6 +151,7 @@ class ArrayBounds:
         for group in self._usage:
             if group in least:  # other groups may use a single instance
                 joined = (*joined, group)
+                # Dynamic programming: the best cost for each number of instances that the groups so far take.
                 pairs = costs[:, None] * least[group][None, :]
                 costs = self._together(joined).least(pairs.ravel())
         return scale * float(costs.min()), scale * plain
@@ -165,6 +168,8 @@ class ArrayBounds:
         joined = self._joined.get(groups)
         if joined is None:
             if groups:
+                # Usages multiply along every axis; equal ones are one state, and those beyond the array are
+                # dropped.
                 outer, inner = self._together(groups[:-1]).usage, self._usage[groups[-1]].usage
                 every = (outer[:, None, :] * inner[None, :, :]).reshape(-1, outer.shape[1])
             else:

@@ -45,7 +45,7 @@ class BestFirst:
         self.most: int | None = None
         self._given = given
         self._tick = count()
-        self._fringe: list[tuple[float, int, int, Nodes]] = []
+        self._open: list[tuple[float, int, int, Nodes]] = []
         self._size = 1  # nodes that are opened together
         if not self.empty:
             self._refinement = Refinement(layout, goal, self._is_spent)
@@ -54,38 +54,38 @@ class BestFirst:
         too_many = self.most is not None and self._refinement.bounded > self.most
         return too_many or self.search.limits.expired
 
-    def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
+    def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
 
         Parameters
         ----------
-        tell : called with lower bounds of the objective key of all that is still open
+        on_bound : called with lower bounds of the objective key of all that is still open
 
         Returns ``None`` when nothing is open any more, else the least key bound of what is.
         """
-        self.begin(tell)
-        return self.go_on(tell)
+        self.begin(on_bound)
+        return self.go_on(on_bound)
 
     @property
     def least(self) -> float:
         """Lower bound of the objective key of all that is still open; infinite where nothing is."""
-        return self._fringe[0][0] if self._fringe else math.inf
+        return self._open[0][0] if self._open else math.inf
 
     @property
     def least_energy(self) -> float:
         """Lower bound of the energy of all that is still open; infinite where nothing is."""
-        return min((float(nodes.energy.min()) for *_, nodes in self._fringe), default=math.inf)
+        return min((float(nodes.energy.min()) for *_, nodes in self._open), default=math.inf)
 
-    def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
-        """Bound the whole, dive for a first incumbent unless told not to, and open the first stage."""
-        root = self._root(tell)
+    def begin(self, on_bound: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
+        """Bound the whole, dive for a first incumbent if ``dive``, and open the first stage."""
+        root = self._root(on_bound)
         if dive:
             self._dive(root)
         self._open_first(root)
 
     def go_on(
         self,
-        tell: Callable[[float], None] = lambda _least: None,
+        on_bound: Callable[[float], None] = lambda _least: None,
         until: float = math.inf,
         over: Callable[[], bool] = lambda: False,
     ) -> float | None:
@@ -94,16 +94,16 @@ class BestFirst:
         What was stopped since so many nodes had been bounded goes on where ``most`` is larger now.
         """
         self._refinement.stopped = False
-        while self._fringe and not self._refinement.stopped:
+        while self._open and not self._refinement.stopped:
             if self.least > until or over():
                 return self.least
             self._weigh_effort(self._refinement.bounded)
-            least, _, stage, nodes = heapq.heappop(self._fringe)
-            tell(least)
+            least, _, stage, nodes = heapq.heappop(self._open)
+            on_bound(least)
             if not self._opened(nodes, stage):
                 self._push(nodes, stage)
                 break
-        return self.least if self._fringe else None
+        return self.least if self._open else None
 
     def _weigh_effort(self, bounded: int) -> None:
         """Called before a part is opened, with the nodes bounded so far."""
@@ -112,20 +112,20 @@ class BestFirst:
         """Whether more is known now of what a part costs, and the part is open again with better bounds."""
         return False
 
-    def _root(self, tell: Callable[[float], None]) -> Nodes:
+    def _root(self, on_bound: Callable[[float], None]) -> Nodes:
         root = self._refinement.root(self._given)
-        tell(_least_key(root))
+        on_bound(_least_key(root))
         return root
 
     def _open_first(self, root: Nodes) -> None:
         for nodes in self._refinement.children(root, 0):
             self._push(nodes, 1)
         if self._refinement.stopped:
-            self._fringe = [(_least_key(root), next(self._tick), 0, root)]
+            self._open = [(_least_key(root), next(self._tick), 0, root)]
 
     def _push(self, nodes: Nodes, stage: int) -> None:
         """Keep nodes, in the order of their bounds, whose stage is the next to be decided."""
-        heapq.heappush(self._fringe, (_least_key(nodes), next(self._tick), stage, nodes))
+        heapq.heappush(self._open, (_least_key(nodes), next(self._tick), stage, nodes))
 
     def _opened(self, nodes: Nodes, stage: int) -> bool:
         """Whether what is wanted of a part has been searched, or is open in smaller parts."""

@@ -36,6 +36,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.solvers.mapping import opcodes
 from tilewright.solvers.mapping.program import Runner
 from tilewright.solvers.mapping.stages import StagedTable
+from tilewright.solvers.mapping.table_bank import TableBank
 
 NONE = -1
 
@@ -48,9 +49,10 @@ class BoundProgram:
     staged : the tables of the axis groups
     limits : expressions with what they may reach
     roots : expressions whose lower bounds are asked for
-    floors : lower bounds of expressions that are known another way
-    owners : selectors whose choices have floors of their own
+    lower_bounds : of expressions, known another way
+    owners : selectors whose choices have lower bounds of their own
     search_limits : ``LimitReachedError`` is raised where one strikes
+    bank : holds the values that the program reads; by default they are the program's own
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class BoundProgram:
         lower_bounds: MappingABC[Expr, float],
         search_limits: Limits | None = None,
         owners: Sequence[Variable] = (),
+        bank: TableBank | None = None,
     ) -> None:
         self._limits = search_limits
         self._owners = tuple(owners)
@@ -73,42 +76,50 @@ class BoundProgram:
         self._lists: list[int] = []
         self._selectors: dict[Variable, int] = {}
         self._tables: list[NDArray[np.float64]] = []
-        self._loaded = 0
+        self._loads: list[int] = []  # the instructions that read them
         self._known: dict[tuple[Expr, bool], int] = {}
         self._positive: set[int] = set()  # registers of what is never negative
         self._lower_bounds: dict[Expr, int] = {}
         self._settled: dict[Expr, int] = {}
+        # Registers are made in the order in which values are needed, so the code runs from the first to the
+        # last.
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
+        values, starts = (bank or TableBank(exact=True)).placed(self._tables)
+        for load, start in zip(self._loads, starts, strict=True):
+            self._arguments[load] = (self._arguments[load][0], start, NONE)
         laid_out = opcodes.Program(
             np.array(self._code, dtype=np.int64),
             np.array(self._arguments, dtype=np.int64).reshape(-1, 3),
             np.array(self._constants, dtype=np.float64),
             np.array(self._lists, dtype=np.int64),
-            np.concatenate(self._tables) if self._tables else np.zeros(0),
+            values,
             np.array(checks, dtype=np.int64),
             np.array([float(bound) for _, bound in limits]),
             np.array(wanted, dtype=np.int64),
         )
         self._tables.clear()
+        # Raising a bound changes one constant of the program that is laid out; nothing is compiled or copied
+        # anew.
         self._constants_read = laid_out.constants
         self._raised: dict[tuple[int, ...], NDArray[np.float64]] = {(): laid_out.constants.copy()}
         self._raised_of: tuple[int, ...] | None = None  # whose constants are read
         self._runner = Runner(laid_out, len(staged))
 
-    def has_floor(self, expr: Expr) -> bool:
-        """Whether the program reads an expression with a floor by itself, not within what a table holds."""
+    def has_raisable_bound(self, expr: Expr) -> bool:
+        """Whether an expression has a known bound and a register of its own, not only a place in a table."""
         return expr in self._lower_bounds
 
     def raise_lower_bound(self, expr: Expr, value: float, chosen: MappingABC[Variable, int]) -> None:
-        """Take note that an expression which has a floor is at least so much, where owners are chosen so."""
+        """Raise the known lower bound of an expression where the owners' options are these."""
+        # A bound that was learned under one storage says nothing of another, so each has its constants.
         constants = self._raised.setdefault(self._owner(chosen), self._raised[()].copy())
         place = self._lower_bounds[expr]
         constants[place] = max(constants[place], value)
         self._raised_of = None
 
     def _owner(self, chosen: MappingABC[Variable, int]) -> tuple[int, ...]:
-        """Whose floors count; empty while some owner is open."""
+        """The options whose lower bounds count; empty while some owner is open."""
         chosen_of = tuple(chosen.get(variable, NONE) for variable in self._owners)
         return (*chosen_of, NONE) if NONE not in chosen_of else ()
 
@@ -130,6 +141,7 @@ class BoundProgram:
             [table.offsets[stage + 1] for table, stage in zip(self._staged, at, strict=True)], dtype=np.int64
         )
         owner = self._owner(chosen)
+        # Consecutive calls mostly have one owner: the copy is made only where it changes.
         if owner != self._raised_of:
             self._constants_read[:] = self._raised.get(owner, self._raised[()])
             self._raised_of = owner
@@ -175,6 +187,7 @@ class BoundProgram:
         """The register of the lower or upper bound of an expression."""
         register = self._known.get((expr, low))
         if register is None:
+            # What depends on one axis group alone is tabulated per cell, however deep the expression.
             register = self._load(expr, low) if expr.group is not None else self._read(expr, low)
             known = self._known_bounds.get(expr) if low else None
             if known is not None:
@@ -189,9 +202,8 @@ class BoundProgram:
         position = self._position[expr.group]
         loaded = self._staged[position].bounds(expr, low)
         self._tables.append(loaded)
-        start = self._loaded
-        self._loaded += len(loaded)
-        register = self._emit(opcodes.LOAD, position, start)
+        register = self._emit(opcodes.LOAD, position)
+        self._loads.append(register)
         if loaded.min(initial=0.0) >= 0:
             self._positive.add(register)
         return register
@@ -210,6 +222,7 @@ class BoundProgram:
             case Product():
                 return self._product(node, low)
             case Quotient():
+                # A quotient falls with its denominator, so the other end of that is read.
                 over = self._register(node.numerator, low)
                 return self._emit(opcodes.CEIL_QUOTIENT, over, self._register(node.denominator, not low))
             case Maximum():
@@ -264,6 +277,7 @@ class BoundProgram:
             register_so_far = self._emit(opcodes.CLAMP, register_so_far)
         for factor in rest:
             register = self._register(factor, low)
+            # Clamping every factor would be right too; it is left out where the factor cannot be negative.
             operation = opcodes.TIMES if self._is_positive(factor, register) else opcodes.TIMES_CLAMPED
             register_so_far = self._emit(operation, register_so_far, register)
         return register_so_far

@@ -48,7 +48,7 @@ class Plan(NamedTuple):
     instructions : places of those that are needed, in their sequence; as many as `needed` tells
     written : the register that each instruction of the program writes
     arguments, lists, roots : those of the program, as registers that were written
-    same, last, free : room for finding all this
+    same, last, free : scratch memory for this analysis
     """
 
     instructions: Integers
@@ -67,6 +67,13 @@ def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> i
 
     A choice that is made is no instruction: whoever reads it reads the option.  A register is free after the
     last instruction that reads it.
+
+    Parameters
+    ----------
+    program : all instructions
+    chosen : option of each selector, -1 where it is open
+    roots : registers whose values are asked for
+    plan : is overwritten
     """
     code, lists, arguments = program.code, plan.lists, plan.arguments
     same, last, free, places = plan.same, plan.last, plan.free, plan.written
@@ -76,14 +83,18 @@ def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> i
     for i in range(count):
         for k in range(3):
             arguments[i, k] = program.arguments[i, k]
+        # A decided choice stands for its option from here on; options come earlier in the code, so theirs are
+        # known.
         same[i] = i
         if CHOICE_LOW <= code[i] <= CHOICE_HIGH and chosen[arguments[i, 2]] >= 0:
             same[i] = same[lists[arguments[i, 0] + chosen[arguments[i, 2]]]]
         last[i] = -1
         places[i] = -1
         free[i] = count - 1 - i
+    # Roots are read after the end, so that their registers are never given back.
     for k in range(len(roots)):
         last[same[roots[k]]] = count
+    # Backwards: an instruction is needed where some needed one reads it; the first to ask is its last reader.
     for i in range(count - 1, -1, -1):
         if last[i] < 0 or code[i] <= SELECTED:
             continue
@@ -97,6 +108,7 @@ def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> i
                 arguments[i, k] = same[arguments[i, k]]
                 last[arguments[i, k]] = max(last[arguments[i, k]], i)
     size = 0
+    # ``free[:left]`` is a stack of registers; few are in use at a time, and these stay in the cache.
     left = count
     for i in range(count):
         if last[i] < 0:
@@ -113,6 +125,7 @@ def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> i
             read = lists[k] if is_choice else arguments[i, k]
             if read < 0:
                 continue
+            # The last reader gives the register back, though never to itself: it writes while it reads.
             if last[read] == i:
                 last[read] = count  # once, where an instruction reads it twice
                 free[left] = places[read]
@@ -145,6 +158,7 @@ def _run(
         a, b, third = arguments[i, 0], arguments[i, 1], arguments[i, 2]
         c = constants[i]
         z = registers[written[i]]
+        # One test per instruction and block, none per node: inner loops have no branches and are vectorised.
         if operation == LOAD:
             column, place = tables[b:], places[a]
             for j in range(n):
@@ -155,6 +169,7 @@ def _run(
                 z[j] = c
             continue
         if operation == SELECTED:
+            # An open selector counts with the end of its domain, which stands in the constant.
             value = c if chosen[a] < 0 else float(chosen[a])
             for j in range(n):
                 z[j] = value
@@ -236,11 +251,11 @@ def _run(
 
 @compiled(ieee=True)
 def _places(
-    cells: Integers, bases: Integers, block: Integers, n: int, found: Integers
+    cells: Integers, bases: Integers, block: Integers, n: int, positions: Integers
 ) -> None:  # pragma: no cover
     """Where the tables have the cells of some nodes; looked up once for all that is read there."""
     for group in range(len(bases)):
-        base, column, row = bases[group], cells[group], found[group]
+        base, column, row = bases[group], cells[group], positions[group]
         for j in range(n):
             row[j] = base + column[block[j]]
 
@@ -264,10 +279,10 @@ def bounds(
     cells : cell of every node in every axis group, shape (groups, nodes)
     bases : where the cells of each group's stage begin in its tables
     chosen : option of each selector, -1 where it is open
-    registers, places : room for values, shape (instructions, ``BLOCK``), and for places in the tables, shape
-        (groups, ``BLOCK``)
-    plan : room for the plan
-    kept : the nodes kept, as many as is returned, of room for all
+    registers, places : scratch memory for values, shape (instructions, ``BLOCK``), and for places in the
+        tables, shape (groups, ``BLOCK``)
+    plan : scratch memory for the plan
+    kept : the nodes kept, as many as is returned; allocated for all
     values : the roots' values, shape (roots, nodes), those of the nodes kept first
     """
     checks, roots, ceilings = program.checks, program.roots, program.ceilings
@@ -276,6 +291,7 @@ def bounds(
         kept[j] = j
     size: int = count
     if len(checks):
+        # Limits first: what breaks one need not be valued.
         instructions = needed(program, chosen, checks, plan)
         size = 0
         for begin in range(0, count, BLOCK):
@@ -285,12 +301,14 @@ def bounds(
             for j in range(n):
                 legal = True
                 for k in range(len(checks)):
+                    # Written so that a NaN breaks the limit.
                     if not registers[plan.roots[k], j] <= ceilings[k]:
                         legal = False
                         break
                 if legal:
                     kept[size] = begin + j
                     size += 1
+    # Only what is legal is valued, gathered into full blocks again.
     instructions = needed(program, chosen, roots, plan)
     for begin in range(0, size, BLOCK):
         n = min(BLOCK, size - begin)

@@ -21,6 +21,7 @@ from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
+from tilewright.solvers.mapping.storage_patterns import offer_storage_patterns
 from tilewright.solvers.mapping.tree import Tree
 
 _COMPILING = 3.0  # seconds that it takes at least
@@ -46,6 +47,7 @@ class Branch:
         """
         if not (program.is_compiled() or self._meanwhile(search)):
             return Outcome(False, _NOT_COMPILED if search.limits.expired else "")
+        offer_storage_patterns(search)
         if search.problem.is_uneven:
             arrangement_trees = ArrangementTrees(
                 search, Minimum(search, self.name), self, self._on_hard(search)
@@ -58,7 +60,9 @@ class Branch:
                 return Outcome(True, "no tile sizes satisfy the constraints and fit the array")
             least = tree.run(self._bound(search))
         if least is not None:
+            # Something is open, yet the bound that was told may have met the value.
             return Outcome(search.key is not None and search.key == search.bound)
+        # Nothing is open: the goal itself, the incumbent's key or the user's gap below it, is the bound.
         goal = goal_of(search)
         if goal is None:
             return Outcome(True, "no mapping satisfies all constraints")
@@ -68,9 +72,11 @@ class Branch:
     def _meanwhile(self, search: LayerSearch) -> bool:
         """Anneal while the machine code is compiled; whether it is there before the search is over."""
         limits = search.limits
-        program.compile_beside()
+        program.start_compiling()
         if not limits.deterministic:
             short = limits.remaining is not None and limits.remaining < _COMPILING
+            # A short limit may pass before the code is compiled, so that this mapping is the answer;
+            # otherwise any mapping will do as a start.
             annealing = Annealing() if short else Annealing(walkers=64, steps=60)
             with suppress(LimitReachedError):  # compiled before the tables were filled
                 ByArrangement(annealing).solve(search.within(limits.stopping(WhenSet(program.READY))))
@@ -90,11 +96,12 @@ class Branch:
         return offer
 
     def _bound(self, search: LayerSearch) -> Callable[[float], None]:
-        def tell(least: float) -> None:
+        def on_bound(least: float) -> None:
             """Everything still open costs at least this much."""
             if least > 0:
+                # Bounds are floats: lowered by more than their rounding, then cut to a whole number of units.
                 safe = Fraction(int(least * (1 - BAND))) / search.problem.key_scale
                 value = search.key
                 search.raise_bound(safe if value is None else min(safe, value), self.name)
 
-        return tell
+        return on_bound

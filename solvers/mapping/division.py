@@ -65,7 +65,7 @@ class Division:
         """All terms, those that tell most first: innermost ones are the largest."""
         return {**dict(reversed(self.relaxed.items())), **self.outer}
 
-    def beside(self, term: Expr) -> tuple[Expr, ...]:
+    def others_of(self, term: Expr) -> tuple[Expr, ...]:
         """Terms whose least values add up with that of another one to a bound of the whole."""
         return (
             tuple(other for other in self.relaxed if other is not term)
@@ -87,6 +87,7 @@ def divided(layout: Layout) -> Division:
     ):
         energy, terms = by_levels(problem)
         return Division(energy, _searched_as_stated(layout, terms), {})
+    # A part is searched over fewer blocks: levels between count as one, which never costs more.
     merged = MergedNest(
         nest.operator, nest.engine, nest.boundaries, nest.blocks, nest.residency, nest.perfect
     )
@@ -100,6 +101,8 @@ def divided(layout: Layout) -> Division:
         term = tighten(part)
         if not isinstance(term, Constant):
             relaxed[term] = _relaxed(layout, merged, boundary, below[boundary])
+        # Terms outside the array depend on outer tiles alone and are searched as the whole is; sums of them,
+        # from the outermost one inwards, are terms too.
         if 0 < boundary < array:
             chain = [tighten(total([*chain, term]))] if chain else [term]
             outer += [summand for summand in chain if summand not in relaxed]

@@ -62,6 +62,7 @@ class Exhaustive:
             )
         tables = _tables(problem, limits)
         best: Fraction | None = None
+        # One candidate per chunk and choice: the best of it, so that few are judged by the evaluator.
         for candidate in minima(problem, tables, limits):
             if best is None or candidate.key < best:
                 best = candidate.key
@@ -152,6 +153,14 @@ def values(
     """Energy (scaled), cycles and legality of many candidates with the same selectors.
 
     Raises ``LimitReachedError`` where a limit strikes in the middle.
+
+    Parameters
+    ----------
+    problem : whose energy, cycles and limits are read
+    tables : the rows of every axis group
+    rows : per group, the row of each candidate, shape (candidates,)
+    selectors : the option of each selector, the same for all candidates
+    limits : checked before every node that is computed
     """
     count = len(rows[0]) if rows else 1
     chosen = dict(zip(problem.space.selectors, selectors, strict=True))
@@ -181,7 +190,9 @@ def _best(
         raise OverflowError("counts beyond 2**53: the layer is too large for exact enumeration")
     a, b = problem.objective.key_powers
     key = energy**a * cycles**b
+    # Keys are products of exact floats and may be rounded: near ties are decided by exact fractions.
     near = np.flatnonzero(key <= key.min() * (1 + _NEARLY))
+    # Many candidates have equal figures, each of which is compared once.
     pairs = np.unique(np.column_stack([energy[near], cycles[near]]), axis=0)
     exact = {(e, c): Fraction(int(e)) ** a * int(c) ** b for e, c in pairs}
     least = min(exact, key=lambda pair: (exact[pair], pair))

@@ -38,7 +38,15 @@ class Goal(Protocol):
 def below(
     goal: Fraction, powers: tuple[int, int], energy: Array, cycles: Array, keys: Array
 ) -> NDArray[np.bool_]:
-    """Which keys are below ``goal`` (scaled); products of two floats near it are compared exactly."""
+    """Which keys are below ``goal`` (scaled); products of two floats near it are compared exactly.
+
+    Parameters
+    ----------
+    goal : the key to stay below, in scaled units
+    powers : of energy and cycles in the key
+    energy, cycles : lower bounds of each part (energy in scaled units), shape (parts,)
+    keys : ``energy**a * cycles**b`` in floating point, shape (parts,)
+    """
     target = float(goal)
     if sum(powers) == 1 and target < EXACT_LIMIT:
         return keys < target if goal == int(target) else keys <= target

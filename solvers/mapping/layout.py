@@ -18,9 +18,10 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import legal_groups
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import program
-from tilewright.solvers.mapping.array_bounds import ArrayBounds, array_rooms
+from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
 from tilewright.solvers.mapping.bound_program import BoundProgram
 from tilewright.solvers.mapping.stages import STORAGE, Stage, StagedTable, stages_of
+from tilewright.solvers.mapping.table_bank import TableBank
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,10 @@ class Layout:
     machine : those of the problem's limits that the machine sets, whatever the user demands
     energy, cycles : what nodes are bounded by; ``None`` for what nobody asks for
     powers : of energy and cycles in the key
-    floors : lower bounds of expressions that are known another way
+    lower_bounds : of expressions, known another way
     fits : whether tile sizes and array leave anything to choose
-    heeded : ``LimitReachedError`` is raised where one of these strikes
+    checked_limits : ``LimitReachedError`` is raised where one of these strikes
+    bank : holds what bound programs read; ``None`` where there is one program alone
     """
 
     problem: LayerProblem
@@ -51,13 +53,24 @@ class Layout:
     lower_bounds: MappingABC[Expr, float]
     fits: bool
     checked_limits: Limits
+    bank: TableBank | None = None
 
     @cached_property
     def bound_program(self) -> BoundProgram:
-        """The program; it keeps what is learned of floors."""
+        """The program; it keeps what is learned of lower bounds.
+
+        Where a bank keeps what programs read, values of rows are dropped once it is there: few layouts need
+        them again.
+        """
         limits = [(limit.expr, limit.bound) for limit in self.limits]
         roots = [root for root in (self.energy, self.cycles) if root is not None]
-        return BoundProgram(self.staged, limits, roots, self.lower_bounds, self.checked_limits, self.owners)
+        laid = BoundProgram(
+            self.staged, limits, roots, self.lower_bounds, self.checked_limits, self.owners, self.bank
+        )
+        if self.bank is not None:
+            for staged in self.staged:
+                staged.table.values.clear()
+        return laid
 
     @property
     def owners(self) -> tuple[Variable, ...]:
@@ -71,34 +84,52 @@ class Layout:
         return {variable: chosen[variable] for variable in self.owners}
 
     def dividing(self, energy: Expr, terms: Iterable[Expr]) -> Layout:
-        """The same with the energy written as a sum in which some terms have floors."""
-        for staged in self.staged:
-            staged.table.values.update(staged.table.missing([energy], self.checked_limits))
+        """The same with the energy written as a sum in which some terms have known lower bounds."""
+        others = (self.cycles, *(limit.expr for limit in self.limits))
+        self._tabulate([energy, *(root for root in others if root is not None)])
         read = None if self.energy is None else energy
         return replace(self, energy=read, lower_bounds={**self.lower_bounds, **dict.fromkeys(terms, 0.0)})
+
+    def _tabulate(self, roots: Sequence[Expr]) -> None:
+        """Have the values of rows that some expressions read."""
+        for staged in self.staged:
+            staged.table.values.update(staged.table.missing(roots, self.checked_limits))
 
     def of_part(self, energy: Expr, limits: Sequence[Limit], stages: Sequence[Stage]) -> Layout:
         """That of a search for the least value of a part of the energy."""
         staged = self.staged
-        if stages is not self.stages:
-            nest, roots = self.problem.space.nest, [energy, *(limit.expr for limit in limits)]
+        roots = [energy, *(limit.expr for limit in limits)]
+        if stages is self.stages:
+            self._tabulate(roots)
+        else:
+            nest = self.problem.space.nest
             tables = (staged_table.table.reading(roots, self.checked_limits) for staged_table in staged)
             staged = [StagedTable(table, nest, stages) for table in tables]
         return replace(
-            self, stages=stages, staged=staged, limits=limits, energy=energy, cycles=None, powers=(1, 0)
+            self,
+            stages=stages,
+            staged=staged,
+            limits=limits,
+            energy=energy,
+            cycles=None,
+            powers=(1, 0),
+            bank=None,
         )
 
 
-def laid_out(problem: LayerProblem, checked_limits: Limits, both: bool = False) -> Layout:
+def laid_out(
+    problem: LayerProblem, checked_limits: Limits, both: bool = False, bank: TableBank | None = None
+) -> Layout:
     """The layout of a problem; raises ``LimitReachedError`` where a limit strikes before.
 
     Parameters
     ----------
     both : whether energy and cycles are read even where the objective has only one of them
+    bank : keeps what the bound programs of several layouts read
     """
     space, statement = problem.space, problem.statement
-    rooms = array_rooms(space.nest)
-    limits = (*problem.limits, *rooms)
+    fanout_limits = implied_array_limits(space.nest)
+    limits = (*problem.limits, *fanout_limits)
     if not program.await_compiled(lambda: checked_limits.expired):
         raise LimitReachedError
     groups = legal_groups(problem, checked_limits)
@@ -118,11 +149,12 @@ def laid_out(problem: LayerProblem, checked_limits: Limits, both: bool = False) 
         stages=stages,
         staged=staged,
         limits=limits,
-        machine=(*statement.limits, *rooms),
+        machine=(*statement.limits, *fanout_limits),
         energy=statement.energy if powers[0] or both else None,
         cycles=statement.cycles if powers[1] or both else None,
         powers=powers,
         lower_bounds=array.bounds(roots),
         fits=array.fits,
         checked_limits=checked_limits,
+        bank=bank,
     )

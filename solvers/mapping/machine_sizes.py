@@ -93,6 +93,7 @@ def best_by_size(
     """
     firsts = sorted({point.array[0] for point in points})
     seconds = sorted({point.array[1] for point in points})
+    # Whatever fits a smaller array fits this one, so one space holds the mappings of all sizes.
     largest = flow.engine_of((firsts[-1], seconds[-1]), points[0].bandwidth, memory)
     problem = layer_problem(
         operator,
@@ -130,6 +131,7 @@ class _Walk:
         self.shape = (len(firsts), len(seconds))
         self._firsts, self._seconds = np.array(firsts), np.array(seconds)
         nest = problem.space.nest
+        # Bandwidth changes cycles alone; energy and legality are read once for all of them.
         self._statements: dict[Fraction, Statement] = {
             rate: problem.model.statement(
                 replace(nest, engine=flow.engine_of((firsts[-1], seconds[-1]), rate, memory))
@@ -144,6 +146,7 @@ class _Walk:
         self._weights: list[Expr] = [tiles[name] for name in weights]
         self._groups = tuple(_coarse(group) for group in problem.space.groups)
         roots = [problem.statement.energy, *self._axes, *self._tiles, *(x.expr for x in problem.limits)]
+        # Values of one axis group are tabulated once, and looked up for every combination of rows.
         self._tables = Tables(self._groups, [*roots, *(s.cycles for s in self._statements.values())])
         self._leaders: dict[tuple[Fraction, str], dict[int, _Leader]] = {
             (rate, metric): {} for rate in bandwidths for metric in metrics
@@ -155,6 +158,7 @@ class _Walk:
         """Look at every candidate."""
         sizes = self._tables.sizes
         domains = [selector.domain for selector in self.problem.space.selectors]
+        # The product of all groups is walked in chunks, so that memory does not grow with the space.
         for start in range(0, prod(sizes), _CHUNK):
             flat = np.arange(start, min(start + _CHUNK, prod(sizes)))
             rows = [np.asarray(index) for index in np.unravel_index(flat, sizes)] if sizes else []
@@ -166,6 +170,7 @@ class _Walk:
 
     def best(self, point: MachineSize, metric: str) -> BestMapping | None:
         """The best mapping that fits a machine size, by one metric."""
+        # A leader's cell is the smallest array that it fits; every larger one may use it.
         fits = [
             leader
             for cell, leader in self._leaders[point.bandwidth, metric].items()
@@ -196,6 +201,7 @@ class _Walk:
         legal = np.ones(len(rows[0]) if rows else 1, dtype=bool)
         for limit in self.problem.limits:
             if limit.name.startswith(("axis ", "capacity ")):
+                # Tile sizes decide these limits, so that they are checked once and not per choice of orders.
                 legal &= reader.read(limit.expr) <= limit.bound
         kept = [index[legal] for index in rows]
         return kept, self._tables.known(kept)
@@ -212,6 +218,7 @@ class _Walk:
             return np.broadcast_to(reader.read(expr), (count,))
 
         energy = read(self.problem.statement.energy)
+        # The cell of a candidate: the smallest size along each axis that holds its instances.
         cells = np.zeros(count, dtype=np.int64)
         for values, axis in zip((self._firsts, self._seconds), self._axes, strict=True):
             cells = cells * len(values) + np.searchsorted(values, read(axis))
@@ -222,10 +229,12 @@ class _Walk:
             first = cycles if metric == "cycles" else energy if metric == "energy" else energy * cycles
             second = energy if metric == "cycles" else cycles
             least = self._least[rate, metric]
+            # Most candidates lose to an earlier one of their cell; only the others are compared further.
             near = np.flatnonzero(first <= least[cells])
             if not len(near):
                 continue
             np.minimum.at(least, cells[near], first[near])
+            # Within the chunk only the best of each cell are left, ties included.
             near = near[first[near] == least[cells[near]]]
             self._keep(
                 leaders=leaders,
@@ -270,6 +279,7 @@ class _Walk:
     ) -> None:
         """Take the best of each cell, ties broken."""
         memory = np.sum([read(tile) for tile in self._tiles], axis=0)
+        # Ties go to the other figure, then to less memory, so that results do not depend on the walk.
         order = near[np.lexsort((memory[near], second[near], cells[near]))]
         _, starts = np.unique(cells[order], return_index=True)
         for place in order[starts]:

@@ -22,12 +22,12 @@ def explained(
     limits: Limits,
     phase: Callable[[str], None] = lambda text: None,
 ) -> LayerResult:
-    """An infeasible answer with the constraints that clash, as far as the time allows.
+    """An infeasible answer with constraints that conflict, as far as the time allows.
 
     Parameters
     ----------
     limits : of the whole layer
-    phase : told that the explanation is looked for
+    phase : called with the name of the step that begins
     """
     if result.status is not Status.INFEASIBLE or problem is None or limits.expired:
         return result
@@ -37,5 +37,5 @@ def explained(
     watched.run()
     if not watched.answer:
         return result
-    clash = tuple(dict.fromkeys(watched.answer))
-    return replace(result, clash=clash, message=f"no mapping satisfies: {'; '.join(clash)}")
+    conflict = tuple(dict.fromkeys(watched.answer))
+    return replace(result, conflict=conflict, message=f"no mapping satisfies: {'; '.join(conflict)}")

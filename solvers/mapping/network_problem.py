@@ -92,7 +92,13 @@ def network_problem(
 def check_cost_model(
     name: str, factors: Factors | None, storage: Storage | None = None, tiles: Tiles | None = None
 ) -> None:
-    """Raise ``InputError`` for an unknown cost model, and for a space that it does not count."""
+    """Raise ``InputError`` for an unknown cost model, and for a space that it does not count.
+
+    Parameters
+    ----------
+    name : of a registered cost model
+    factors, storage, tiles : the space, as for `layer_problem`
+    """
     check_space(cost_model(name), factors, storage, tiles)
 
 

@@ -25,11 +25,7 @@ from tilewright.solvers.mapping.solve import AUTO, layer_run
 from tilewright.solvers.observer import Observer, Unobserved
 from tilewright.solvers.running import no_result
 from tilewright.solvers.side_by_side import in_order
-from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.selection import SelectedLayer
-
-Starts = Callable[[Operator], Sequence[Mapping]]
-
 
 _LEAST_LEFT = 0.05
 """Seconds below which no search is begun again."""
@@ -66,7 +62,7 @@ def search_network(
     solver: str = AUTO,
     limits: Limits | None = None,
     sets: AnswerSetRequest | None = None,
-    starts: Starts = lambda operator: (),
+    starts: Sequence[Sequence[Mapping]] = (),
     observer: Observer | None = None,
     ended: Callable[[LayerAnswer], None] = lambda answer: None,
     *,
@@ -83,8 +79,8 @@ def search_network(
     solver : a method with its options
     limits : for all layers together, the gap between keys; nothing follows once the user has stopped them
     sets : what is asked for besides one mapping per layer
-    starts : mappings to begin with
-    observer : told of what happens
+    starts : per layer, mappings to begin with; empty for none
+    observer : notified of what happens
     ended : given an answer as soon as it is there, whatever those before it do
     tracebacks : whether the observer is told where an exception came from that ended a search
     """
@@ -110,7 +106,7 @@ class _NetworkSearch:
         solver: str,
         limits: Limits,
         sets: AnswerSetRequest,
-        starts: Starts,
+        starts: Sequence[Sequence[Mapping]],
         tracebacks: bool,
     ) -> None:
         self._network, self._solver, self._limits, self._sets = network, solver, limits, sets
@@ -132,17 +128,20 @@ class _NetworkSearch:
         workers = min(self._limits.threads, len(turn))
         over = Event()
         shared = self._limits.stopping(WhenSet(over)) if workers > 1 else self._limits
+        # The first round leaves some time, so that layers that turn out hard can be searched again.
         if shared.seconds is not None and not self._known and len(turn) > 1:
             shared = replace(shared, seconds=_FIRST * shared.seconds)
 
         def task(place: int, observer: Observer) -> LayerAnswer | None:
             if self._limits.stop.is_set() or (turn[place] in self._known and self._is_over):
                 return None
+            # Counted when the task begins: what quick layers leave goes to those that follow.
             share = share_of_layer(shared, len(turn) - place, workers)
             return self._answer(turn[place], share, observer)
 
         def known(_place: int, answer: LayerAnswer | None) -> None:
             if answer is not None:
+                # Problems hold tables; only those of open layers are kept for another round.
                 self._known[answer.index] = answer if answer.is_open else replace(answer, problem=None)
                 ended(answer)
 
@@ -161,29 +160,35 @@ class _NetworkSearch:
         """What is found for a layer in its share of the time, and what was known of it."""
         layer, earlier = self._network.layers[index], self._known.get(index)
         observer.layer(index + 1, len(self._network.layers), layer)
-        state, mine, before = self._network.states[index], share, None
+        state, own_limits, before = self._network.states[index], share, None
         if earlier is not None:
-            mine, before = _after(share, earlier.result, self._limits), earlier.result
+            # The earlier result goes on: its trace, its bound, and the seconds that it has taken.
+            own_limits, before = _after(share, earlier.result, self._limits), earlier.result
         if earlier is not None and earlier.problem is not None:
             state = partial(_given, earlier.problem)
-        first = mine.share(0.5 if self._sets else 1.0)
+        # Half of the time for one best mapping, half for the sets that are asked for around it.
+        first = own_limits.share(0.5 if self._sets else 1.0)
         if before is not None and before.status is Status.OPTIMAL:  # the sets are open
             result, problem = before, earlier.problem if earlier is not None else None
         else:
-            starts = self._starts(layer.operator)
+            starts = self._starts[index] if self._starts else ()
             result, problem = _search(state, self._solver, first, starts, observer, self._tracebacks, before)
+        # A search that gave up before its time would give up again.
         is_open = result.status in (Status.FEASIBLE, Status.UNKNOWN) and _is_spent(first, share)
         has_none = is_open and result.status is Status.UNKNOWN and bool(share.seconds)
+        # The limit struck while the problem was stated; a greedy mapping needs it.
         if has_none and problem is None and not self._limits.expired:
             problem = state()
         if has_none and problem is not None and len(self._network.layers) > 1:
             result = self._with_any_mapping(result, problem, first, observer)
-        result, answer_sets = search_answer_sets(self._sets, problem, result, mine, observer)
+        result, answer_sets = search_answer_sets(self._sets, problem, result, own_limits, observer)
         if earlier is not None:
             answer_sets = earlier.sets.completed(answer_sets)
-        is_open = is_open or (bool(self._sets) and not answer_sets.are_complete and _is_spent(mine, share))
+        is_open = is_open or (
+            bool(self._sets) and not answer_sets.are_complete and _is_spent(own_limits, share)
+        )
         is_open = is_open and result.status not in (Status.INFEASIBLE, Status.ERROR, Status.INTERRUPTED)
-        result = explained(result, problem, mine, observer.phase)
+        result = explained(result, problem, own_limits, observer.phase)
         return LayerAnswer(layer, result, problem, answer_sets, index, is_open)
 
     def _with_any_mapping(
@@ -231,16 +236,16 @@ def share_of_layer(limits: Limits, left: int, workers: int = 1) -> Limits:
     workers : searches that run at the same time; they share time and threads
     """
     remaining = limits.remaining
-    beside = min(workers, left)
-    seconds = None if remaining is None else remaining / -(-left // beside)
-    threads = max(1, limits.threads // beside)
+    in_parallel = min(workers, left)
+    seconds = None if remaining is None else remaining / -(-left // in_parallel)
+    threads = max(1, limits.threads // in_parallel)
     return replace(limits, seconds=seconds, started=limits.clock(), threads=threads)
 
 
 def _prepare(solver: str, limits: Limits, layers: int, observer: Observer) -> None:
     """What is compiled once per installation is compiled before several layers share the time.
 
-    That takes no more than half of it; where it takes longer it goes on beside the layers.
+    That takes no more than half of it; where it takes longer it goes on in parallel with the layers.
     """
     if layers < 2 or is_prepared(solver):
         return
@@ -277,6 +282,7 @@ def unfit(problem: LayerProblem, mapping: Mapping) -> str | None:
     """Why a mapping is no start: illegal here, or outside the searched space; ``None`` for one that is."""
     try:
         broken: tuple[str, ...] = problem.evaluate(mapping).violations
+    # A start may be of another layer or machine.
     except InputError as error:
         broken = (str(error),)
     if broken:

@@ -13,6 +13,7 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.tables import Indices
 from tilewright.solvers.mapping.layout import Layout
 
 
@@ -49,7 +50,15 @@ class Nodes:
         )
 
     def refined(self, index: NDArray[np.intp], group: int, cells: NDArray[np.int64], stage: int) -> Nodes:
-        """Children of the nodes at some places: one group's cells, now of a stage."""
+        """Children of the nodes at some places: one group's cells, now of a stage.
+
+        Parameters
+        ----------
+        index : the node that each child comes from, shape (children,)
+        group : number of the axis group that is decided further
+        cells : of each child in that group, shape (children,)
+        stage : that these cells belong to
+        """
         at = (*self.at[:group], stage, *self.at[group + 1 :])
         made = self.take(index)
         made.cells[group] = cells
@@ -99,10 +108,10 @@ class Leaves:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def groups(self) -> list[AxisGroup]:
-        """Every axis group with one row for each decision."""
+    def rows(self) -> list[tuple[AxisGroup, Indices]]:
+        """Every axis group with the index of its row in each decision."""
         return [
-            replace(staged.table.group, rows=staged.table.group.rows[staged.starts[-1][cells]])
+            (staged.table.group, staged.starts[-1][cells])
             for staged, cells in zip(self._layout.staged, self._nodes.cells, strict=True)
         ]
 

@@ -30,7 +30,7 @@ _STEPS = 1.002 ** np.arange(1500)
 
 
 class PartBounds:
-    """Floors of the parts of a divided energy.
+    """Lower bounds of the parts of a divided energy.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class PartBounds:
     def __init__(self, search: LayerSearch, goal: Goal, layout: Layout, division: Division) -> None:
         self._search, self._goal, self._layout, self._division = search, goal, layout, division
         self._parts = [
-            term for term in division.parts if layout.bound_program.has_floor(term)
+            term for term in division.parts if layout.bound_program.has_raisable_bound(term)
         ]  # others are in tables
-        self._found: dict[tuple[int, ...], dict[Expr, float]] = {}  # by storage
+        self._known_by_storage: dict[tuple[int, ...], dict[Expr, float]] = {}  # by storage
         self._least: dict[Hashable, tuple[float, float]] = {}  # with what would have been enough
         self._layouts: dict[Expr, Layout] = {}
 
@@ -64,12 +64,12 @@ class PartBounds:
         return True
 
     def _under(self, storage: MappingABC[Variable, int]) -> dict[Expr, float]:
-        """The floors known under a storage."""
-        return self._found.setdefault(tuple(storage.values()), {})
+        """The lower bounds known under a storage."""
+        return self._known_by_storage.setdefault(tuple(storage.values()), {})
 
     def _enough(self, term: Expr, nodes: Nodes, lower_bounds: MappingABC[Expr, float]) -> float:
         """The least value of a term, of some values tried, with which nothing in the nodes is wanted."""
-        rest = sum(lower_bounds.get(other, 0.0) for other in self._division.beside(term))
+        rest = sum(lower_bounds.get(other, 0.0) for other in self._division.others_of(term))
         energy: Array = np.asarray(max(1.0, float(nodes.energy.min())) * _STEPS, dtype=np.float64)
         cycles = np.full(len(energy), float(nodes.cycles.min()))
         a, b = self._layout.powers

@@ -1,4 +1,4 @@
-"""The portfolio behind ``--solver auto``: branch and bound at once, CP-SAT beside it where it takes long.
+"""The portfolio behind ``--solver auto``: branch and bound at once, CP-SAT in parallel where it takes long.
 
 Both work on the same incumbent and the same bound: what one finds or proves, the other uses.  Branch and
 bound begins with a dive, so there is a mapping within a fraction of a second; most layers are proven before
@@ -44,13 +44,13 @@ class Portfolio:
         if limits.deterministic or limits.threads < 2 or search.problem.is_uneven:
             return Branch().solve(search)
         over = threading.Event()
-        beside = _Beside(search, self._head_start, over)
-        beside.start()
+        delayed = _DelayedCpSat(search, self._head_start, over)
+        delayed.start()
         try:
             outcome = Branch().solve(search.within(limits.stopping(WhenSet(over))))
         finally:
-            beside.end()
-        other = beside.outcome
+            delayed.end()
+        other = delayed.outcome
         if other is not None and other.exhausted and not outcome.exhausted:
             return other
         if other is not None and other.error:
@@ -59,7 +59,7 @@ class Portfolio:
         return outcome
 
 
-class _Beside:
+class _DelayedCpSat:
     """CP-SAT in a thread of its own, from some seconds after the start.
 
     The thread is not a daemon: native code that is still running when the interpreter ends would crash it.

@@ -20,7 +20,7 @@ from tilewright.solvers.mapping.opcodes import BLOCK, Floats, Integers, Program
 
 
 class Runner:
-    """A program with the room that it needs to run, for one thread at a time.
+    """A program with the scratch memory that it needs to run, for one thread at a time.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ _compiling: list[Background[None]] = []
 
 
 def is_compiled() -> bool:
-    """Whether the machine code is there, in this process or kept by an earlier one."""
+    """Whether the machine code is there, in this process or cached by an earlier one."""
     return READY.is_set() or BOUNDS.are_compiled
 
 
-def compile_beside() -> Background[None]:
-    """Begin to compile, or to load what was kept; once per process, whatever becomes of who asked.
+def start_compiling() -> Background[None]:
+    """Begin to compile, or to load what was cached; once per process, whatever becomes of the caller.
 
     The interpreter does not end in the middle of it.
     """
@@ -98,10 +98,10 @@ def await_compiled(over: Callable[[], bool]) -> bool:
     """
     if READY.is_set():
         return True
-    company = compile_beside()
-    while company.is_alive and not over():
-        company.join(_STEP)
-    company.raise_failure()
+    work = start_compiling()
+    while work.is_alive and not over():
+        work.join(_STEP)
+    work.raise_failure()
     return READY.is_set()
 
 

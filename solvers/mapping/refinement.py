@@ -51,8 +51,10 @@ class Refinement:
     def root(self, chosen: MappingABC[Variable, int]) -> Nodes:
         """The whole space under some choices as one node."""
         zero, groups = np.zeros(1), len(self._layout.staged)
+        # Stage -1 is the whole group: one cell that holds all rows.
         root = Nodes(np.zeros((groups, 1), dtype=np.int64), (-1,) * groups, chosen, zero, zero, zero)
         bounded = self.pruned(root)
+        # A goal that wants nothing of the whole still gets a node, so that bounds can be read from it.
         return bounded if len(bounded) else root
 
     def children(self, nodes: Nodes, stage: int, beam: int | None = None) -> Iterator[Nodes]:
@@ -68,6 +70,7 @@ class Refinement:
         ]
         for values in cartesian(*(selector.domain for selector in names)):
             chosen = {**nodes.chosen, **dict(zip(names, values, strict=True))}
+            # Choices before cells: once orders are fixed, the bounds of tiles are much tighter.
             start = replace(nodes, chosen=chosen)
             parts = list(self._split(start, self._group_order(stage), stage, beam))
             if parts:
@@ -86,6 +89,7 @@ class Refinement:
             return
         position, rest = order[0], order[1:]
         first, counts = self._cells(nodes, position, stage)
+        # Children are made in batches, because one node may have millions of them in a group.
         ends = np.cumsum(counts)
         piece = 0
         while piece < len(nodes):
@@ -94,11 +98,13 @@ class Refinement:
                 return
             base = ends[piece - 1] if piece else 0
             stop = max(piece + 1, int(np.searchsorted(ends, base + BATCH, side="right")))
+            # Parent of every child, and the child's place among its siblings, which are consecutive cells.
             index = np.repeat(np.arange(piece, stop), counts[piece:stop])
             offset = np.arange(len(index)) - np.repeat(
                 ends[piece:stop] - counts[piece:stop] - base, counts[piece:stop]
             )
             part = nodes.refined(index, position, first[index] + offset, stage)
+            # A few nodes are cheaper to multiply by the next group than to bound twice.
             if rest and len(part) > (beam or _MANY):
                 part = self._narrowed(part, beam)
             if len(part):
@@ -124,6 +130,7 @@ class Refinement:
     def pruned(self, nodes: Nodes) -> Nodes:
         """Nodes that may be legal and wanted, with their bounds raised."""
         self.bounded += len(nodes)
+        # The compiled program drops what breaks a limit; objectives are read for the others alone.
         kept, read = self._bound_program.bounds(nodes.cells, nodes.at, nodes.chosen)
         if len(kept) < len(nodes):
             nodes = nodes.take(kept)
@@ -131,6 +138,7 @@ class Refinement:
                 return nodes
         rows = iter(read)
         energy, cycles = (
+            # A parent's bound holds for its children, and may be the tighter one.
             old if root is None else np.maximum(old, next(rows))
             for old, root in ((nodes.energy, self._layout.energy), (nodes.cycles, self._layout.cycles))
         )

@@ -1,7 +1,7 @@
 """Lexicographic optima and Pareto fronts with any exact solver, by repeated solves under caps.
 
 Every step is a problem of its own, stated with one more demand such as ``energy<=2581195121`` and proven by
-the solver that was asked for.  So an answer rests on that solver alone, whichever it is.
+the solver that was asked for.  So an answer depends on that solver alone, whichever it is.
 """
 
 from __future__ import annotations
@@ -90,7 +90,17 @@ def among_optima(
     limits: Limits,
     listener: Listener | None = None,
 ) -> LayerResult | None:
-    """The least second objective among the optima of the first one; ``None`` where that is not proven."""
+    """The least second objective among the optima of the first one; ``None`` where that is not proven.
+
+    Parameters
+    ----------
+    problem : with the first objective
+    first : its result
+    second : energy or cycles, whichever the first objective is not
+    name : the solver
+    limits : of the second search alone; their gap does not count
+    listener : called with every better answer and bound
+    """
     if first.status is not Status.OPTIMAL or first.answer is None or first.key is None:
         return None
     problem = tied(problem, first.key, second)

@@ -93,7 +93,7 @@ def prove(claim: Claim, problem: LayerProblem, limits: Limits) -> Proof:
     if claim.bound is None and claim.status is not Status.INFEASIBLE:
         return Proof(Verdict.NOTHING, "-", "no bound is claimed")
     if claim.mapping is not None:
-        reason = _strange(problem, claim.mapping)
+        reason = _out_of_space_reason(problem, claim.mapping)
         if reason is not None:
             return Proof(Verdict.REFUTED, "-", reason)
     answer = _proven(claim, problem, limits)
@@ -119,7 +119,7 @@ def _proven(claim: Claim, problem: LayerProblem, limits: Limits) -> Proof:
     return Proof(other.verdict, by, text, answer.seconds + other.seconds)
 
 
-def _strange(problem: LayerProblem, mapping: Mapping) -> str | None:
+def _out_of_space_reason(problem: LayerProblem, mapping: Mapping) -> str | None:
     """Why the mapping of a claim is none of its space."""
     try:
         mapping.validate(problem.operator, problem.engine)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.mapping.arrangements import Arrangement, Reduction, is_spread
+from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import (
@@ -166,7 +167,7 @@ class SegmentBounds:
             space = restricted(space, within(space), inner.tiles)
         if not all(len(group) for group in space.groups):
             return None
-        return knowing(replace(whole, space=space), max(self._inside, _floor(inner.energy)))
+        return knowing(replace(whole, space=space), max(self._inside, _rounded_down(inner.energy)))
 
     def _whole(self, slots: Arrangement) -> LayerProblem:
         """The problem of one arrangement over all tiles; stated once."""
@@ -186,9 +187,7 @@ class SegmentBounds:
             survivors += self._survivors(
                 near, part, around(near), self._inside, _MOST_NEAR * len(self._inner)
             )
-        self._outside = max(
-            self._outside, _floor(min((survivor.energy for survivor in survivors), default=0.0))
-        )
+        self._outside = max(self._outside, _least_energy(survivors))
         return survivors
 
     def _look_inside(self) -> list[Survivors]:
@@ -199,9 +198,7 @@ class SegmentBounds:
             survivors += self._survivors(
                 inner, part, within(part.space), self._outside, _MOST_INSIDE * len(self._near)
             )
-        self._inside = max(
-            self._inside, _floor(min((survivor.energy for survivor in survivors), default=0.0))
-        )
+        self._inside = max(self._inside, _least_energy(survivors))
         return survivors
 
     def _least(self, parts: Iterable[LayerProblem]) -> int:
@@ -216,7 +213,7 @@ class SegmentBounds:
                 tree.go_on()
         self._search.limits.check()
         least = min([goal.enough, *(tree.least for tree in trees)])
-        return 0 if math.isinf(least) else _floor(least)
+        return 0 if math.isinf(least) else _rounded_down(least)
 
     def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
         """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""
@@ -274,7 +271,7 @@ class _Listed:
         self.key = self.energy = self.cycles = math.inf
         self.count = 0
         self._goal, self._space, self._edges = goal, part.space, edges
-        self._tiles: dict[str, list[NDArray[np.int64]]] = {}
+        self._taken: dict[str, tuple[AxisGroup, NDArray[np.bool_]]] = {}  # by group, which of its rows
 
     def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
         """What the other goal wants."""
@@ -286,15 +283,26 @@ class _Listed:
         self.energy = min(self.energy, float(leaves.energy.min()))
         self.cycles = min(self.cycles, float(leaves.cycles.min()))
         self.count += len(leaves)
-        for group in leaves.groups():
-            tiles = tiles_at(self._space, self._edges, group)
-            self._tiles.setdefault(group.name, []).append(np.unique(tiles, axis=0))
+        for group, rows in leaves.rows():
+            _, taken = self._taken.setdefault(group.name, (group, np.zeros(len(group), dtype=np.bool_)))
+            taken[rows] = True
 
     def tiles(self) -> Tiles:
         """Those of all that were taken."""
-        return {name: np.unique(np.concatenate(parts), axis=0) for name, parts in self._tiles.items()}
+        groups = {
+            name: replace(group, rows=group.rows[taken]) for name, (group, taken) in self._taken.items()
+        }
+        return {
+            name: np.unique(tiles_at(self._space, self._edges, group), axis=0)
+            for name, group in groups.items()
+        }
 
 
-def _floor(energy: float) -> int:
+def _least_energy(survivors: Iterable[Survivors]) -> int:
+    """What all that is left spends in its own part at least, in whole units."""
+    return _rounded_down(min((survivor.energy for survivor in survivors), default=0.0))
+
+
+def _rounded_down(energy: float) -> int:
     """A whole number of units that is surely no more."""
     return int(energy if energy < EXACT_LIMIT else energy * (1 - BAND))

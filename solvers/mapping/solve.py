@@ -36,7 +36,7 @@ def solve(
         portfolio
     listener : called at every improvement of value or bound
     warm_starts : mappings to begin with; illegal ones are ignored, those from outside the searched space
-        stand beside the claim
+        are shown apart from the claim
 
     Raises
     ------

@@ -80,7 +80,9 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
         chosen = (outside.selector,) if isinstance(outside.selector, Variable) else ()
         edges = tuple(range(done + 1, position + 1))
         arrays, around = _spreads(nest, between), bool(between) and inner_first
+        # Perfect tiles are few enough to be decided exactly at once.
         many = not nest.perfect and (all_roughly_first or done > 0 or _tiles(space, position) > MANY)
+        # With the inner tile first, what lies between is decided with the array around it.
         tile = Stage(f"tile of {space.sites[position]}", None, edges[-1:] if around else edges, chosen)
         roughly: list[Stage] = []
         if many or around:
@@ -148,6 +150,7 @@ class StagedTable:
 
     def __init__(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> None:
         keys = [_keys(table, nest, stage) for stage in stages]
+        # Rows sorted by what stages decide, first stage first: cells of every stage are then ranges of rows.
         flat = [column for columns in keys for column in columns]
         order = np.lexsort(flat[::-1]) if flat else np.arange(len(table))
         self.table = table.reordered(order)
@@ -158,6 +161,7 @@ class StagedTable:
         for columns in keys:
             for column in columns:
                 ordered = column[order]
+                # A cell begins where anything decided so far differs from the row before.
                 changed[1:] |= ordered[1:] != ordered[:-1]
             self.starts.append(np.flatnonzero(changed))
         self.children: list[Indices] = []
@@ -169,6 +173,7 @@ class StagedTable:
     def bounds(self, expr: Expr, low: bool) -> Array:
         """Least or greatest values of a local expression: over all rows, then cell by cell of each stage."""
         end = np.minimum if low else np.maximum
+        # From the finest cells outwards: each coarser cell is a range of finer ones.
         levels = [end.reduceat(self.table.values[expr], self.starts[-1])]
         for children in reversed(self.children):
             levels.append(end.reduceat(levels[-1], children[:-1]))

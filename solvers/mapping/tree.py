@@ -22,6 +22,7 @@ from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.layout import laid_out
 from tilewright.solvers.mapping.nodes import Nodes
 from tilewright.solvers.mapping.part_bounds import PartBounds
+from tilewright.solvers.mapping.table_bank import TableBank
 
 _PLAIN = 300_000  # parts bounded from which on the energy is divided
 _EASY = 2_000_000  # parts bounded from which on a search is a hard one
@@ -37,17 +38,24 @@ class Tree(BestFirst):
     Parameters
     ----------
     problem : that of the search by default, else a part of it
+    bank : keeps what the bound programs of several trees read
     """
 
-    def __init__(self, search: LayerSearch, goal: Goal, problem: LayerProblem | None = None) -> None:
-        super().__init__(search, goal, laid_out(problem or search.problem, search.limits, goal.both))
+    def __init__(
+        self,
+        search: LayerSearch,
+        goal: Goal,
+        problem: LayerProblem | None = None,
+        bank: TableBank | None = None,
+    ) -> None:
+        super().__init__(search, goal, laid_out(problem or search.problem, search.limits, goal.both, bank))
         self.on_hard: Callable[[], None] = lambda: None
         self._is_hard, self._is_plain = False, True
         self._lower_bounds: PartBounds | None = None
 
-    def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
-        """As any search; one with many choices at the outset is hard, and takes pains after the dive."""
-        root = self._root(tell)
+    def begin(self, on_bound: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
+        """As any search; one with many choices is hard at once: it divides the energy after the dive."""
+        root = self._root(on_bound)
         choices = math.prod(len(selector.domain) for selector in self.layout.stages[0].selectors)
         has_many = choices > _CHOICES
         if has_many:
@@ -55,12 +63,12 @@ class Tree(BestFirst):
         if dive:
             self._dive(root)
         if has_many:
-            self._take_pains()
+            self._divide_once()
         self._open_first(root)
 
     def _weigh_effort(self, bounded: int) -> None:
         if bounded > _PLAIN:
-            self._take_pains()
+            self._divide_once()
         if bounded > _EASY:
             self._ask()
 
@@ -70,7 +78,7 @@ class Tree(BestFirst):
             self._is_hard = True
             self.on_hard()
 
-    def _take_pains(self) -> None:
+    def _divide_once(self) -> None:
         """Divide the energy, once, where it counts."""
         if self._is_plain and self.layout.energy is not None:
             with suppress(LimitReachedError):
@@ -78,7 +86,7 @@ class Tree(BestFirst):
         self._is_plain = False
 
     def _divide(self) -> None:
-        """Read the energy as a sum of parts that have floors; raises where a limit strikes."""
+        """Read the energy as a sum of parts that have lower bounds; raises where a limit strikes."""
         division = divided(self.layout)
         if division.parts:
             layout = self.layout.dividing(division.energy, division.parts)
@@ -94,11 +102,11 @@ class Tree(BestFirst):
         storage = self.layout.storage(nodes.chosen)
         if self._lower_bounds is None or storage is None or not self._lower_bounds.raise_next(storage, nodes):
             return False
-        alike = [entry for entry in self._fringe if self.layout.storage(entry[-1].chosen) == storage]
-        self._fringe = [entry for entry in self._fringe if self.layout.storage(entry[-1].chosen) != storage]
-        heapq.heapify(self._fringe)
-        for lot, at in [*((entry[-1], entry[-2]) for entry in alike), (nodes, stage)]:
-            bounded = self._refinement.pruned(lot)
+        alike = [entry for entry in self._open if self.layout.storage(entry[-1].chosen) == storage]
+        self._open = [entry for entry in self._open if self.layout.storage(entry[-1].chosen) != storage]
+        heapq.heapify(self._open)
+        for batch, at in [*((entry[-1], entry[-2]) for entry in alike), (nodes, stage)]:
+            bounded = self._refinement.pruned(batch)
             if len(bounded):
                 self._push(bounded.cheapest_first(), at)
         if storage and stage == 1 and self._lower_bounds.are_complete(storage):

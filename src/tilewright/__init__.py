@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tilewright.api.mapping.conversion import convert as convert
     from tilewright.api.mapping.evaluation import MappingEvaluation as MappingEvaluation
     from tilewright.api.mapping.evaluation import evaluate as evaluate
-    from tilewright.api.mapping.exploration import ExplorationDocument as ExplorationDocument
     from tilewright.api.mapping.exploration import explore as explore
+    from tilewright.api.mapping.exploration_document import ExplorationDocument as ExplorationDocument
     from tilewright.api.mapping.layer import Layer as Layer
     from tilewright.api.mapping.layer import LayerOnMachine as LayerOnMachine
     from tilewright.api.mapping.layer import layer as layer
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tilewright.api.mapping.result import MappingResult as MappingResult
     from tilewright.api.scheduling.checking import ScheduleCheck as ScheduleCheck
     from tilewright.api.scheduling.codesign import codesign as codesign
+    from tilewright.api.scheduling.herald_question import WorkloadOnSystem as WorkloadOnSystem
     from tilewright.api.scheduling.plan import Codesign as Codesign
     from tilewright.api.scheduling.plan import Plan as Plan
     from tilewright.api.scheduling.system import System as System
@@ -50,9 +51,8 @@ if TYPE_CHECKING:
     from tilewright.api.scheduling.tiled_plan import PlanEvaluation as PlanEvaluation
     from tilewright.api.scheduling.tiled_plan import TiledPlan as TiledPlan
     from tilewright.api.scheduling.tiled_plan import evaluate_plan as evaluate_plan
-    from tilewright.api.scheduling.workload import NetworkOnTiles as NetworkOnTiles
+    from tilewright.api.scheduling.tiled_question import NetworkOnTiles as NetworkOnTiles
     from tilewright.api.scheduling.workload import Workload as Workload
-    from tilewright.api.scheduling.workload import WorkloadOnSystem as WorkloadOnSystem
     from tilewright.api.scheduling.workload import list_workloads as list_workloads
     from tilewright.api.scheduling.workload import workload as workload
     from tilewright.api.solving import solve as solve
@@ -80,7 +80,8 @@ _PLACES = {
     "tilewright.api.mapping.conversion": ("Conversion", "convert"),
     "tilewright.api.mapping.result": ("MappingDocument", "MappingResult"),
     "tilewright.api.mapping.evaluation": ("MappingEvaluation", "evaluate"),
-    "tilewright.api.mapping.exploration": ("ExplorationDocument", "explore"),
+    "tilewright.api.mapping.exploration": ("explore",),
+    "tilewright.api.mapping.exploration_document": ("ExplorationDocument",),
     "tilewright.api.mapping.layer": ("Layer", "LayerOnMachine", "layer"),
     "tilewright.api.mapping.machine": ("Machine", "machine", "machines"),
     "tilewright.api.mapping.mapping": ("LayerMapping",),
@@ -92,13 +93,9 @@ _PLACES = {
     "tilewright.api.scheduling.system": ("System", "system", "systems"),
     "tilewright.api.scheduling.tiled_machine": ("TiledMachine", "tiled_machine", "tiled_machines"),
     "tilewright.api.scheduling.tiled_plan": ("PlanEvaluation", "TiledPlan", "evaluate_plan"),
-    "tilewright.api.scheduling.workload": (
-        "NetworkOnTiles",
-        "Workload",
-        "WorkloadOnSystem",
-        "list_workloads",
-        "workload",
-    ),
+    "tilewright.api.scheduling.herald_question": ("WorkloadOnSystem",),
+    "tilewright.api.scheduling.tiled_question": ("NetworkOnTiles",),
+    "tilewright.api.scheduling.workload": ("Workload", "list_workloads", "workload"),
     "tilewright.api.solving": ("solve",),
     "tilewright.formulation.limits": ("LimitReachedError",),
     "tilewright.formulation.result": ("Status",),

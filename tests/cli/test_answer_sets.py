@@ -26,7 +26,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.checks.mapping.answer_sets import further_faults
-from tilewright.report.records.files import load_document, render
+from tilewright.report.records.files import parse_document, read_data, render
 from tilewright.report.records.mapping.build import layer_record, then_record
 from tilewright.report.records.mapping.claims import claim_of
 from tilewright.report.records.schemas import result_schema
@@ -120,10 +120,10 @@ def test_most_cuts_the_list(call: Call) -> None:
 @pytest.mark.parametrize("suffix", ["json", "jsonl", "yaml"])
 def test_everything_survives_files(call: Call, everything: Path, suffix: str) -> None:
     """The document is read back, checked and shown in every format."""
-    document = load_document(everything)
+    document = parse_document(read_data(everything), "r")
     path = Path(f"r.{suffix}")
     path.write_text(render(document, suffix))
-    assert load_document(path) == document
+    assert parse_document(read_data(path), "r") == document
     assert call("check", path).code == 0
     shown = call("show", path).out
     assert "Pareto front: " in shown

@@ -145,6 +145,6 @@ def test_bad_input_is_one_clear_line(
 def test_bad_output_path_is_told_before_solving(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unwritable --out stops the call before any problem is stated."""
     monkeypatch.setattr(
-        "tilewright.cli.mapping.map_run.network_problem", lambda *_: pytest.fail("was reached")
+        "tilewright.api.mapping.question.network_problem", lambda *_: pytest.fail("was reached")
     )
     assert call("map", SMALL, *ARCH, "--out", "none/x.json").code == 2

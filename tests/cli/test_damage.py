@@ -19,8 +19,9 @@ from tampering import flipped, tampered
 from tilewright.benchmarks.plan import make_plan
 from tilewright.benchmarks.rows import read_rows
 from tilewright.benchmarks.store import Store
-from tilewright.foundation.database import DamagedError, Database, LockedError, seal
+from tilewright.foundation.database import DamagedError, Database, LockedError
 from tilewright.foundation.errors import InputError
+from tilewright.foundation.store import seal
 
 FIRST = "WHERE key = (SELECT min(key) FROM cell)"
 

@@ -14,10 +14,13 @@ from typing import Any
 import pytest
 from calls import SMALL, Call, finish, start
 
-from tilewright.foundation.database import Database, Layout
+from tilewright.foundation.database import Database
+from tilewright.foundation.store import Column, Layout, SealedStore, Table
 
-LAYOUT = Layout(7, 1, ("CREATE TABLE cell (key INTEGER PRIMARY KEY, text TEXT)",), "a store")
-INSERT = "INSERT INTO cell VALUES (?, ?)"
+CELL = Table(
+    "cell", (Column("key", "INTEGER NOT NULL"), Column("text", "TEXT NOT NULL")), lambda row: int(row["key"])
+)
+LAYOUT = Layout(7, 1, (CELL,), "a store")
 TEXT = "x" * 5000
 """More than a page holds."""
 
@@ -50,24 +53,26 @@ def test_rows_wait_in_memory_until_the_file_takes_them(tmp_path: Path, fault: An
     def kept(connection: sqlite3.Connection) -> list[int]:
         return [key for (key,) in connection.execute("SELECT key FROM cell ORDER BY key")]
 
-    with Database(path, lambda: 0.1) as base, closing(sqlite3.connect(path, isolation_level=None)) as other:
-        base.adopt(LAYOUT)
+    with (
+        SealedStore(path, LAYOUT, lambda: 0.1) as base,
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+    ):
         begin, end = fault(base, other)
         for key in range(3):
-            base.keep(INSERT, (key, TEXT))
+            base.add(CELL, {"key": key, "text": TEXT})
         assert base.failure is None
         begin()
         for key in range(3, 6):
-            base.keep(INSERT, (key, TEXT))
+            base.add(CELL, {"key": key, "text": TEXT})
             assert str(base.failure).startswith(f"{path}: cannot be written: ")
-            assert [row for (row,) in base.rows("SELECT key FROM cell ORDER BY key")] == [*range(key + 1)]
+            assert [*base.items(CELL, ["key"])] == [*range(key + 1)]
             assert kept(other) == [0, 1, 2]
         end()
         assert kept(other) == [0, 1, 2]
-        base.keep(INSERT, (6, TEXT))
+        base.add(CELL, {"key": 6, "text": TEXT})
         assert base.failure is None
         assert kept(other) == [*range(7)]
-        assert [row for (row,) in base.rows("SELECT key FROM cell ORDER BY key")] == [*range(7)]
+        assert [*base.items(CELL, ["key"])] == [*range(7)]
         base.examine()
 
 

@@ -306,7 +306,7 @@ def test_disk_that_fills_up_does_not_lose_the_answer(
     def full(*_: object) -> None:
         raise OutputError("r.json", OSError(28, "No space left on device"))
 
-    monkeypatch.setattr("tilewright.cli.mapping.results.write_file", full)
+    monkeypatch.setattr("tilewright.api.saving.write_file", full)
     outcome = call("map", network, "-a", "tpu-edge", "-q", "-f", "json", "--out", "r.json")
     assert outcome.code == 1
     assert len(valid(outcome.document)["layers"]) == 2

@@ -254,7 +254,7 @@ def test_unexpected_exception_is_one_line(call: Call, monkeypatch: pytest.Monkey
     def broken(*_: object) -> None:
         raise RuntimeError("out of\nluck")
 
-    monkeypatch.setattr("tilewright.hardware.mapping.load.load_engine", broken)
+    monkeypatch.setattr("tilewright.api.mapping.machine.load_engine", broken)
     outcome = call("show", "tpu-edge")
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err == "tilewright: error: RuntimeError: out of luck (-v shows the traceback)\n"

@@ -135,7 +135,7 @@ def test_live_display(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert progress_module._is_live()
     with ExitStack() as stack:
-        live = make_progress(EDP, stack, quiet=False, verbose=False, log=None)
+        (live,) = make_progress(EDP, stack, quiet=False, verbose=False, log=None)
         live.head("net on engine")
         live.task(ProgressItem(1, 1, "conv1", "conv2d K8"))
         live.point(point(0.2, 2 * 10**12, 10**12, improved=True))

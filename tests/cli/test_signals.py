@@ -17,8 +17,7 @@ import jsonschema
 import pytest
 from calls import HARD, SMALL, Call, finish, start
 
-from tilewright.cli.mapping import map_run
-from tilewright.cli.mapping.results import Results
+from tilewright.api.live import LiveDocument
 from tilewright.cli.terminal.signals import Interruption, graceful_stop
 from tilewright.foundation.processes import shielded
 from tilewright.report.records.schemas import result_schema
@@ -217,11 +216,11 @@ def test_signal_in_this_process_sets_the_event() -> None:
 
 
 MOMENTS: dict[str, tuple[object, str, int, int]] = {
-    "before the first layer": (map_run, "_search_all", 1, 130),
+    "before the first layer": (LiveDocument, "begin", 1, 130),
     "as the first layer begins": (network_search, "_search", 1, 130),
-    "between layers": (Results, "keep", 1, 130),
-    "at the last layer's first mapping": (SearchRun, "_heard", 0, 0),
-    "after the last layer": (Results, "end", 1, 0),
+    "between layers": (LiveDocument, "part", 1, 130),
+    "at the last layer's first mapping": (SearchRun, "_on_point", 0, 0),
+    "after the last layer": (LiveDocument, "end", 1, 0),
 }
 """What is called then, which call of it (0: that which tells the last layer's mapping), the exit code."""
 

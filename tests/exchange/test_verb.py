@@ -122,7 +122,8 @@ def test_from_python() -> None:
 
 
 def test_every_format_says_what_it_is() -> None:
-    """The registry's modules have their protocol's names, and each program has a row."""
-    rows = registry.formats()
-    assert {row["program"] for row in rows} == {"timeloop", "zigzag", "accelforge", "tilewright"}
-    assert all(row["what"] and row["thing"] for row in rows)
+    """The registry's modules have their protocol's names, and each program has one."""
+    assert {reader.PEER for reader in registry.readers()} == {"timeloop", "zigzag", "accelforge"}
+    assert all(isinstance(reader.TOPS, tuple) and callable(reader.read) for reader in registry.readers())
+    assert registry.targets() == ["tilewright", "timeloop", "zigzag"]
+    assert all(callable(writer.write) for peer in registry.targets() for writer in registry.writers(peer))

@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from instances import dmazerunners, hierarchies, operators
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.cost.base import comparable_rounding
+from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
+from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
@@ -20,7 +23,7 @@ from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.explore.bounds import LayerBounds, least_ratio
-from tilewright.solvers.mapping.explore.features import features_of, trimmed, with_prices, with_rooms
+from tilewright.solvers.mapping.explore.features import features_of, trimmed, with_capacities, with_prices
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import gemm
@@ -46,13 +49,13 @@ def families(draw: st.DrawFn) -> list[Engine]:
     for _ in range(3):
         features = features_of(base)
         prices = [draw(st.sampled_from([p, p, p / 2, 2 * p, p + 1])) for p in features.prices]
-        rooms = [
+        capacities = [
             room if room is None else draw(st.sampled_from([room, room, 2 * room, -(-room // 2), 1 + room]))
-            for room in features.rooms
+            for room in features.capacities
         ]
         if base.levels[0].capacity is None:
-            rooms[0] = None
-        found.append(with_rooms(with_prices(base, prices), rooms))
+            capacities[0] = None
+        found.append(with_capacities(with_prices(base, prices), capacities))
     return found
 
 
@@ -132,3 +135,13 @@ def test_limits_that_strike_leave_bounds_that_hold() -> None:
     cut_off = LayerBounds(*question, comparing=True, limits=Limits(seconds=0.0))
     assert 0 <= float(cut_off.low[0]) <= float(known.low[0])
     assert known.low[0] > 0
+
+
+def test_only_a_model_that_says_so_is_compared() -> None:
+    """Both shipped models are; one that inherits from them may count otherwise, and is not."""
+
+    class Squared(Hierarchy):
+        """May take the square of every price."""
+
+    assert [comparable_rounding(cost_model(name)) for name in ("hierarchy", "dmazerunner")] == [0, 1]
+    assert comparable_rounding(Squared()) is None

@@ -26,8 +26,8 @@ from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.design_cost import design_costs
 from tilewright.hardware.mapping.variations import parse_variation
 from tilewright.report.checks.mapping.explore import explore_faults
+from tilewright.report.records.kinds import parse_any
 from tilewright.report.records.mapping.explore import ExploreDocument
-from tilewright.report.records.mapping.explore_file import parse_exploration
 from tilewright.solvers.second_opinion import Verdict
 
 Point = tuple[Fraction, int]
@@ -238,6 +238,6 @@ def test_older_documents_hold_sums(tmp_path: Path) -> None:
     assert data["figure"] == "sum of layer edp"
     del data["figure"]
     data["objective"] = "edp"
-    assert not checked(parse_exploration(data, "document"), "document").faults
+    assert not checked(parse_any(data, "document"), "document").faults
     data["figure"] = "edp"
-    assert checked(parse_exploration(data, "document"), "document").faults
+    assert checked(parse_any(data, "document"), "document").faults

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import dmazerunners, operators
 from reference import convolution, load
+from studies.dmazerunner_counting import count_tilings
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.orders import all_order_classes
@@ -20,8 +23,7 @@ from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.heuristics.mapping.dmazerunner.counting import count_tilings
-from tilewright.heuristics.mapping.dmazerunner.orderings import loop_orderings, reuse_vector
+from tilewright.heuristics.mapping.dmazerunner.orderings import loop_orderings
 from tilewright.heuristics.mapping.dmazerunner.prunings import (
     Prunings,
     conditions,
@@ -38,6 +40,27 @@ from tilewright.workloads.mapping.operator import Operator
 LAYERS = load("dmazerunner_optima.json", "layers")
 COUNTS = load("dmazerunner_prunings.json", "tilings")
 SPACES = {"1": "OPT1", "1-2": "OPT1+2", "1-3": "OPT1+2+3"}
+
+
+def reuse_vector(operator: Operator, ordering: Sequence[str], trips: MappingABC[str, int]) -> dict[str, int]:
+    """Algorithm 1: per operand, for how many consecutive iterations an ordering reuses its data.
+
+    Parameters
+    ----------
+    ordering : loops, outermost first
+    trips : iterations of every loop
+    """
+    result: dict[str, int] = {}
+    for operand in operator.tensors:
+        reuse = 1
+        for loop in reversed(ordering):
+            if trips[loop] == 1:
+                continue
+            if loop in operand.dims:
+                break
+            reuse *= trips[loop]
+        result[operand.name] = reuse
+    return result
 
 
 def problem_of(layer: str, objective: str = "edp") -> LayerProblem:
@@ -58,7 +81,7 @@ def listed(problem: LayerProblem, prunings: Prunings) -> int:
     return sum(
         lot.shape[1]
         for residency in fixed_residencies(space.nest)
-        for lot in Tilings(space.nest, tables, found, residency).lots()
+        for lot in Tilings(space.nest, tables, found, residency).batches()
     )
 
 

@@ -19,7 +19,7 @@ from tilewright.foundation.errors import InputError, OutputError
 from tilewright.hardware.mapping.load import engine_hash, list_presets, load_engine
 from tilewright.report.checks.mapping.document import check_document, totals_faults
 from tilewright.report.records.claims import number, shown_gap
-from tilewright.report.records.files import load_document, parse_document, read_data, render
+from tilewright.report.records.files import parse_document, read_data, render
 from tilewright.report.records.mapping.build import (
     factors_of,
     key_gap,
@@ -28,7 +28,7 @@ from tilewright.report.records.mapping.build import (
     totals_record,
     versions,
 )
-from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, SettingsRecord
+from tilewright.report.records.mapping.document import LayerRecord, ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.engine import ArchRecord, EngineRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, shape_text, statement_text
 from tilewright.report.records.schemas import generated_schema, result_schema
@@ -69,8 +69,7 @@ def document_of(problems: dict[str, LayerProblem], results: dict[str, LayerResul
         for name, p in problems.items()
     ]
     return ResultDocument(
-        schema=SCHEMA,
-        command="map",
+        **ResultDocument.head(),
         complete=True,
         model="net",
         batch=1,
@@ -115,7 +114,7 @@ def test_files_read_back_equal(document: ResultDocument, tmp_path: Path, suffix:
     """What is written is read back without a difference, big integers and floats included."""
     path = tmp_path / f"r.{suffix}"
     write_file(path, render(document, suffix))
-    assert load_document(path) == document
+    assert parse_document(read_data(path), "r") == document
 
 
 def test_document_holds(document: ResultDocument) -> None:
@@ -133,7 +132,7 @@ def test_interrupted_jsonl_is_an_incomplete_document(document: ResultDocument, t
     data = read_data(path)
     assert (data["complete"], len(data["layers"])) == (False, 1)
     with pytest.raises(InputError, match="totals: missing"):
-        load_document(path)
+        parse_document(data, "r.jsonl")
 
 
 @pytest.mark.parametrize(

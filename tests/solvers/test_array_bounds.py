@@ -20,7 +20,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping.array_bounds import ArrayBounds, array_rooms, products
+from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits, products
 from tilewright.workloads.mapping.operators import gemm
 
 FEW = 1_000  # combinations of rows that are enumerated
@@ -104,16 +104,18 @@ def test_rooms_of_arrays(sizes: tuple[tuple[int, ...], ...], factors: str, m: in
     problem = layer_problem(gemm(m=m, n=2, k=2), engine, parse_objective("energy"), factors=factors)
     nest = problem.space.nest
     wide = [depth for depth, axes in enumerate(sizes) if len(axes) > 1]
-    rooms = array_rooms(nest)
-    assert [room.name for room in rooms] == [f"array below {engine.levels[depth].name}" for depth in wide]
-    assert [room.bound for room in rooms] == [math.prod(sizes[depth]) for depth in wide]
+    fanout_limits = implied_array_limits(nest)
+    assert [room.name for room in fanout_limits] == [
+        f"array below {engine.levels[depth].name}" for depth in wide
+    ]
+    assert [room.bound for room in fanout_limits] == [math.prod(sizes[depth]) for depth in wide]
     names = {group.name for group in problem.space.groups}
     fits = fitting(problem, names)
     assert fits
-    assert all(evaluate(room.expr, sizes) <= room.bound for room in rooms for sizes in fits)
+    assert all(evaluate(room.expr, sizes) <= room.bound for room in fanout_limits for sizes in fits)
     without = 0
     for tiles in every_row(problem, names):
-        for room, depth in zip(rooms, wide, strict=True):
+        for room, depth in zip(fanout_limits, wide, strict=True):
             spread = [index for index in nest.spatial if nest.blocks[index].level == depth]
             ends = [
                 (nest.boundaries[index][dim], nest.boundaries[index + 1][dim])
@@ -125,7 +127,7 @@ def test_rooms_of_arrays(sizes: tuple[tuple[int, ...], ...], factors: str, m: in
             if math.prod(trips) > room.bound:
                 without += 1
                 assert not can_be_placed([trip for trip in trips if trip > 1], sizes[depth])
-    assert bool(without) == bool(rooms)
+    assert bool(without) == bool(fanout_limits)
 
 
 def can_be_placed(trips: Sequence[int], axes: Sequence[int]) -> bool:

@@ -158,11 +158,11 @@ def test_compiling_goes_on_from_search_to_search(monkeypatch: pytest.MonkeyPatch
     found = [solve(problem, name, Limits(seconds=0.3)) for name in ("branch", "auto")]
     assert [result.status for result in found] == ["feasible", "feasible"]
     assert all("annealed only" in result.message for result in found)
-    (company,) = program._compiling
+    (compiling,) = program._compiling
     release.set()
-    company.join(60)
+    compiling.join(60)
     assert solve(problem, "branch", Limits(seconds=20)).status == "optimal"
-    assert program._compiling == [company]
+    assert program._compiling == [compiling]
 
 
 def test_machine_code_that_cannot_be_made_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

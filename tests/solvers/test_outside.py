@@ -71,7 +71,9 @@ def test_random_starts_from_outside_never_touch_a_claim(data: st.DataObject) -> 
         result = solve(problem, solver, Limits(seconds=60), warm_starts=given_)
         assert result.status is (Status.INFEASIBLE if least is None else Status.OPTIMAL)
         assert (result.key, result.bound) == (least, least)
-        assert (None if result.beside is None else result.beside.key) == min(outside, default=None)
+        assert (None if result.out_of_space is None else result.out_of_space.key) == min(
+            outside, default=None
+        )
         if result.answer is not None:
             assert problem.outside(result.answer) is None
 
@@ -169,9 +171,9 @@ def test_better_starts_leave_the_claim_alone(
     assert better
     result = solve(problem, name, Limits(seconds=60), warm_starts=[start for start, _ in better])
     assert (result.status, result.key, result.bound) == (Status.OPTIMAL, least, least)
-    assert result.beside is not None
-    assert result.beside.key == min(key for _, key in better)
-    assert "even storage begins outside all loops" in result.beside.reason
+    assert result.out_of_space is not None
+    assert result.out_of_space.key == min(key for _, key in better)
+    assert "even storage begins outside all loops" in result.out_of_space.reason
     assert all(point.key is None or point.key >= least for point in result.trace)
 
 
@@ -220,13 +222,13 @@ def test_arbitrary_tiles_and_skipped_levels() -> None:
     assert legal_key(problem, ANY_TILE) is not None
     result = solve(problem, "branch", warm_starts=[ANY_TILE])
     assert (result.status, result.key, result.bound) == (plain.status, plain.key, plain.bound)
-    assert result.beside is not None
-    assert result.beside.reason == "the tile 8 of M at DRAM is not ceil(10/n): 2 trips need 5 at least"
+    assert result.out_of_space is not None
+    assert result.out_of_space.reason == "the tile 8 of M at DRAM is not ceil(10/n): 2 trips need 5 at least"
     problem = layer_problem(parse_layer("gemm:M=2,N=2,K=2")[1], tiny(), parse_objective("energy"))
     broken = problem.evaluate(SKIPS)
     assert broken.violations == ("C skips BUF, which it may not bypass",)
     result = solve(problem, "branch", warm_starts=[SKIPS])
-    assert result.beside is None
+    assert result.out_of_space is None
     assert result.key == solve(problem, "branch").key
 
 

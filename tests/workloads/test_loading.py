@@ -40,7 +40,7 @@ def read(time: Time, seconds: float) -> None:
     end = time.now + seconds
     while time.now < end:
         time.now += 0.001
-        loading.heed_limit("file")
+        loading.check_limit("file")
 
 
 @pytest.mark.parametrize("start", STARTS)

@@ -65,7 +65,15 @@ class Images(Base):
         return self.act(self.norm(value) if norm else value, act)
 
     def depthwise(self, x: Value, kernel: Pair, *, name: str = "depthwise", **options: object) -> Value:
-        """Convolution of every channel by itself; options as `conv`'s."""
+        """Convolution of every channel by itself; options as `conv`'s.
+
+        Parameters
+        ----------
+        x : batch x channels x rows x columns
+        kernel : rows and columns of the filters, or one number for both
+        name : of the layer, within the present scope
+        options : those of `conv`
+        """
         return self.conv(x, x.channels, kernel, groups=x.channels, name=name, **options)  # type: ignore[arg-type]
 
     def transposed(
@@ -79,7 +87,18 @@ class Images(Base):
         act: str | None = None,
         name: str = "upconv",
     ) -> Value:
-        """Transposed convolution with a bias: ``(inputs - 1) * stride + kernel - padding`` rows."""
+        """Transposed convolution with a bias: ``(inputs - 1) * stride + kernel - padding`` rows.
+
+        Parameters
+        ----------
+        x : batch x channels x rows x columns
+        channels : of the result
+        kernel : rows and columns of the filter, or one number for both
+        stride : by which neighbouring inputs move apart in the result, one number or (rows, columns)
+        pad : rows and columns that are cut off at each border of the result
+        act : activation behind it; none by default
+        name : of the layer, within the present scope
+        """
         kernels, strides = pair(name, "kernel", kernel), pair(name, "stride", stride)
         (top, bottom), (left, right) = pad_pair(name, pad)
         rows = (x.shape[2] - 1) * strides[0] + kernels[0] - top - bottom
@@ -132,7 +151,17 @@ class Images(Base):
         ceil: bool = False,
         name: str = "pool",
     ) -> Value:
-        """Maximum of every window; ``ceil`` rounds the number of windows up."""
+        """Maximum of every window; ``ceil`` rounds the number of windows up.
+
+        Parameters
+        ----------
+        x : batch x channels x rows x columns
+        kernel : rows and columns of a window, or one number for both
+        stride : one number or (rows, columns)
+        pad : one number, (rows, columns), (top, left, bottom, right) or ``same``
+        ceil : whether a window that the border cuts off counts as one more
+        name : of the layer, within the present scope
+        """
         return self._pool("MaxPool", x, kernel, stride, pad, ceil, name)
 
     def average_pool(
@@ -145,7 +174,17 @@ class Images(Base):
         ceil: bool = False,
         name: str = "pool",
     ) -> Value:
-        """Mean of every window."""
+        """Mean of every window.
+
+        Parameters
+        ----------
+        x : batch x channels x rows x columns
+        kernel : rows and columns of a window, or one number for both
+        stride : one number or (rows, columns)
+        pad : one number, (rows, columns), (top, left, bottom, right) or ``same``
+        ceil : whether a window that the border cuts off counts as one more
+        name : of the layer, within the present scope
+        """
         return self._pool("AveragePool", x, kernel, stride, pad, ceil, name)
 
     def global_average(self, x: Value, name: str = "global_pool") -> Value:

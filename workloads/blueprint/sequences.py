@@ -59,7 +59,15 @@ class Blueprint(Images):
         return self.op("Transpose", [x], [x.shape[i] for i in order], name, perm=list(order))
 
     def slice(self, x: Value, start: int, stop: int, *, axis: int = 1, name: str | None = None) -> Value:
-        """Elements ``start`` to ``stop`` along an axis."""
+        """Elements ``start`` to ``stop`` along an axis.
+
+        Parameters
+        ----------
+        x : of any shape
+        start, stop : the first element, and the one after the last
+        axis : along which elements are taken
+        name : of the node; numbered by default
+        """
         if not 0 <= start < stop <= x.shape[axis]:
             raise self.error(name or "slice", f"takes {start}:{stop} of {x.shape[axis]} elements")
         shape = list(x.shape)
@@ -69,7 +77,16 @@ class Blueprint(Images):
     def project(
         self, x: Value, features: int, *, bias: bool = True, act: str | None = None, name: str = "projection"
     ) -> Value:
-        """Fully connected layer on the last axis, whatever stands before it."""
+        """Fully connected layer on the last axis, whatever stands before it.
+
+        Parameters
+        ----------
+        x : of any shape; its last axis is reduced
+        features : size of the result's last axis
+        bias : whether one is added
+        act : activation behind it; none by default
+        name : of the layer, within the present scope
+        """
         stored = self.weights(f"{name}.weight", (x.shape[-1], features))
         value = self.op("MatMul", [x, stored], (*x.shape[:-1], features), name)
         if bias:
@@ -80,6 +97,13 @@ class Blueprint(Images):
         """Multi-head attention of ``x`` over ``memory``, both batch x length x features.
 
         Masks change no shape and no count, and are left out.
+
+        Parameters
+        ----------
+        x : gives the queries, and the length of the result
+        memory : gives keys and values; ``x`` itself for self-attention
+        heads : into which the features are divided evenly
+        name : of the scope that holds its layers
         """
         n, length, features = x.shape
         with self.scope(name):
@@ -107,7 +131,15 @@ class Blueprint(Images):
         return self.op("LayerNormalization", [x, *stored], x.shape, name, axis=-1)
 
     def lookup(self, tokens: Value, table: str, features: int, name: str = "embedding") -> Value:
-        """One row of a stored table for every token: batch x length x features."""
+        """One row of a stored table for every token: batch x length x features.
+
+        Parameters
+        ----------
+        tokens : integers, batch x length
+        table : name of the stored rows, shape (vocabulary, features)
+        features : length of a row
+        name : of the layer, within the present scope
+        """
         return self.op("Gather", [table, tokens], (*tokens.shape, features), name, axis=0)
 
     def lstm_cell(self, x: Value, state: tuple[Value, Value], name: str = "lstm") -> tuple[Value, Value]:

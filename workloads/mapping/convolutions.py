@@ -102,7 +102,19 @@ def depthwise_conv2d(
     dilation: Pair = 1,
     pad: Pair = 0,
 ) -> Operator:
-    """Depthwise convolution: ``multiplier`` filters on each of ``c`` channels; see `conv2d`."""
+    """Depthwise convolution: ``multiplier`` filters on each of ``c`` channels; see `conv2d`.
+
+    Parameters
+    ----------
+    n : batch
+    c : input channels, each convolved alone
+    r, s : filter rows and columns
+    multiplier : filters, and so output channels, per input channel
+    p, q : output rows and columns; the input then is exactly what the filter touches
+    h, w : input rows and columns without padding, instead of (or consistent with) ``p`` and ``q``
+    stride, dilation : one number or (rows, columns)
+    pad : one number, (rows, columns) or (top, left, bottom, right)
+    """
     check_positive("depthwise", {"C": c, "multiplier": multiplier})
     return conv2d(
         n=n,

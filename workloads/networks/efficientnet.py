@@ -30,7 +30,17 @@ def squeeze_excite(net: Blueprint, x: Value, inner: int) -> Value:
 
 
 def block(net: Blueprint, x: Value, expansion: int, kernel: int, channels: int, stride: int) -> Value:
-    """Expansion, depthwise convolution, squeeze-and-excitation, linear projection."""
+    """Expansion, depthwise convolution, squeeze-and-excitation, linear projection.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : the block's input
+    expansion : output channels of the expansion per input channel; 1 for no expansion
+    kernel : rows and columns of the depthwise filter
+    channels : of the result
+    stride : of the depthwise convolution; the input is added only where it is 1
+    """
     y = x
     if expansion > 1:
         y = net.conv(y, x.channels * expansion, 1, norm=True, act="swish", name="expand")

@@ -15,13 +15,32 @@ Kernel = int | tuple[int, int]
 
 
 def unit(net: Blueprint, x: Value, channels: int, kernel: Kernel, name: str, *, stride: int = 1) -> Value:
-    """Convolution, normalisation, activation; a strided one is not padded."""
+    """Convolution, normalisation, activation; a strided one is not padded.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : its input
+    channels : of the result
+    kernel : rows and columns of the filter
+    name : of its layers
+    stride : 1 for padding that keeps the size
+    """
     pad = "same" if stride == 1 else 0
     return net.conv(x, channels, kernel, stride=stride, pad=pad, norm=True, act="Relu", name=name)  # type: ignore[arg-type]
 
 
 def chain(net: Blueprint, x: Value, name: str, *steps: tuple[int, Kernel], stride: int = 1) -> Value:
-    """Convolutions one after another, (channels, kernel) each; the last one strides."""
+    """Convolutions one after another, (channels, kernel) each; the last one strides.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : its input
+    name : of the chain; units are numbered behind it
+    steps : channels and filter of each convolution
+    stride : of the last one
+    """
     for i, (channels, kernel) in enumerate(steps, 1):
         last = stride if i == len(steps) else 1
         x = unit(net, x, channels, kernel, f"{name}_{i}", stride=last)
@@ -109,7 +128,15 @@ def inception_v3(batch: int) -> Blueprint:
 
 
 def residual(net: Blueprint, x: Value, *branches: Value, act: bool = True) -> Value:
-    """Branches joined, projected to the input's channels, scaled and added to it."""
+    """Branches joined, projected to the input's channels, scaled and added to it.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : what the branches read; its channels are the result's
+    branches : of equal rows and columns, joined along the channels
+    act : whether an activation follows the sum
+    """
     up = net.conv(net.concat(*branches), x.channels, 1, name="up")
     scaled = net.op("Mul", [up, net.scalar(0.1)], up.shape)
     return net.add(x, scaled, act="Relu" if act else None)

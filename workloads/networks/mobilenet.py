@@ -39,7 +39,15 @@ INVERTED = (
 
 
 def separable(net: Blueprint, x: Value, channels: int, stride: int) -> Value:
-    """3x3 depthwise and 1x1 convolution, each with normalisation and activation."""
+    """3x3 depthwise and 1x1 convolution, each with normalisation and activation.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : its input
+    channels : of the result, made by the 1x1 convolution
+    stride : of the depthwise convolution
+    """
     x = net.depthwise(x, 3, stride=stride, pad="same", norm=True, act="relu6", name="depthwise")
     return net.conv(x, channels, 1, norm=True, act="relu6", name="pointwise")
 
@@ -63,7 +71,16 @@ def mobilenet_v1(batch: int) -> Blueprint:
 
 
 def inverted_residual(net: Blueprint, x: Value, expansion: int, channels: int, stride: int) -> Value:
-    """Pointwise expansion, depthwise convolution, linear pointwise projection; added to its input."""
+    """Pointwise expansion, depthwise convolution, linear pointwise projection; added to its input.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : the block's input, added to the result where the shape stays
+    expansion : channels inside per input channel; 1 for no expansion
+    channels : of the result
+    stride : of the depthwise convolution
+    """
     y = x
     if expansion > 1:
         y = net.conv(y, x.channels * expansion, 1, norm=True, act="relu6", name="expand")

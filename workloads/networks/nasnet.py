@@ -58,7 +58,16 @@ PNASNET = Cell(
 
 
 def separable(net: Blueprint, x: Value, channels: int, kernel: int, stride: int) -> Value:
-    """Twice: activation, depthwise and pointwise convolution, normalisation; the first one strides."""
+    """Twice: activation, depthwise and pointwise convolution, normalisation; the first one strides.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : the state that is read
+    channels : of the result
+    kernel : rows and columns of both depthwise filters
+    stride : of the first one
+    """
     for i, step in enumerate((stride, 1), 1):
         x = net.depthwise(
             net.act(x), kernel, stride=step, pad="same", bias=False, name=f"depthwise{kernel}_{i}"
@@ -80,7 +89,15 @@ def halve(net: Blueprint, x: Value, channels: int) -> Value:
 
 
 def fitted(net: Blueprint, before: Value, x: Value, channels: int) -> Value:
-    """The state of the cell before the last, brought to the last one's size and to the cell's channels."""
+    """The state of the cell before the last, brought to the last one's size and to the cell's channels.
+
+    Parameters
+    ----------
+    net : the network that grows
+    before : result of the cell before the last
+    x : result of the last cell, whose rows and columns count
+    channels : of the present cell
+    """
     if before.size != x.size:
         with net.scope("before"):
             return halve(net, net.act(before), channels)
@@ -90,7 +107,16 @@ def fitted(net: Blueprint, before: Value, x: Value, channels: int) -> Value:
 
 
 def apply(net: Blueprint, x: Value, what: str, channels: int, stride: int) -> Value:
-    """One operation of a cell."""
+    """One operation of a cell.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : the state that is read
+    what : kind and size of the operation, such as ``separable 5``
+    channels : of the cell
+    stride : 2 where the operation reads a state of twice the size
+    """
     kind, _, kernel = what.partition(" ")
     if kind == "separable":
         return separable(net, x, channels, int(kernel), stride)
@@ -104,7 +130,17 @@ def apply(net: Blueprint, x: Value, what: str, channels: int, stride: int) -> Va
 
 
 def run(net: Blueprint, cell: Cell, x: Value, before: Value | None, channels: int, stride: int) -> Value:
-    """A cell of so many channels; with stride 2 whatever reads the two given states strides."""
+    """A cell of so many channels; with stride 2 whatever reads the two given states strides.
+
+    Parameters
+    ----------
+    net : the network that grows
+    cell : which states are summed after which operations, and which are joined
+    x : result of the last cell
+    before : result of the one before it; ``None`` for the first cell
+    channels : of every state of the cell
+    stride : 2 for a cell that halves rows and columns
+    """
     second = x if before is None else fitted(net, before, x, channels)
     states = [net.conv(net.act(x), channels, 1, norm=True, name="last"), second]
     for i, pair in enumerate(cell.sums, 1):

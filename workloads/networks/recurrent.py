@@ -62,7 +62,15 @@ def lstm(batch: int) -> Blueprint:
 
 
 def words(net: Blueprint, name: str, table: tuple[int, int], side: str) -> Value:
-    """One word of every sentence as a vector, from a table of all words' vectors."""
+    """One word of every sentence as a vector, from a table of all words' vectors.
+
+    Parameters
+    ----------
+    net : the network that grows
+    name : of the input that gives the words' numbers
+    table : rows (the vocabulary) and columns (features) of the stored vectors
+    side : whose vocabulary it is; names the table
+    """
     stored = net.weights(f"{side}.embedding", table)
     rows = net.lookup(net.input(name, (1,), integers=True), stored, table[1], name=f"{name}.vector")
     return net.reshape(rows, (net.batch, table[1]))

@@ -27,7 +27,15 @@ def stem(net: Blueprint, x: Value) -> Value:
 
 
 def plain_block(net: Blueprint, x: Value, channels: int, stride: int) -> Value:
-    """Two 3x3 convolutions around which the input is added."""
+    """Two 3x3 convolutions around which the input is added.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : the block's input
+    channels : of both convolutions
+    stride : of the first one
+    """
     y = net.conv(x, channels, 3, stride=stride, pad=1, norm=True, act="Relu", name="conv1")
     y = net.conv(y, channels, 3, pad=1, norm=True, name="conv2")
     return net.add(y, shortcut(net, x, channels, stride), act="Relu")
@@ -36,7 +44,17 @@ def plain_block(net: Blueprint, x: Value, channels: int, stride: int) -> Value:
 def bottleneck(
     net: Blueprint, x: Value, channels: int, stride: int, *, width: int | None = None, groups: int = 1
 ) -> Value:
-    """1x1, 3x3 (in groups), 1x1; the inner two have a quarter of the channels, or ``width``."""
+    """1x1, 3x3 (in groups), 1x1; the inner two have a quarter of the channels, or ``width``.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : the block's input
+    channels : of the result
+    stride : of the 3x3 convolution
+    width : channels of the inner two convolutions; by default a quarter of ``channels``
+    groups : of the 3x3 convolution (ResNeXt)
+    """
     inner = width or channels // 4
     y = net.conv(x, inner, 1, norm=True, act="Relu", name="conv1")
     y = net.conv(y, inner, 3, stride=stride, pad=1, groups=groups, norm=True, act="Relu", name="conv2")
@@ -45,7 +63,14 @@ def bottleneck(
 
 
 def shortcut(net: Blueprint, x: Value, channels: int, stride: int) -> Value:
-    """The input itself, or its projection where the shape changes."""
+    """The input itself, or its projection where the shape changes.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : the block's input
+    channels, stride : of the block that it goes around
+    """
     if stride == 1 and x.channels == channels:
         return x
     return net.conv(x, channels, 1, stride=stride, norm=True, name="shortcut")
@@ -64,7 +89,16 @@ def residual(
     block: Callable[[Blueprint, Value, int, int], Value],
     expansion: int,
 ) -> Blueprint:
-    """An ImageNet network of four stages, 64 to 512 channels times the block's expansion."""
+    """An ImageNet network of four stages, 64 to 512 channels times the block's expansion.
+
+    Parameters
+    ----------
+    batch : samples
+    name : of the network
+    depths : blocks of each of the four stages
+    block : adds a block of so many channels and that stride
+    expansion : channels of a block's result per channel of the stage
+    """
     net = Blueprint(name, batch)
     x = stem(net, net.image(3, 224))
     for stage, depth in enumerate(depths):
@@ -98,7 +132,15 @@ def resnet1001(batch: int) -> Blueprint:
 
 
 def pre_activation(net: Blueprint, x: Value, channels: int, stride: int) -> Value:
-    """Normalisation and activation before every convolution; a projection reads them too."""
+    """Normalisation and activation before every convolution; a projection reads them too.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : the block's input, before normalisation
+    channels : of the result
+    stride : of the first convolution
+    """
     inner = channels // 4
     active = net.act(net.norm(x))
     y = net.conv(active, inner, 1, stride=stride, norm=True, act="Relu", name="conv1")

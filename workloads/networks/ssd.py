@@ -20,7 +20,17 @@ EXTRA_MOBILE = ((256, 512), (128, 256), (128, 256), (64, 128))
 def heads(
     net: Blueprint, maps: list[Value], boxes: tuple[int, ...], classes: int, kernel: int, stride: int = 1
 ) -> None:
-    """Places and classes of all boxes: two convolutions on every feature map, joined."""
+    """Places and classes of all boxes: two convolutions on every feature map, joined.
+
+    Parameters
+    ----------
+    net : the network that grows
+    maps : feature maps, the largest first
+    boxes : per map, the boxes at each of its places
+    classes : that each box is scored for, the background among them
+    kernel : rows and columns of the filters
+    stride : of both convolutions
+    """
     outputs: dict[str, list[Value]] = {"place": [], "class": []}
     for i, (x, count) in enumerate(zip(maps, boxes, strict=True)):
         for kind, each in (("place", 4), ("class", classes)):

@@ -18,18 +18,44 @@ LENGTH = 128
 
 
 def feed_forward(net: Blueprint, x: Value, inner: int, act: str) -> Value:
-    """Two projections with an activation between them."""
+    """Two projections with an activation between them.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : batch x length x features
+    inner : features between the two projections
+    act : activation between them
+    """
     y = net.project(x, inner, act=act, name="inner")
     return net.project(y, x.shape[-1], name="outer")
 
 
 def residual(net: Blueprint, x: Value, y: Value, name: str) -> Value:
-    """Sum and normalisation behind it, as in the first Transformer."""
+    """Sum and normalisation behind it, as in the first Transformer.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : what went around the layer
+    y : the layer's result, of the same shape
+    name : of both nodes
+    """
     return net.layer_norm(net.add(x, y, name=f"{name}.sum"), f"{name}.norm")
 
 
 def layer(net: Blueprint, x: Value, heads: int, inner: int, act: str, memory: Value | None = None) -> Value:
-    """One layer of an encoder, or (with the encoder's result as memory) of a decoder."""
+    """One layer of an encoder, or (with the encoder's result as memory) of a decoder.
+
+    Parameters
+    ----------
+    net : the network that grows
+    x : batch x length x features
+    heads : of every attention
+    inner : features inside the feed-forward part
+    act : activation of the feed-forward part
+    memory : the encoder's result, for a decoder; ``None`` for an encoder
+    """
     x = residual(net, x, net.attention(x, x, heads, "self_attention"), "self_attention")
     if memory is not None:
         x = residual(net, x, net.attention(x, memory, heads, "cross_attention"), "cross_attention")
@@ -37,7 +63,15 @@ def layer(net: Blueprint, x: Value, heads: int, inner: int, act: str, memory: Va
 
 
 def transformer(batch: int, *, name: str, features: int, heads: int) -> Blueprint:
-    """Encoder and decoder of six layers; one table of 37,000 words serves both sides and the output."""
+    """Encoder and decoder of six layers; one table of 37,000 words serves both sides and the output.
+
+    Parameters
+    ----------
+    batch : sentences
+    name : of the network
+    features : of every token's vector
+    heads : of every attention
+    """
     net, tokens = Blueprint(name, batch), 37_000
     table = net.weights("words", (tokens, features))
 
@@ -61,7 +95,15 @@ def transformer(batch: int, *, name: str, features: int, heads: int) -> Blueprin
 
 
 def logits(net: Blueprint, x: Value, table: str, tokens: int) -> None:
-    """One number per token of the vocabulary, by the table of word vectors itself."""
+    """One number per token of the vocabulary, by the table of word vectors itself.
+
+    Parameters
+    ----------
+    net : the network that ends here
+    x : batch x length x features
+    table : name of the word vectors, shape (tokens, features)
+    tokens : of the vocabulary
+    """
     rows = net.reshape(x, (x.shape[0] * x.shape[1], x.shape[2]))
     net.softmax(net.dense(rows, tokens, bias=False, weight=table, name="words_out"))
 
@@ -74,7 +116,16 @@ def positions(net: Blueprint, x: Value, longest: int) -> Value:
 
 
 def bert(batch: int, *, name: str, layers: int, features: int, heads: int) -> Blueprint:
-    """Encoder of tokens, places and segments, with the pooled first token on top."""
+    """Encoder of tokens, places and segments, with the pooled first token on top.
+
+    Parameters
+    ----------
+    batch : sequences
+    name : of the network
+    layers : of the encoder
+    features : of every token's vector
+    heads : of every attention
+    """
     net = Blueprint(name, batch)
     x = net.lookup(
         net.input("tokens", (LENGTH,), integers=True), net.weights("words", (30_522, features)), features

@@ -113,6 +113,15 @@ def check_batch(
 ) -> None:
     """Make sure that every activation grew with the batch along exactly one axis.
 
+    Parameters
+    ----------
+    graph : the model's graph, set to the new batch
+    where : the file's name, for errors
+    constants : names of tensors that are no activations
+    original : the model's own batch
+    batch : samples of the new one
+    before, after : shapes of tensors by name at the model's own batch and at the new one
+
     Raises
     ------
     InputError : naming the first node whose result did not, because a batch is written into the model

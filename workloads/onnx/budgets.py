@@ -13,7 +13,7 @@ from collections.abc import Mapping as MappingABC
 import onnx
 
 from tilewright.foundation.errors import BudgetError
-from tilewright.foundation.loading import heed_limit
+from tilewright.foundation.loading import check_limit
 from tilewright.workloads.mapping.layer_fields import LARGEST
 from tilewright.workloads.onnx.operations import NORMALISING, POINTWISE, RENAMING
 
@@ -100,7 +100,7 @@ def _opened(
     if len(callers) >= MOST_CALLS:
         raise BudgetError(where, field, f"is called {MOST_CALLS} deep, expected fewer calls inside calls")
     if key not in counts:
-        heed_limit(where, field)
+        check_limit(where, field)
         inside = (*callers, key)
         counts[key] = sum(_opened(n, functions, counts, where, inside) for n in functions[key].node)
     return total + counts[key]

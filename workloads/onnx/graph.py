@@ -14,18 +14,18 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from tilewright.foundation.disk import DOCUMENT_BYTES, read_bytes
 from tilewright.foundation.errors import InputError, unknown_name
-from tilewright.foundation.loading import heed_limit
+from tilewright.foundation.loading import check_limit
 from tilewright.workloads.onnx.batch import check_batch, own_batch, set_batch
 from tilewright.workloads.onnx.budgets import check_budgets, label
 from tilewright.workloads.onnx.inference import infer_shapes
 from tilewright.workloads.onnx.operations import MOVING, RENAMING
-from tilewright.workloads.onnx.schemas import known_attributes, misfit, opset_versions
+from tilewright.workloads.onnx.schemas import known_attributes, opset_versions, schema_fault
 from tilewright.workloads.onnx.structure import check_structure
 
 LARGE = 4096
 """Bytes above which a stored tensor is weights rather than a shape, and its values are dropped."""
 
-MOST_TOLD = 50
+MOST_LISTED = 50
 """Unsupported nodes that an error names, besides the first."""
 
 
@@ -103,7 +103,7 @@ def read_model(path: Path) -> onnx.ModelProto:
         model = onnx.load_from_string(content)
     except (DecodeError, ValueError, RecursionError):
         raise InputError(str(path), None, "not an ONNX model, or a truncated one") from None
-    heed_limit(str(path))
+    check_limit(str(path))
     if not model.graph.node:
         raise InputError(str(path), None, "not an ONNX model: expected a graph with nodes")
     return model
@@ -150,11 +150,14 @@ def prepare(
         if node.op not in supported or proto.domain not in ("", "ai.onnx"):
             domain = f" of {proto.domain}" if proto.domain else ""
             unsupported[node.label] = f"the operation {node.op}{domain} is not supported"
-        elif (reason := misfit(proto, versions)) is not None:
+        elif (reason := schema_fault(proto, versions)) is not None:
             unsupported[node.label] = reason
     if unsupported and not skip:
         first, *others = unsupported
-        listed = [*others[:MOST_TOLD], *([f"{len(others) - MOST_TOLD:,} more"] if others[MOST_TOLD:] else [])]
+        listed = [
+            *others[:MOST_LISTED],
+            *([f"{len(others) - MOST_LISTED:,} more"] if others[MOST_LISTED:] else []),
+        ]
         more = f"; nor {'is' if len(others) == 1 else 'are'} {', '.join(listed)}" if others else ""
         raise InputError(where, first, f"{unsupported[first]}{more} (--skip-unsupported leaves them out)")
     original = own_batch(copy.graph, where, constants)

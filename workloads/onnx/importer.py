@@ -20,7 +20,7 @@ from typing import cast
 import onnx
 
 from tilewright.foundation.errors import BudgetError, InputError
-from tilewright.foundation.loading import heed_limit
+from tilewright.foundation.loading import check_limit
 from tilewright.workloads.mapping.layer_text import unique_name
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Layer, Link, Network, Parameter
@@ -155,7 +155,7 @@ class _Importer:
     def network(self, name: str, *, bounded: bool) -> Network:
         for node in self.graph.nodes:
             if bounded:
-                heed_limit(self.graph.where, node.label)
+                check_limit(self.graph.where, node.label)
             try:
                 if node.label in self.graph.unsupported:
                     raise InputError(self.graph.where, node.label, self.graph.unsupported[node.label])

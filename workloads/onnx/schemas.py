@@ -17,7 +17,7 @@ def opset_versions(model: onnx.ModelProto) -> dict[str, int]:
     }
 
 
-def misfit(node: onnx.NodeProto, versions: MappingABC[str, int]) -> str | None:
+def schema_fault(node: onnx.NodeProto, versions: MappingABC[str, int]) -> str | None:
     """What keeps a node of an ONNX operation from being one; ``None`` where nothing does."""
     schema = _schema(node.op_type, versions.get("", defs.onnx_opset_version()))
     if schema is None:

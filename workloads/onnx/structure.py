@@ -12,7 +12,7 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]
 
 from tilewright.foundation.errors import BudgetError, InputError
-from tilewright.foundation.loading import heed_limit
+from tilewright.foundation.loading import check_limit
 
 MOST_PARTS = 2**20
 """Messages and numbers outside of weights."""
@@ -36,7 +36,7 @@ def check_structure(content: bytes, where: str) -> None:
         while at < end:
             parts += 1
             if parts % 4096 == 0:
-                heed_limit(where)
+                check_limit(where)
             if parts > MOST_PARTS:
                 raise BudgetError(where, None, f"expected at most {MOST_PARTS:,} parts in an ONNX model")
             key, at = _number(content, at, end, where)

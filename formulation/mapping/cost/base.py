@@ -92,6 +92,12 @@ class CostModel(Protocol):
         """The order effects that a search of this level's loops must consider.
 
         Those suffice for one best mapping; with ``every`` all different effects are given.
+
+        Parameters
+        ----------
+        operator, engine : the layer and the machine
+        level : index of the memory level whose loops are ordered, 0 for the outermost
+        every : whether effects that another one dominates are given too
         """
 
     def statement(self, nest: Nest) -> Statement:
@@ -112,13 +118,33 @@ class ByStore(Protocol):
         """
 
 
+def comparable_rounding(model: CostModel) -> int | None:
+    """The most pJ by which a comparable cost model rounds a layer's energy; ``None`` for any other model.
+
+    A comparable model's energy is a sum of the machine's unit energies, each times a count that does not
+    depend on them, up to this rounding; with a larger size or bandwidth no mapping becomes illegal, and none
+    takes more energy or cycles.  What is proven on one machine then speaks of others.  The model's class says
+    so by ``rounding_pj``; one that inherits from it may count otherwise, and has to say it again.
+    """
+    rounding: int | None = vars(type(model)).get("rounding_pj")
+    return rounding
+
+
 def energy_scale(energies: Iterable[Fraction]) -> int:
     """The smallest factor that makes all energies integers."""
     return math.lcm(*(energy.denominator for energy in energies))
 
 
 def resident(nest: Nest, tensor: Tensor, level: int, value: Expr) -> Expr:
-    """``value`` where the tensor is stored at the level, else 0."""
+    """``value`` where the tensor is stored at the level, else 0.
+
+    Parameters
+    ----------
+    nest : has the residency's selector
+    tensor : which may bypass the level
+    level : index of a memory level
+    value : what counts where the level stores the tensor
+    """
     residency = nest.residency[tensor.name]
     return choose(
         residency.selector, [value if level in chosen else as_expr(0) for chosen in residency.alternatives]
@@ -128,7 +154,7 @@ def resident(nest: Nest, tensor: Tensor, level: int, value: Expr) -> Expr:
 def capacity_limits(nest: Nest) -> list[Limit]:
     """What a buffer holds must fit: whole banks where a level has banks, each role into its own partition.
 
-    Where elements of several widths share a room, sizes are in the greatest unit that measures all of them.
+    Where elements of several widths share a capacity, sizes are in the greatest unit that divides all.
     """
     limits: list[Limit] = []
     engine = nest.engine
@@ -136,23 +162,26 @@ def capacity_limits(nest: Nest) -> list[Limit]:
         shares: dict[Role | None, list[Tensor]] = {}
         for tensor in nest.operator.tensors:
             if index in nest.residency[tensor.name].positions:
+                # Roles with a partition of their own take nothing of what the others share.
                 part = tensor.role if tensor.role in level.partitions else None
                 shares.setdefault(part, []).append(tensor)
         for part, held in shares.items():
-            room = level.capacity if part is None else level.partitions[part]
-            if room is not None:
-                bits = room * (engine.room_bits(level) if part is None else engine.width(level, part))
+            size_limit = level.capacity if part is None else level.partitions[part]
+            if size_limit is not None:
+                bits = size_limit * (
+                    engine.capacity_element_bits(level) if part is None else engine.width(level, part)
+                )
                 suffix = "" if part is None else f" for {part}"
-                limits.append(_room_limit(f"capacity of {level.name}{suffix}", nest, index, held, bits))
+                limits.append(_capacity_limit(f"capacity of {level.name}{suffix}", nest, index, held, bits))
     return limits
 
 
-def _room_limit(name: str, nest: Nest, index: int, held: Sequence[Tensor], bits: int) -> Limit:
+def _capacity_limit(name: str, nest: Nest, index: int, held: Sequence[Tensor], bits: int) -> Limit:
     """Some tensors within so many bits of a level."""
     engine = nest.engine
     level = engine.levels[index]
     widths = {tensor: engine.width(level, tensor.role) for tensor in held}
-    bank = None if level.bank is None else level.bank * engine.room_bits(level)
+    bank = None if level.bank is None else level.bank * engine.capacity_element_bits(level)
     unit = math.gcd(*widths.values()) if bank is None else bank
     sizes: list[Expr] = []
     for tensor, width in widths.items():
@@ -161,6 +190,7 @@ def _room_limit(name: str, nest: Nest, index: int, held: Sequence[Tensor], bits:
             size = width // unit * size
         else:
             common = math.gcd(width, bank)
+            # Each tensor is rounded up to whole banks; the division is reduced, so that numbers stay small.
             size = ceil_div(width // common * size, bank // common)
         sizes.append(resident(nest, tensor, index, size))
     if bank is None and len({*widths.values()}) > 1:

@@ -29,6 +29,7 @@ class DMazeRunner:
     name = "dmazerunner"
     perfect_only = True
     even_only = True
+    rounding_pj = 1
 
     def check(self, operator: Operator, engine: Engine) -> None:
         """Raise ``InputError`` for an engine or operator outside the published model."""
@@ -63,7 +64,14 @@ class DMazeRunner:
     def orders(
         self, operator: Operator, engine: Engine, level: int, every: bool = False
     ) -> tuple[OrderClass, ...]:
-        """One maximal leading run per tensor, and no reuse at all where some loop moves every tensor."""
+        """One maximal leading run per tensor, and no reuse at all where some loop moves every tensor.
+
+        Parameters
+        ----------
+        operator, engine : the layer and the machine
+        level : index of the memory level; only DRAM's and the scratch-pad's orders matter
+        every : whether effects that another one dominates are given too
+        """
         if level == len(engine.levels) - 1:
             return ()
         never = {tensor.name: frozenset[str]() for tensor in operator.tensors}
@@ -71,6 +79,7 @@ class DMazeRunner:
         if every:
             return all_order_classes(operator, dims, never)
         kept = order_classes(operator, dims, never)
+        # A loop that moves every tensor makes orders without any reuse legal even where others dominate them.
         if any(all(dim in tensor.dims for tensor in operator.tensors) for dim in dims):
             idle = [o for o in all_order_classes(operator, dims, never) if not any(o.reused.values())]
             kept = (*(order for order in kept if any(order.reused.values())), *idle)
@@ -83,6 +92,7 @@ class DMazeRunner:
         scale, components, traffic = PassEnergy(nest).energy()
         cycles, details = PassCycles(nest).layer_cycles()
         return Statement(
+            # The authors' program rounds a layer's energy to whole pJ, and so does this model.
             energy=rounded(total(components.values()), scale),
             energy_scale=1,
             cycles=cycles,

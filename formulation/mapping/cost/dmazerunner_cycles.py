@@ -52,6 +52,7 @@ class PassCycles(Passes):
         dma = self.engine.dma
         assert dma is not None
         sizes = [self.nest.extent(axis, self.spm_tile) for axis in tensor.axes]
+        # Start-up and slope are fractions of cycles; one common unit keeps the quotient exact.
         startup = dma.startup * dma.clock_ratio
         slope = dma.per_byte * self.engine.element_bytes * dma.clock_ratio
         unit = lcm(startup.denominator, slope.denominator)
@@ -65,6 +66,8 @@ class PassCycles(Passes):
             if position == 0:
                 return here
             size = tensor.axes[position].size
+            # A tile that spans an axis wholly continues in memory, so the burst runs on along the next axis
+            # outwards.
             contiguous = is_one(ceil_div(size, sizes[position]))
             return where(contiguous, run(position - 1, inner * size), product([here, *sizes[:position]]))
 
@@ -86,6 +89,8 @@ class PassCycles(Passes):
         def single(still: Tensor | None) -> Expr:
             """One RF pass, in which ``still`` does not move and every other tensor does."""
             nets = maximum(self._network(t, *trips) for t in tensors if transfer or t is not still)
+            # With the output in place PEs compute while operands arrive; otherwise they wait for partial
+            # sums.
             return maximum([nets, compute]) if still is self.output else nets + compute + reduction
 
         def many(index: int) -> Expr:
@@ -121,6 +126,7 @@ class PassCycles(Passes):
 
     def layer_cycles(self) -> tuple[Expr, dict[str, Expr]]:
         dma = {tensor: self.dma_cycles(tensor) for tensor in self.operator.tensors}
+        # Outputs cross the DMA twice: partial sums come in, results go out.
         doubled = {t: (2 if t.is_output else 1) * cycles for t, cycles in dma.items()}
         every_pass = total(doubled.values())
         unshared = self._pass_cycles(None, as_expr(0))
@@ -128,6 +134,7 @@ class PassCycles(Passes):
         def option(index: int) -> Expr:
             order = self.orders(self.dram_blocks)[index]
             held = order.stationary
+            # Without reuse by the DRAM loops all passes are alike: the slower of computing and transfers.
             plain = product([self.spm_passes, maximum([unshared, every_pass])])
             if held is None:
                 return plain
@@ -136,6 +143,7 @@ class PassCycles(Passes):
             rounds = product(self.trips(self.dram_blocks, kept))
             work = self._pass_cycles(held, runs)
             stays = product([self._stays_within_pass(held), runs])
+            # Of the passes between two moves of the held tensor, the first and the last carry its transfer.
             late = self._pass_cycles(held, runs, transfer=True)
             always = total(cycles for t, cycles in doubled.items() if t is not held)
             base = maximum([work, always])
@@ -151,6 +159,7 @@ class PassCycles(Passes):
                 ]
             else:
                 transfers = [maximum([base, always + dma[held]]), maximum([base, late])]
+            # All others move what is not held, and nothing else.
             seldom = product([self.spm_passes - 2 * rounds, base])
             reusing = total([seldom, *(product([rounds, cycles]) for cycles in transfers)])
             return where(runs, reusing, plain)

@@ -26,6 +26,7 @@ class PassEnergy(Passes):
                 return product([again, *payload, *inner, *self.trips(self.dram_blocks)])
             moving = sorted(set(self.operator.bounds) - self.reused_dims(self.dram_blocks, index, tensor))
             once = product([*payload, *inner, *self.trips(self.dram_blocks, moving)])
+            # Reuse continues only where the DRAM loop that keeps the tensor does run.
             return where(is_one(order.reused), again * once, once)
 
         def stopped(index: int) -> Expr:
@@ -54,6 +55,7 @@ class PassEnergy(Passes):
         def option(index: int) -> Expr:
             reused = self.reused_dims(self.dram_blocks, index, self.output)
             again = [dim for dim in self.other_dims(self.output) if dim not in reused]
+            # Sums start from zero, so that the first visit reads nothing.
             return product([*tile, *once, product(self.trips(self.dram_blocks, again)) - 1])
 
         return self.chosen(self.dram_blocks, option)
@@ -65,6 +67,7 @@ class PassEnergy(Passes):
         spm, dram, mac = self.spm.read_energy, self.dram.read_energy, self.engine.mac_energy
         scale = energy_scale([rf, noc, spm, dram, mac])
         iterations = self.operator.iterations
+        # Partial sums that PEs add across the array: each needs a MAC, register accesses and a hop.
         added = self._moves(
             self.output,
             [
@@ -76,6 +79,7 @@ class PassEnergy(Passes):
         parts: dict[str, list[Expr]] = {
             "MAC": [as_expr(int(mac * scale) * iterations), int(mac * scale) * added],
             "RF": [
+                # Every iteration reads each operand and the partial sum, and writes the sum.
                 as_expr(int(rf * scale) * iterations * (len(self.operator.tensors) + 1)),
                 int(rf * scale) * 3 * added,
             ],
@@ -85,6 +89,7 @@ class PassEnergy(Passes):
         }
         traffic: list[Traffic] = []
         for tensor in self.operator.tensors:
+            # Outputs travel back and forth.
             again = 2 if tensor.is_output else 1
             receivers = self.spatial_trips(self.own_dims(tensor)) if tensor.is_output else self.spatial
             hops = self._moves(tensor, [*self.nest.extents(tensor, self.rf_tile), *receivers], again)

@@ -39,6 +39,7 @@ class Passes:
         self.rf_blocks = [b for b in nest.temporal if nest.blocks[b].level == 2]
         self.spm_tile = self._position(1)
         self.rf_tile = self._position(2)
+        # What all PEs together hold: the tile just outside the spatial loops.
         self.array_tile = nest.spatial[0] if nest.spatial else self.rf_tile
         for blocks in (self.dram_blocks, self.spm_blocks):
             if len(blocks) > 1:

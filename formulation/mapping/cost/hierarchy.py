@@ -38,6 +38,7 @@ class Hierarchy:
     name = "hierarchy"
     perfect_only = False
     even_only = False
+    rounding_pj = 0
 
     def check(self, operator: Operator, engine: Engine) -> None:
         """Every operator and every engine has a meaning here."""
@@ -45,7 +46,14 @@ class Hierarchy:
     def orders(
         self, operator: Operator, engine: Engine, level: int, every: bool = False
     ) -> tuple[OrderClass, ...]:
-        """Undominated effects, or every one; none for the innermost level, whose loops feed the PE."""
+        """Undominated effects, or every one; none for the innermost level, whose loops feed the PE.
+
+        Parameters
+        ----------
+        operator, engine : the layer and the machine
+        level : index of the memory level whose loops are ordered
+        every : whether effects that another one dominates are given too
+        """
         if level == len(engine.levels) - 1:
             return ()
         inner = engine.levels[level + 1 :]
@@ -62,6 +70,7 @@ class Hierarchy:
         """Energy, cycles and constraints; energies are exact decimals, scaled to integers."""
         engine = nest.engine
         scale = self._scale(engine)
+        # Energies are decimals; the least factor that makes them whole keeps every sum exact.
         components: dict[str, Expr] = {"MAC": self._computing(nest, scale)}
         traffic: list[Traffic] = []
         details: dict[str, Expr] = {}
@@ -73,6 +82,8 @@ class Hierarchy:
                 reads = int(level.read_energy_of(tensor.role) * scale) * counts.reads
                 writes = int(level.write_energy_of(tensor.role) * scale) * (counts.fills + counts.updates)
                 parts.append(total([reads, writes]))
+                # Levels that never store the tensor have no row in reports, though their counts are 0 as
+                # well.
                 if index in nest.residency[tensor.name].positions:
                     tile, hops = nest.kept(tensor, index), hops_of(nest, tensor, index)
                     traffic.append(
@@ -118,6 +129,7 @@ class Hierarchy:
                 read = int(level.read_energy_of(tensor.role) * scale)
                 write = int(level.write_energy_of(tensor.role) * scale)
                 residency = nest.residency[tensor.name]
+                # Grouped by the next store inside: the tiles there decide what this level is read for.
                 for store, chosen in next_stores(nest, tensor, index).items():
                     inner = len(nest.blocks) if store is None else residency.positions[store]
                     into = parts.setdefault(inner, [])
@@ -128,6 +140,7 @@ class Hierarchy:
                         continue
                     counts = selected_counts(nest, tensor, index, whole_run=True, among=chosen)
                     into += [read * counts.reads, write * counts.updates]
+                    # Fills depend on this level's own tiles, so they stand at its own boundary.
                     parts.setdefault(residency.positions[index], []).append(write * counts.fills)
                     if fan is not None and fan.sharing and fan.hop_energy:
                         into.append(int(fan.hop_energy * scale) * hops_of(nest, tensor, index, chosen))

@@ -50,6 +50,15 @@ def selected_counts(
     """Counts at a level under the chosen residency, per instance or over all instances.
 
     ``among`` tells which of the residencies' alternatives count; the others count nothing.
+
+    Parameters
+    ----------
+    nest : the loops and the choices of storage
+    tensor : whose accesses are counted
+    level : index of the memory level whose accesses these are
+    whole_run : whether all instances are counted together, for energy, or one alone, for the time of its
+        ports
+    among : per alternative of the tensor's residency, whether it counts; the others count nothing
     """
     residency = nest.residency[tensor.name]
     options = [
@@ -103,6 +112,13 @@ def hops_of(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool] | None
     Whenever the inside reads a shared tile, it goes round its ``n`` buffers: ``n - 1`` hops for every element
     that the first of them reads.  ``n - 1`` is a sum over dimensions, as of rings within rings, so that every
     term is a product of what depends on one dimension.
+
+    Parameters
+    ----------
+    nest : the loops and the choices of storage
+    tensor : an input or the weights; outputs are not passed on
+    level : index of the memory level whose buffers share tiles
+    among : per alternative of the tensor's residency, whether it counts
     """
     pool = nest.pool(tensor, level)
     if not pool:
@@ -136,6 +152,14 @@ def spread_of(
 
     Those that need the same tile share an access where the network between multicasts (inputs) or reduces
     (outputs), and where the buffers of the inner store share it; elsewhere each has its own.
+
+    Parameters
+    ----------
+    nest : whose arrays multicast, reduce and share
+    tensor : what travels
+    outside : spatial blocks outside the outer store, whose instances all count
+    between : spatial blocks between the two stores
+    store : level of the inner store; ``None`` for the PEs
     """
     blocks = frozenset(between)
     shared = frozenset(block for block in blocks if _shares(nest, tensor, block))
@@ -186,7 +210,15 @@ def _output_counts(
 
 
 def transported(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool] | None = None) -> Expr:
-    """Elements that cross a level's network, counted at every instance that receives or sends them."""
+    """Elements that cross a level's network, counted at every instance that receives or sends them.
+
+    Parameters
+    ----------
+    nest : the loops and the choices of storage
+    tensor : what travels
+    level : index of the memory level below which the network lies
+    among : per alternative of the tensor's residency, whether it counts
+    """
     residency = nest.residency[tensor.name]
     reached = frozenset(b for b in nest.spatial if nest.blocks[b].level <= level)
     deeper = [b for b in nest.spatial if nest.blocks[b].level > level]

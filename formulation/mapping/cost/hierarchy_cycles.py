@@ -21,12 +21,15 @@ from tilewright.workloads.mapping.operator import Role, Tensor
 def cycles_of(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
     """Latency and its parts."""
     engine = nest.engine
+    # No mapping is faster than all PEs at work; intervals alone would not find that.
     peak = -(-nest.operator.iterations // nest.cap(nest.spatial))
     compute = tighten(nest.steps(), lower=peak)
     details = {"compute cycles": compute}
+    # Hidden work overlaps with all other hidden work, so that the slowest counts; exposed work adds up.
     hidden: list[Expr] = [compute]
     exposed: list[Expr] = []
     for index, level in enumerate(engine.levels):
+        # One port may do both: what fills a double-buffered store hides, what fills a single buffer does not.
         parts = [
             (side, _port_time(nest, index, behind)) for behind, side in ((True, hidden), (False, exposed))
         ]
@@ -68,7 +71,14 @@ def port_times(
     reads: Sequence[tuple[Role, Expr]],
     writes: Sequence[tuple[Role, Expr]],
 ) -> list[Expr]:
-    """Cycles in which each port of a level that limits anything moves some elements of some roles."""
+    """Cycles in which each port of a level that limits anything moves some elements of some roles.
+
+    Parameters
+    ----------
+    engine : gives the widths of elements
+    level : whose ports move them
+    reads, writes : elements per role; partial sums that are read again stand in both
+    """
     ports = (
         (level.read_bandwidth, reads),
         (level.write_bandwidth, writes),
@@ -120,8 +130,17 @@ def _first_tiles(nest: Nest, tensor: Tensor, source: int, level: int) -> Expr | 
 def transfer(
     engine: Engine, level: MemoryLevel, moved: Sequence[tuple[Role, Expr]], bandwidth: Fraction
 ) -> Expr:
-    """Whole cycles that elements of some roles take on a port of a level."""
+    """Whole cycles that elements of some roles take on a port of a level.
+
+    Parameters
+    ----------
+    engine : gives the widths of elements
+    level : on one of whose ports they move
+    moved : elements per role
+    bandwidth : of the port, in elements of the machine's usual width per cycle
+    """
     widths = {role: engine.width(level, role) for role, _ in moved}
+    # Widths differ by role; their common divisor is the unit in which the port's rate stays exact.
     unit = math.gcd(*widths.values())
     rate = Fraction(bandwidth * engine.element_bits) / unit
     units = total(widths[role] // unit * elements for role, elements in moved)

@@ -84,6 +84,7 @@ class _Counter:
         tile = dict(self._bounds)
         self._loops: list[_Loop] = []
         self._stores: dict[str, dict[int, tuple[int, TensorTile]]] = {}
+        # Directives are written from the PEs outwards; counting goes from the outside in.
         for line in reversed(directives.lines):
             match line:
                 case TensorTile(name, level):
@@ -128,6 +129,7 @@ class _Counter:
             return self._output_counts(
                 tensor, level, (here, at_store), (None if inner is None else end, below)
             )
+        # The outermost store holds the tensor from the beginning.
         fills = 0
         if not first:
             pool = self._pool(name, level)
@@ -143,6 +145,8 @@ class _Counter:
 
     def _below(self, name: str, outside: Places, between: Places, inner: int | None) -> _Copies:
         """The copies whose accesses reach a declaration from the next one inside it."""
+        # The network between two stores merges equal accesses; copies that pool their buffers count once as
+        # well.
         joined = frozenset(i for i in between if self._joins(name, i))
         pool = frozenset() if inner is None else self._pool(name, inner) - joined
         return _Copies(outside | (between - joined - pool), joined, pool)
@@ -163,6 +167,7 @@ class _Counter:
         end = len(self._loops) if inner is None else stores[inner][0]
         below = self._below(name, self._stacks(0, here) - pool, self._stacks(here, end), inner)
         pooled_below = replace(below, pooled=below.pooled | pool)
+        # One of the sharing copies has each element; it goes on to all the others.
         return (tensor.share - 1) * self._read(tensor, inner, end, pooled_below)
 
     def _joins(self, name: str, loop: int) -> bool:
@@ -181,6 +186,7 @@ class _Counter:
         end, below = inner
         nested = level != min(self._stores[tensor.name])
         elements = arriving = prod(self._coverage(tensor, here, copies))
+        # Strided tiles span gaps, so that tiles of different stores have different sizes in sum.
         if any(len(axis.terms) == 1 and stride > 1 for axis in tensor.axes for _, stride in axis.terms):
             arriving = prod(self._coverage(tensor, len(self._loops) if end is None else end, below))
         partners = self._others(tensor, here, copies, None)
@@ -233,6 +239,7 @@ class _Counter:
         def counted(dim: str) -> Places:
             if dim in tensor.dims:
                 return outside
+            # Updates inside the one that moves the tensor leave it in place.
             return frozenset(i for i in outside if mover is not None and i < mover)
 
         met: set[str] = set()
@@ -245,6 +252,7 @@ class _Counter:
             dims = {dim for dim, _ in axis.terms}
             elsewhere = {dim for other in tensor.axes if other is not axis for dim, _ in other.terms}
             sliding = slide if slide is not None and self._loops[slide].dim in dims - elsewhere else None
+            # Along two axes at once a copy's share of one is not that of the other.
             sides = frozenset() if dims & elsewhere else copies.shared
             result *= self._window(axis, boundary, pieces_of, sides, sliding)
             met |= dims
@@ -281,6 +289,7 @@ class _Counter:
         result = []
         for axis in tensor.axes:
             walked = self._window(axis, boundary, lambda _dim: places, frozenset(), None)
+            # Overlapping tiles meet elements several times, but there are no more than the axis has.
             result.append(min(walked, axis.spanned(self._bounds)) if len(axis.terms) > 1 else walked)
         return result
 

@@ -112,6 +112,7 @@ class Directives:
         ``engine`` tells where buffers share tensors (``None``: nowhere).
         """
         tile = dict(operator.bounds)
+        # Mappings are outermost first, directives innermost first: collected and turned around at the end.
         lines: list[Directive] = []
         stacks: list[Stack] = []
         for node in mapping.nodes:
@@ -159,6 +160,7 @@ class Directives:
                     nodes.append(Storage(name, level))
                 case Stack(dim, inner, copies, axis):
                     self._check_loop(dim, inner, tile, where)
+                    # As many copies as the loop needs; the last one may have less to do.
                     wanted = -(-tile[dim] // inner)
                     if copies != wanted:
                         raise InputError(
@@ -214,4 +216,5 @@ def _sharers(line: TensorTile, stacks: Sequence[Stack], output: str, engine: Eng
     if fan is None or not fan.sharing:
         return 1
     axes = {axis.name for axis in fan.axes}
+    # Copies along dimensions that the tensor depends on hold different data and share nothing.
     return math.prod(s.copies for s in stacks if s.axis in axes and s.dim not in line.dims)

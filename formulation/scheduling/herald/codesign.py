@@ -230,7 +230,15 @@ class CodesignSearch(Search[CodesignGoal, Design, ScheduleEvaluation]):
     def result(
         self, method: str, version: str, exhausted: bool = False, message: str = "", error: bool = False
     ) -> CodesignResult:
-        """The outcome; raises `UnsoundBoundError` as every search does."""
+        """The outcome; raises `UnsoundBoundError` as every search does.
+
+        Parameters
+        ----------
+        method, version : whose result it is
+        exhausted : whether the method has looked at everything
+        message : what the method says; by default which partitions are missing
+        error : whether the method failed
+        """
         with self._best.lock:
             outcome = super().result(method, version, exhausted, message or self._missing, error)
             return codesign_result(

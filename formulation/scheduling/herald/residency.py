@@ -16,20 +16,20 @@ from tilewright.formulation.scheduling.herald.schedule import MEMORY, Placement,
 
 
 def with_results_kept(problem: SchedulingProblem, schedule: Schedule) -> Schedule:
-    """The schedule with results kept wherever there is room, those first that save the most for it.
+    """The schedule with results kept wherever capacity is left, those first that save the most for it.
 
     A schedule that keeps some already stays as it is.
     """
     if not problem.keeps_results or any(MEMORY in p.sources.values() for p in schedule.placements):
         return schedule
     placed = {placement.task: placement for placement in schedule.placements}
-    room = _Room(problem, schedule.placements)
+    memory = _MemoryUse(problem, schedule.placements)
     kept: set[tuple[int, int]] = set()
     for _, task in sorted(((-_worth(problem, placed, t), t) for t in placed), key=lambda pair: pair[0]):
         size = problem.tasks[task].result_bytes
         readers = sorted(problem.after[task], key=lambda other: placed[other].end)
         while size and readers:
-            if room.take(placed[task].start, placed[readers[-1]].end, size):
+            if memory.take(placed[task].start, placed[readers[-1]].end, size):
                 kept.update((task, other) for other in readers)
                 break
             readers.pop()  # the last one reads it from DRAM
@@ -49,8 +49,8 @@ def _worth(problem: SchedulingProblem, placed: dict[int, Placement], task: int) 
     return saved / (max(1, held) * problem.tasks[task].result_bytes)
 
 
-class _Room:
-    """What is left of the shared memory over time."""
+class _MemoryUse:
+    """Bytes of the shared memory that are taken over time."""
 
     def __init__(self, problem: SchedulingProblem, placements: Iterable[Placement]) -> None:
         self._memory = problem.memory
@@ -68,7 +68,7 @@ class _Room:
         self._used = np.cumsum(steps)
 
     def take(self, begin: int, end: int, size: int) -> bool:
-        """Take bytes for a while; returns whether there was room."""
+        """Take bytes for a while; returns whether they were free."""
         if self._memory is None:
             return True
         first, last = np.searchsorted(self._times, (begin, end))

@@ -30,7 +30,7 @@ class Timeline:
         for first in self.problem.before[task]:
             lag = self.problem.context_cycles if self.options[first].layout != option.layout else 0
             start = max(start, self.ends[first] + lag)
-        return self._with_room(start, option) if self._watch else start
+        return self._with_capacity(start, option) if self._watch else start
 
     def append(self, task: int, option: Option) -> int:
         """Place a task; returns its start."""
@@ -49,8 +49,8 @@ class Timeline:
         """The schedule of everything appended."""
         return make_schedule(self.problem, self.starts, self.options)
 
-    def _with_room(self, start: int, option: Option) -> int:
-        """The first cycle from ``start`` on at which the shared memory has room throughout."""
+    def _with_capacity(self, start: int, option: Option) -> int:
+        """The first cycle from ``start`` on at which the shared memory has the capacity throughout."""
         ends = sorted({until for _, until, _ in self._memory})
         tries = sorted(
             {

@@ -92,7 +92,14 @@ def _shape(operator: Operator) -> Shape:
 
 
 def loop_ranges(operator: Operator, axis: int, low: int, high: int) -> dict[str, Range]:
-    """Ranges of the loops along one axis of a tiling that make the results from ``low`` up to ``high``."""
+    """Ranges of the loops along one axis of a tiling that make the results from ``low`` up to ``high``.
+
+    Parameters
+    ----------
+    operator : whose loops they are
+    axis : of a tiling: `CHANNEL`, `ROW`, `COLUMN` or `PART`
+    low, high : results along the axis; of `PART`, iterations of the sum
+    """
     shape = shape_of(operator)
     if axis == PART:
         return {shape.part: (low, high)} if shape.part else {}

@@ -66,35 +66,53 @@ def slot_of(b: int, e: int) -> Any:  # pragma: no cover
     return ((b * 40503 + e * 2654435) ^ (b >> 9)) & (TABLE - 1)
 
 
+@compiled(inline=True)
+def _insert(node: int, at: int, first: Ints, following: Ints, previous: Ints) -> None:  # pragma: no cover
+    """Put a copy at the head of the list that begins at ``first[at]``."""
+    following[node], previous[node] = first[at], NONE
+    if first[at] != NONE:
+        previous[first[at]] = node
+    first[at] = node
+
+
+@compiled(inline=True)
+def _remove(node: int, at: int, first: Ints, following: Ints, previous: Ints) -> None:  # pragma: no cover
+    """Take a copy out of the list that begins at ``first[at]``."""
+    if previous[node] == NONE:
+        first[at] = following[node]
+    else:
+        following[previous[node]] = following[node]
+    if following[node] != NONE:
+        previous[following[node]] = previous[node]
+
+
 @compiled
 def link(node: int, e: int, b: int, lists: Lists) -> None:  # pragma: no cover
-    """Put a copy into its engine's list and its block's."""
-    after, before, down, up, first_on, first_of = lists
-    after[node], before[node] = first_on[e], NONE
-    if first_on[e] != NONE:
-        before[first_on[e]] = node
-    first_on[e] = node
-    down[node], up[node] = first_of[b], NONE
-    if first_of[b] != NONE:
-        up[first_of[b]] = node
-    first_of[b] = node
+    """Put a copy into its engine's list and its block's.
+
+    Parameters
+    ----------
+    node : the copy
+    e, b : its engine and its block
+    lists : changed in place
+    """
+    _insert(node, e, lists.first_on, lists.after, lists.before)
+    _insert(node, b, lists.first_of, lists.down, lists.up)
 
 
 @compiled
 def unlink(node: int, e: int, b: int, end: Ints, gone: Ints, lists: Lists) -> None:  # pragma: no cover
-    """Take a copy out of both lists, and note how long it stood there."""
-    after, before, down, up, first_on, first_of = lists
+    """Take a copy out of both lists, and note how long it stood there.
+
+    Parameters
+    ----------
+    node : the copy
+    e, b : its engine and its block
+    end : last step of every copy
+    gone : per slot of block and engine, the last step in which a copy that left was there; raised in place
+    lists : changed in place
+    """
     slot = slot_of(b, e)
     gone[slot] = max(gone[slot], end[node])
-    if before[node] == NONE:
-        first_on[e] = after[node]
-    else:
-        after[before[node]] = after[node]
-    if after[node] != NONE:
-        before[after[node]] = before[node]
-    if up[node] == NONE:
-        first_of[b] = down[node]
-    else:
-        down[up[node]] = down[node]
-    if down[node] != NONE:
-        up[down[node]] = up[node]
+    _remove(node, e, lists.first_on, lists.after, lists.before)
+    _remove(node, b, lists.first_of, lists.down, lists.up)

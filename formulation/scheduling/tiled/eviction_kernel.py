@@ -50,6 +50,17 @@ def victim_of(
 
     None goes that is pinned with this ``mark``, and no result that was made after step ``latest``, is read
     again and is not written back yet.
+
+    Parameters
+    ----------
+    e : the engine
+    s : the logical step
+    latest : the last step whose results can still be written back in time
+    mark : of this attempt at the step
+    copies, lists : what lies in the buffers
+    stored : per block, the step in which it is written back, `FAR` for none
+    graph : blocks and their bytes
+    rules : by which copies are compared
     """
     block, home, coming, ready, pinned = (
         copies.block,
@@ -62,6 +73,7 @@ def victim_of(
     node = lists.first_on[e]
     while node != NONE:
         b = block[node]
+        # a result that is read again and not in DRAM, too new to have been written back by now
         needed = home[node] and coming[node] != NONE and stored[b] == FAR and ready[node] > latest
         if pinned[node] != mark and not needed:
             wait = np.int64(FAR) if coming[node] == NONE else np.int64(coming[node] - s)

@@ -23,6 +23,13 @@ def check(
 ) -> Any:  # pragma: no cover
     """Whether a plan is legal, and what the evaluation of a legal one needs.
 
+    Parameters
+    ----------
+    graph : tasks and what they read
+    tasks, moves, holds : the plan
+    net : routes and buffers of the machine
+    steps : of the plan
+
     Returns
     -------
     fault : kind and three numbers
@@ -55,6 +62,8 @@ def check(
             if busy[tasks.engine[t], step] >= 0:
                 return (BUSY, t, busy[tasks.engine[t], step], step), known
             busy[tasks.engine[t], step] = t
+    # residencies are sorted by block, engine and start, so that overlaps are between neighbours;
+    # their bytes enter as differences, and sums over the steps give what each buffer holds
     level = np.zeros((net.engines, steps + 1), dtype=np.int64)
     for i in range(len(holds.block)):
         b, e = holds.block[i], holds.engine[i]
@@ -92,6 +101,7 @@ def check(
     for t in range(count):
         if holding(holds, t, tasks.engine[t], tasks.first[t], tasks.last[t]) < 0:
             return (UNSUPPLIED, t, 0, 0), known
+    # a copy is there once all its bytes have come, a result in DRAM once all are written
     got = np.zeros(len(holds.block), dtype=np.int64)
     written = np.zeros(blocks, dtype=np.int64)
     for j in range(len(moves.block)):
@@ -117,6 +127,7 @@ def check(
     for i in range(len(holds.block)):
         if not local[i] and got[i] < graph.block_bytes[holds.block[i]]:
             ready[i] = never
+    # sources, once every arrival is known: a part of a result may be sent from a copy of the whole
     for j in range(len(moves.block)):
         b, source = moves.block[j], moves.source[j]
         parent = graph.block_parent[b]
@@ -140,6 +151,7 @@ def check(
             if parent >= 0 and tasks.last[parent] >= first:
                 return (EARLY, t, parent, b), known
             i = holding(holds, b, e, first, last)
+            # the whole serves as well as its part, where the part is missing or later
             if (i < 0 or ready[i] > first) and parent >= 0 and parent != b:
                 whole = holding(holds, parent, e, first, last)
                 if i < 0 or (whole >= 0 and ready[whole] <= first):

@@ -241,7 +241,15 @@ def entries(
 
 
 def positions_read(operator: Operator, one: OperandAxes, size: int, ranges: dict[str, Range]) -> Longs:
-    """Positions of the producer that loops in these ranges read along the coordinate."""
+    """Positions of the producer that loops in these ranges read along the coordinate.
+
+    Parameters
+    ----------
+    operator : the consumer
+    one : how its operand lies along the coordinate
+    size : positions of the producer along the coordinate
+    ranges : of the consumer's loops, from the first iteration to the one past the last
+    """
     if not one.axes:
         return np.arange(size, dtype=np.int64)
     positions = np.zeros(1, dtype=np.int64)
@@ -274,7 +282,15 @@ def flatten_axes(operator: Operator, tensor: Tensor, sizes: Sequence[int]) -> tu
 
 
 def flat_entries(one: OperandAxes, parts: Borders, stride: int, cuts: Borders) -> Entries:
-    """Entries of channels behind a flattening: a part of the sum reads each channel that it meets."""
+    """Entries of channels behind a flattening: a part of the sum reads each channel that it meets.
+
+    Parameters
+    ----------
+    one : the operand's coordinate of channels
+    parts : the consumer's borders in the sum over inputs
+    stride : what one part adds to an atom's number
+    cuts : the producer's borders in channels
+    """
     rows = _Rows(cuts)
     for tile, (low, high) in enumerate(pairwise(parts)):
         positions = np.arange(low // one.inner, -(-high // one.inner), dtype=np.int64)

@@ -90,7 +90,15 @@ def multicast_groups(moving: Transfers, engines: int) -> Longs:
 def make_transfers(
     engines: int, block: Longs, source: Longs, target: Longs, size: Longs, first: Longs, last: Longs
 ) -> Transfers:
-    """Transfers in their order; write-backs (targets from ``engines`` on) are never part of a multicast."""
+    """Transfers in their order; write-backs (targets from ``engines`` on) are never part of a multicast.
+
+    Parameters
+    ----------
+    engines : of the machine; places from there on are DRAM ports
+    block, source, target : of each transfer; source and target are places
+    size : bytes of each
+    first, last : steps of each
+    """
     back = (target >= engines).astype(np.int64)
     key = _packed((first, last - first, block, source, back, size))
     if key is None:
@@ -102,7 +110,13 @@ def make_transfers(
 
 
 def make_residency(block: Longs, engine: Longs, start: Longs, end: Longs) -> Residency:
-    """Residencies in their order."""
+    """Residencies in their order.
+
+    Parameters
+    ----------
+    block, engine : of each residency
+    start, end : its first and last step
+    """
     key = _packed((block, engine, start))
     order = np.lexsort((start, engine, block)) if key is None else np.argsort(key, kind="stable")
     columns = [column[order].astype(np.int32) for column in (block, engine, start, end)]
@@ -114,11 +128,11 @@ def _packed(columns: tuple[Longs, ...]) -> Longs | None:
     if not len(columns[0]) or min(int(column.min()) for column in columns) < 0:
         return None
     key = np.zeros(len(columns[0]), dtype=np.int64)
-    room = 63
+    bits_left = 63
     for column in columns:
         bits = max(1, int(column.max()).bit_length())
-        room -= bits
-        if room < 0:
+        bits_left -= bits
+        if bits_left < 0:
             return None
         key = (key << bits) | column
     return key

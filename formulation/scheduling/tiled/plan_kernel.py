@@ -72,7 +72,15 @@ class Network(NamedTuple):
 
 @compiled(inline=True)
 def holding(holds: Holds, block: int, engine: int, first: int, last: int) -> Any:  # pragma: no cover
-    """The residency of a block on an engine that covers these steps, or -1."""
+    """The residency of a block on an engine that covers these steps, or -1.
+
+    Parameters
+    ----------
+    holds : residencies in a plan's order, which the search halves
+    block, engine : what is held where
+    first, last : steps to cover
+    """
+    # the last residency of the block that is on an earlier engine, or on this one from ``first`` or before
     low, high = holds.of_block[block], holds.of_block[block + 1]
     while low < high:
         middle = (low + high) // 2
@@ -89,7 +97,13 @@ def holding(holds: Holds, block: int, engine: int, first: int, last: int) -> Any
 
 @compiled
 def holdings(holds: Holds, block: Ints, engine: Ints, first: Ints, last: Ints) -> Any:  # pragma: no cover
-    """Per entry, the residency of a block on an engine that covers the steps, or -1."""
+    """Per entry, the residency of a block on an engine that covers the steps, or -1.
+
+    Parameters
+    ----------
+    holds : residencies in a plan's order
+    block, engine, first, last : per entry, what is to be held where and in which steps
+    """
     numbers = np.empty(len(block), dtype=np.int64)
     for k in range(len(block)):
         numbers[k] = holding(holds, block[k], engine[k], first[k], last[k])
@@ -98,7 +112,12 @@ def holdings(holds: Holds, block: Ints, engine: Ints, first: Ints, last: Ints) -
 
 @compiled
 def ascend(first: Ints, second: Ints, third: Ints, fourth: Ints) -> Any:  # pragma: no cover
-    """Whether rows ascend, the first column foremost."""
+    """Whether rows ascend, the first column foremost.
+
+    Parameters
+    ----------
+    first, second, third, fourth : columns of equal length
+    """
     for i in range(1, len(first)):
         if first[i] != first[i - 1]:
             wrong = first[i] < first[i - 1]
@@ -120,6 +139,11 @@ def multicasts(
     """Per transfer, the number of its multicast.
 
     A write-back shares none, and none reaches an engine twice: what brings other bytes is another one.
+
+    Parameters
+    ----------
+    block, source, target, size, first, last : of each transfer, in a plan's order
+    engines : of the machine; targets from there on are DRAM ports
     """
     group = np.zeros(len(block), dtype=np.int64)
     reached = np.full(engines, -1, dtype=np.int64)

@@ -25,7 +25,15 @@ class Ports(NamedTuple):
 
 @compiled
 def nearest_port(ports: Ports, e: int, size: int, inward: bool) -> Any:  # pragma: no cover
-    """The port with the least load of this step, distances counted in."""
+    """The port with the least load of this step, distances counted in.
+
+    Parameters
+    ----------
+    ports : the ports; the chosen one's load grows by the bytes
+    e : the engine
+    size : bytes
+    inward : whether they go from DRAM to the engine
+    """
     engines, places = ports.net.engines, ports.net.places
     best, least = engines, np.inf
     for port in range(engines, places):
@@ -48,7 +56,18 @@ def send_results(
     ports: Ports,
     block_bytes: Longs,
 ) -> Any:  # pragma: no cover
-    """Write-backs, in step ``p``, of results that leave the network; how many there are."""
+    """Write-backs, in step ``p``, of results that leave the network; how many there are.
+
+    Parameters
+    ----------
+    p : the step
+    leaving : copies to write back
+    moves : rows (block, source, target, first, last) to fill
+    block, where : per copy, its block and its engine
+    stored : per block, the step in which it is written back; changed in place
+    ports : ways to DRAM
+    block_bytes : per block
+    """
     for q in range(len(leaving)):
         node = leaving[q]
         b, e = block[node], where[node]

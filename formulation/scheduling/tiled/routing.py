@@ -4,7 +4,7 @@ Given an engine and a step per task it fills in sources, transfers, residency, e
 
 - data comes from the nearest engine that holds it, otherwise from DRAM; copies needed in one step by several
   engines arrive together, as one multicast per source;
-- data arrives up to ``ahead`` steps early where the buffer has room then, otherwise in the step of its use;
+- data arrives up to ``ahead`` steps early where the buffer has capacity left, otherwise in the step of use;
 - a buffer that is too full gives up the copy that is used again last (``furthest``), or the one with the
   largest product of bytes and steps to its next use (``occupation``, algorithm 3 of Atomic Dataflow, whose
   initial occupation is printed as infinity and starts at 0 here); results that are still needed are written

@@ -79,6 +79,7 @@ def complete(
     for s in range(steps):
         if halt[0] != 0:
             return HALTED, at, p, moves, 0, block, where, start, end, 0
+        # attempts at this step: each one that fails for want of capacity puts an idle step before it
         tries = 0
         while True:
             tries += 1
@@ -107,6 +108,7 @@ def complete(
                             spot = node
                             break
                         node = down[node]
+                    # a copy of the whole result serves a part of it too
                     if spot == NONE and parent >= 0 and parent != b:
                         node = first_of[parent]
                         while node != NONE:
@@ -119,6 +121,7 @@ def complete(
                         if not home[spot]:
                             coming[spot] = order.again[k]
                         continue
+                    # a task that reads a block twice fetches it once
                     twice = False
                     for m in range(own, n_miss):
                         if miss_block[m] == b:
@@ -129,6 +132,7 @@ def complete(
                         miss_block, miss_engine = _doubled(miss_block), _doubled(miss_engine)
                         miss_again, miss_source = _doubled(miss_again), _doubled(miss_source)
                     miss_block[n_miss], miss_engine[n_miss], miss_again[n_miss] = b, e, order.again[k]
+                    # the nearest copy that is there before this step, of the block or of its whole
                     best, distance = NONE, FAR
                     for turn in range(2):
                         if through or (turn == 1 and (parent < 0 or parent == b)):
@@ -145,7 +149,7 @@ def complete(
                         short = True
                     need[e] += graph.block_bytes[b]
                     n_miss += 1
-            # make room
+            # free capacity for results and arrivals
             for i in range(order.starts[s], order.starts[s + 1]):
                 e = order.engine[order.tasks[i]]
                 if need[e] > net.buffer:
@@ -255,6 +259,7 @@ def complete(
             b = miss_block[ranked[i]]
             size = graph.block_bytes[b]
             parent = graph.block_parent[b]
+            # one lead for all engines that can receive the block early, so that it is one multicast
             ahead = rules.ahead
             early = 0
             while j < n_miss and miss_block[ranked[j]] == b:
@@ -349,7 +354,7 @@ def complete(
 
 @compiled
 def _doubled(old: Any) -> Any:  # pragma: no cover
-    """The same entries, and room for as many more."""
+    """The same entries, and as many more."""
     new = np.empty(2 * len(old), dtype=old.dtype)
     new[: len(old)] = old
     return new
@@ -367,7 +372,7 @@ def _known_since(source: int, parent: int, ready: Ints, stored: Ints) -> Any:  #
 def _lead(
     past: Any, e: int, p: int, depth: int, ahead: int, size: int, buffer: int, since: int
 ) -> Any:  # pragma: no cover
-    """For how many steps before ``p``, all after ``since``, an engine has room for so many bytes more."""
+    """For how many steps before ``p``, all after ``since``, an engine has capacity for so many bytes more."""
     k, most = 0, min(ahead, p - 1 - since)
     while k < most and past[e, (p - 1 - k) % depth] + size <= buffer:
         k += 1

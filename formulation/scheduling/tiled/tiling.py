@@ -73,11 +73,6 @@ def borders(size: int, tile: int, run: int | None = None) -> Borders:
     return (*(start + at for start in range(0, size, inner) for at in range(0, inner, tile)), size)
 
 
-def even_borders(size: int, parts: int) -> Borders:
-    """Borders ``ceil(size * i / parts)``, as SET shares a dimension out; parts that get nothing vanish."""
-    return tuple(dict.fromkeys(-(-size * i // parts) for i in range(parts + 1)))
-
-
 def tiling(unit: Unit, size: AtomSize, batch: int) -> Tiling:
     """The tiling of a unit by sizes of its atoms."""
     operator = unit.layer.operator

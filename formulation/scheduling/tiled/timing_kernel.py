@@ -31,6 +31,16 @@ def run(
 ) -> Any:  # pragma: no cover
     """The lengths of a legal plan's steps, and what it transfers.
 
+    Parameters
+    ----------
+    graph : tasks and what they read
+    tasks, moves : the plan
+    ready, served, supplied : as `check` in `legality_kernel` returns them
+    late_hold : per residency, whether somebody reads it in the step in which it arrives
+    waiting : per task, whether it reads such a one
+    net : routes and rates of the machine
+    steps : of the plan
+
     Returns
     -------
     begin : start of every step and the end, cycles; columns: all, without the network's links,
@@ -49,9 +59,11 @@ def run(
     longest = 1
     for j in range(len(moves.block)):
         longest = max(longest, moves.last[j] - moves.first[j] + 1)
+    # loads of the steps that open transfers reach: a ring, since few transfers take many steps
     ring = np.zeros((longest, links), dtype=np.float64)
     ring_dram = np.zeros(longest, dtype=np.float64)
     stamp = np.full(links, -1, dtype=np.int64)
+    # transfers whose data somebody reads in the very step in which the last of it arrives
     late_move = np.full(len(moves.block), -1, dtype=np.int64)
     count_late = 0
     for j in range(len(moves.block)):
@@ -81,6 +93,7 @@ def run(
         while j < len(moves.block) and moves.first[j] == step:
             span = moves.last[j] - moves.first[j] + 1
             share = moves.bytes[j] / span
+            # a multicast reads its source, and passes DRAM, once for all targets
             new = j == 0 or moves.group[j] != moves.group[j - 1]
             if new:
                 if moves.source[j] < net.engines:
@@ -99,6 +112,7 @@ def run(
             route = moves.source[j] * net.places + moves.target[j]
             for q in range(net.starts[route], net.starts[route + 1]):
                 link = net.links[q]
+                # routes of one multicast form a tree: each link carries the bytes once
                 if stamp[link] != moves.group[j]:
                     stamp[link] = moves.group[j]
                     loads[link] += moves.bytes[j]
@@ -147,6 +161,7 @@ def run(
                 if late_hold[i] and ready[i] == step:
                     late[t, 0] = max(late[t, 0], arrival[i, 0])
                     late[t, 1] = max(late[t, 1], arrival[i, 1])
+        # the step lasts as long as its busiest link or DRAM, and as the tasks that end in it
         memory = ring_dram[slot] / net.dram_rate
         wait = memory
         busiest[step] = -1
@@ -175,7 +190,16 @@ def run(
 def reuse(
     graph: Graph, moves: Moves, served: Ints, supplied: Longs, holdings: int, engines: int
 ) -> Any:  # pragma: no cover
-    """Of the bytes of results that are read, the part that is served by copies that never left the chip."""
+    """Of the bytes of results that are read, the part that is served by copies that never left the chip.
+
+    Parameters
+    ----------
+    graph : tasks and what they read
+    moves : the plan's transfers
+    served, supplied : as `check` in `legality_kernel` returns them
+    holdings : number of residencies
+    engines : of the machine; sources from there on are DRAM ports
+    """
     fetched = np.zeros(holdings, dtype=np.bool_)
     for j in range(len(moves.block)):
         if moves.source[j] >= engines and supplied[j] >= 0:

@@ -95,7 +95,14 @@ def whole_shapes(operator: Operator, batch: int) -> AtomShapes:
 
 
 def axis_trips(operator: Operator, axis: int, low: int, high: int) -> Trips:
-    """Trips of the loops along one axis for the results from ``low`` up to ``high``."""
+    """Trips of the loops along one axis for the results from ``low`` up to ``high``.
+
+    Parameters
+    ----------
+    operator : whose loops they are
+    axis : of a tiling: `CHANNEL`, `ROW`, `COLUMN` or `PART`
+    low, high : results along the axis; of `PART`, iterations of the sum
+    """
     shape = shape_of(operator)
     ranges = loop_ranges(operator, axis, low, high)
     like = {dimension.name: dimension.like for dimension in operator.dimensions}

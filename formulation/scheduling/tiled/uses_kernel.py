@@ -44,7 +44,15 @@ class Order(NamedTuple):
 def uses_of(
     graph: Graph, engine: Ints, step: Ints, starts: Longs, tasks: Longs, engines: int
 ) -> Any:  # pragma: no cover
-    """``again``, ``use_starts`` and ``uses`` of `Order`."""
+    """``again``, ``use_starts`` and ``uses`` of `Order`.
+
+    Parameters
+    ----------
+    graph : tasks and what they read
+    engine, step : per task
+    starts, tasks : as of `Order`
+    engines : of the machine
+    """
     blocks, count = len(graph.block_bytes), len(engine)
     per_block = np.zeros(blocks + 1, dtype=np.int64)
     use_starts = np.zeros(count + 1, dtype=np.int64)
@@ -58,6 +66,7 @@ def uses_of(
     for t in range(count):
         use_starts[t + 1] += use_starts[t]
     at_block, at_use = per_block[:-1].copy(), use_starts[:-1].copy()
+    # reads by block, in the order of the tasks that read them
     listed = np.empty(len(graph.reads), dtype=np.int64)
     reader = np.empty(len(graph.reads), dtype=np.int32)
     uses = np.empty(use_starts[count], dtype=np.int32)
@@ -72,6 +81,7 @@ def uses_of(
             if parent >= 0:
                 uses[at_use[parent]] = step[t]
                 at_use[parent] += 1
+    # backwards over the readers of each block: what an engine has seen of it is its next use there
     again = np.full(len(graph.reads), NONE, dtype=np.int32)
     seen = np.zeros(engines, dtype=np.int32)
     stamp = np.full(engines, -1, dtype=np.int64)

@@ -41,8 +41,8 @@ class AcceleratorClass:
 
 
 CLASSES = {
-    one.name: one
-    for one in (
+    resources.name: resources
+    for resources in (
         AcceleratorClass("edge", 1024, 16, 4 << 20, 64, 4),
         AcceleratorClass("mobile", 4096, 64, 8 << 20, 256, 8),
         AcceleratorClass("cloud", 16384, 256, 16 << 20, 256, 32),

@@ -27,8 +27,8 @@ from tilewright.foundation.description import (
     parse_description,
     read_description,
 )
-from tilewright.foundation.errors import InputError, did_you_mean, unknown_name
-from tilewright.foundation.extensions import extensions
+from tilewright.foundation.errors import did_you_mean
+from tilewright.foundation.named_files import Named
 from tilewright.foundation.units import exact, parse_text, shown
 from tilewright.hardware.changes import changed
 from tilewright.hardware.mapping.schema import (
@@ -100,9 +100,12 @@ class SystemFile(Section):
     )
 
 
+SYSTEMS = Named(list_system_presets, "systems")
+
+
 def list_systems() -> list[str]:
     """Names of the systems that come with the package or with installed ones."""
-    return [*list_system_presets(), *extensions("systems")]
+    return SYSTEMS.names()
 
 
 def load_system(name_or_path: str | os.PathLike[str]) -> System:
@@ -114,13 +117,10 @@ def load_system(name_or_path: str | os.PathLike[str]) -> System:
     """
     if not names_a_file(name_or_path):
         name = os.fspath(name_or_path)
-        shipped = list_system_presets()
-        if name in shipped:
+        if name in SYSTEMS.shipped():
             return system_preset(name)
-        added = extensions("systems")
-        if name not in added:
-            raise InputError(name, None, unknown_name(name, [*shipped, *added]))
-        return parse_system(read_description(added[name].path()), str(added[name].path()), name)
+        installed = SYSTEMS.installed(name)
+        return parse_system(read_description(installed), str(installed), name)
     path = Path(name_or_path)
     return parse_system(read_description(path), str(path), path.stem)
 

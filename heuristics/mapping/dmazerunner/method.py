@@ -38,7 +38,7 @@ _NONE_LEFT = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BestOfBatch:
     """The best of a lot: objective key (energy in scaled units), rows and choices."""
 
     key: float
@@ -79,8 +79,8 @@ class DMazeRunnerSearch:
         scale, seen = 1.0, 0
         while True:
             scaled = prunings.relaxed(scale)
-            for lot, scored in self._evaluated(search, problem, scaled, tables):
-                seen += lot
+            for count, scored in self._evaluated(search, problem, scaled, tables):
+                seen += count
                 _offer(search, problem, tables, scored, self.name)
                 if search.done:
                     return Outcome(False)
@@ -92,19 +92,19 @@ class DMazeRunnerSearch:
 
     def _evaluated(
         self, search: LayerSearch, problem: LayerProblem, prunings: Prunings, tables: Tables
-    ) -> Iterator[tuple[int, Found | None]]:
+    ) -> Iterator[tuple[int, BestOfBatch | None]]:
         """Size and best of every lot, in the sequence of enumeration; OPT5 evaluates several at once."""
         if not all(len(table) for table in tables.tables):
             return
         workers = search.limits.threads if self.opt5 else 1
         nest = problem.space.nest
         with ThreadPoolExecutor(workers) as pool:
-            running: deque[tuple[int, Future[Found | None]]] = deque()
+            running: deque[tuple[int, Future[BestOfBatch | None]]] = deque()
             for residency in fixed_residencies(nest):
                 tilings = Tilings(
                     nest, tables, conditions(nest, prunings), residency, lambda: bool(search.done)
                 )
-                for rows in tilings.lots():
+                for rows in tilings.batches():
                     job = pool.submit(_best, search, problem, tables, rows, residency)
                     running.append((rows.shape[1], job))
                     if len(running) > workers:
@@ -155,12 +155,12 @@ def _best(
     tables: Tables,
     rows: NDArray[np.intp],
     residency: dict[Variable, int],
-) -> Found | None:
+) -> BestOfBatch | None:
     """The best legal candidate among all orders of some tilings."""
     known = tables.known([*rows])
     free = [selector for selector in problem.space.selectors if selector not in residency]
     a, b = problem.objective.key_powers
-    best: Found | None = None
+    best: BestOfBatch | None = None
     for values in cartesian(*(selector.domain for selector in free)):
         if search.limits.expired:
             break
@@ -176,22 +176,22 @@ def _best(
             break
         place = int(np.argmin(keys))
         if np.isfinite(keys[place]) and (best is None or keys[place] < best.key):
-            best = Found(float(keys[place]), tuple(int(row) for row in rows[:, place]), chosen)
+            best = BestOfBatch(float(keys[place]), tuple(int(row) for row in rows[:, place]), chosen)
     return best
 
 
 def _offer(
-    search: LayerSearch, problem: LayerProblem, tables: Tables, found: Found | None, source: str
+    search: LayerSearch, problem: LayerProblem, tables: Tables, best: BestOfBatch | None, source: str
 ) -> None:
-    if found is None:
+    if best is None:
         return
-    if search.key is None or found.key < float(search.key * problem.key_scale):
-        mapping = problem.decode({**tables.assignment(found.rows), **found.chosen})
+    if search.key is None or best.key < float(search.key * problem.key_scale):
+        mapping = problem.decode({**tables.assignment(best.rows), **best.chosen})
         search.offer(mapping, source, origin=Origin.HEURISTIC)
 
 
-def _message(seen: int, scale: float, any_found: bool) -> str:
-    if not any_found:
+def _message(seen: int, scale: float, has_legal: bool) -> str:
+    if not has_legal:
         return f"none of {seen} tilings is legal" if seen else "no tiling is left by the prunings"
     if scale < 1:
         return f"{seen} tilings, OPT1's thresholds scaled by {scale:g}"

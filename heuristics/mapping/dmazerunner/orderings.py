@@ -1,9 +1,7 @@
-"""Loop orderings of unique data reuse: algorithms 1 and 2 of the paper (section 4.2.1)."""
+"""Loop orderings of unique data reuse: algorithm 2 of the paper (section 4.2.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping as MappingABC
-from collections.abc import Sequence
 from itertools import combinations, permutations
 
 from tilewright.formulation.mapping.cost.base import CostModel, Statement
@@ -13,27 +11,6 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator
 
 Ordering = tuple[str, ...]
-
-
-def reuse_vector(operator: Operator, ordering: Sequence[str], trips: MappingABC[str, int]) -> dict[str, int]:
-    """Algorithm 1: per operand, for how many consecutive iterations an ordering reuses its data.
-
-    Parameters
-    ----------
-    ordering : loops, outermost first
-    trips : iterations of every loop
-    """
-    result: dict[str, int] = {}
-    for operand in operator.tensors:
-        reuse = 1
-        for loop in reversed(ordering):
-            if trips[loop] == 1:
-                continue
-            if loop in operand.dims:
-                break
-            reuse *= trips[loop]
-        result[operand.name] = reuse
-    return result
 
 
 def loop_orderings(operator: Operator) -> list[Ordering]:
@@ -80,7 +57,14 @@ class AllOrderings:
     def orders(
         self, operator: Operator, engine: Engine, level: int, every: bool = False
     ) -> tuple[OrderClass, ...]:
-        """Those of the model, and whatever algorithm 2 adds to them."""
+        """Those of the model, and whatever algorithm 2 adds to them.
+
+        Parameters
+        ----------
+        operator, engine : the layer and the machine
+        level : index of the memory level whose loops are ordered
+        every : whether effects that another one dominates are given too
+        """
         own = self.model.orders(operator, engine, level, every)
         if not own:
             return own

@@ -88,9 +88,9 @@ def _utilisation(nest: Nest, prunings: Prunings) -> list[Condition]:
     stated: list[Condition] = []
     engine = nest.engine
     for index, level in enumerate(engine.levels):
-        room = (level.capacity or 0) * engine.room_bits(level)
-        room += sum(size * engine.width(level, role) for role, size in level.partitions.items())
-        if not room:
+        capacity_bits = (level.capacity or 0) * engine.capacity_element_bits(level)
+        capacity_bits += sum(size * engine.width(level, role) for role, size in level.partitions.items())
+        if not capacity_bits:
             continue
         unit = math.gcd(*(engine.width(level, role) for role in level.keeps))
         held = total(
@@ -99,7 +99,7 @@ def _utilisation(nest: Nest, prunings: Prunings) -> list[Condition]:
             if index in nest.residency[tensor.name].positions
         )
         share = prunings.rf if index == len(engine.levels) - 1 else prunings.spm
-        stated.append(Condition(held, share * (room / unit), np.inf))
+        stated.append(Condition(held, share * (capacity_bits / unit), np.inf))
     if nest.spatial:
         every = product(nest.trips(nest.spatial))
         stated.append(Condition(every, prunings.pe * nest.engine.instances, np.inf))

@@ -21,7 +21,7 @@ from tilewright.formulation.mapping.relaxation import GroupIntervalReader, Group
 from tilewright.formulation.mapping.tables import GroupTable, Indices, Tables, local_nodes
 from tilewright.heuristics.mapping.dmazerunner.prunings import Condition
 
-LOT = 1 << 16
+BATCH = 1 << 16
 
 
 class Staged:
@@ -86,7 +86,7 @@ class Tilings:
             Staged(table, self._stages, nodes.get(table.group.name, [])) for table in tables.tables
         ]
 
-    def lots(self) -> Iterator[NDArray[np.intp]]:
+    def batches(self) -> Iterator[NDArray[np.intp]]:
         """Rows of every group, of shape (groups, tilings)."""
         start = np.zeros((len(self._staged), 1), dtype=np.intp)
         if not self._staged or not self._stages:  # one tiling, which may be no good
@@ -119,7 +119,7 @@ class Tilings:
         piece = 0
         while piece < len(counts) and not self._stop():
             base = ends[piece - 1] if piece else 0
-            until = max(piece + 1, int(np.searchsorted(ends, base + LOT, side="right")))
+            until = max(piece + 1, int(np.searchsorted(ends, base + BATCH, side="right")))
             index = np.repeat(np.arange(piece, until), counts[piece:until])
             offset = np.arange(len(index)) - np.repeat(
                 ends[piece:until] - counts[piece:until] - base, counts[piece:until]

@@ -24,7 +24,14 @@ def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 def grid(pes: int, pe_step: int, bandwidth: int, bandwidth_step: int, parts: int) -> list[Parts]:
-    """All partitions in whole steps, every sub-accelerator with at least one step of either."""
+    """All partitions in whole steps, every sub-accelerator with at least one step of either.
+
+    Parameters
+    ----------
+    pes, pe_step : all PEs, and the step in which they are given
+    bandwidth, bandwidth_step : bytes per cycle in all, and their step
+    parts : number of sub-accelerators
+    """
     return [
         tuple((a * pe_step, Fraction(b * bandwidth_step)) for a, b in zip(first, second, strict=True))
         for first, second in product(

@@ -189,6 +189,14 @@ def balanced(
 
     The overall cost is estimated by the largest load and the total energy; of all moves that lower it the one
     that lowers it the most is made.
+
+    Parameters
+    ----------
+    problem : to be scheduled
+    options : of every task
+    chosen : an option per task to begin with
+    settings : the metric and the unbalance that is allowed
+    stopped : asked between moves
     """
     chosen = list(chosen)
     loads = _loads(problem, chosen)
@@ -264,6 +272,14 @@ def in_order(
     """Run every engine's tasks in an order, filling idle time by looking ahead where that is wanted.
 
     Once ``stopped`` the rest is put in order without looking ahead.
+
+    Parameters
+    ----------
+    problem : to be scheduled
+    chosen : the option of every task
+    order : all tasks, each behind those that it depends on
+    idle : how tasks are looked for that fill idle time
+    stopped : asked before each task
     """
     timeline = Timeline(problem)
     rank = {task: i for i, task in enumerate(order)}

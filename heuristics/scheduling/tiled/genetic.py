@@ -79,7 +79,15 @@ def evolved(
     random_numbers: random.Random,
     rules: Genetics,
 ) -> list[int]:
-    """The individual of least energy, as a size's number per layer."""
+    """The individual of least energy, as a size's number per layer.
+
+    Parameters
+    ----------
+    layers : sizes that each layer may take
+    energy : of an individual
+    random_numbers : behind all choices
+    rules : of selection and mutation
+    """
     states = [[_nearest_to(menu, random_numbers, layers) for menu in layers] for _ in range(rules.population)]
     ranked = sorted((energy(menu), menu) for menu in states)
     for _ in range(rules.generations):

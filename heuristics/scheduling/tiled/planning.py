@@ -61,7 +61,17 @@ class Heuristic:
         buffering: str = "furthest",
         through_dram: bool = False,
     ) -> None:
-        """Complete a plan and offer it."""
+        """Complete a plan and offer it.
+
+        Parameters
+        ----------
+        search : what judges the plan
+        dag : the atoms
+        engine, step : per atom
+        source : what the trace calls the plan
+        buffering : a key of `BUFFERING`
+        through_dram : whether results are read from DRAM only
+        """
         machine = search.problem.problem.machine
         eviction = BUFFERING[buffering]
         plan = complete(

@@ -118,7 +118,7 @@ def climb(
     judge : what sizes lead to; ``None`` where their atoms fit no buffer
     done : whether to stop
     most : moves at most; ``None`` for no limit
-    kept : told of every plan that is better than all before
+    kept : called with every plan that is better than all before
     """
     moves = SizeMoves(problem, room=room)
     sizes, best = start, begun

@@ -135,14 +135,14 @@ class RoundOrder:
         sorted_levels = np.sort(level)
         limit = sorted_levels[self.engines - 1]
         sure, rivals = ready[level < limit], ready[level == limit]
-        room = self.engines - len(sure)
+        places_left = self.engines - len(sure)
         if self.options == 0:
-            for subset in combinations(rivals.tolist(), room):
+            for subset in combinations(rivals.tolist(), places_left):
                 yield np.sort(np.concatenate([sure, np.array(subset, dtype=np.int64)]))
             return
         seen: set[bytes] = set()
         for keys in self._ties(rivals)[: self.options]:
-            chosen = np.sort(np.concatenate([sure, rivals[np.lexsort(keys)[:room]]]))
+            chosen = np.sort(np.concatenate([sure, rivals[np.lexsort(keys)[:places_left]]]))
             if chosen.tobytes() not in seen:
                 seen.add(chosen.tobytes())
                 yield chosen

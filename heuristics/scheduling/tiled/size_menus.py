@@ -106,7 +106,16 @@ def balanced_size_list(
     most: int = 1,
     handover: int = HANDOVER,
 ) -> list[AtomSize]:
-    """The sizes of least estimated time, best first; see `shared_sizes`."""
+    """The sizes of least estimated time, best first; see `shared_sizes`.
+
+    Parameters
+    ----------
+    problem, unit : the layer
+    engines : that share its atoms
+    room : part of the buffer that an atom may need; where none needs as little, all of it
+    most : sizes at most
+    handover : cycles that estimates count between one round and the next
+    """
     menu = balanced_menu(problem, unit, engines, room=room, handover=handover)
     return [menu.size(at) for at in range(min(most, len(menu.atoms)))]
 
@@ -114,7 +123,15 @@ def balanced_size_list(
 def balanced_menu(
     problem: TiledProblem, unit: Unit, engines: int, *, room: float = 0.5, handover: int = HANDOVER
 ) -> SizeMenu:
-    """All sizes that fit, those of least estimated time first; see `shared_sizes`."""
+    """All sizes that fit, those of least estimated time first; see `shared_sizes`.
+
+    Parameters
+    ----------
+    problem, unit : the layer
+    engines : that share its atoms
+    room : part of the buffer that an atom may need; where none needs as little, all of it
+    handover : cycles that estimates count between one round and the next
+    """
     menu = fitting_menu(problem, unit, room)
     parts = -(-shape_of(unit.layer.operator).parts // menu.sizes[:, 2])
     # parts of a sum follow each other; only boxes of results run side by side

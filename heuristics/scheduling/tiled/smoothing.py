@@ -1,6 +1,6 @@
 """Smoothing: a plan's transfers moved to other steps and sources, so that no link and no step waits long.
 
-Tasks stay where and when they are.  A transfer may begin as early as all its targets have room, may come from
+Tasks stay where and when they are.  A transfer may begin as early as its targets have capacity, may come from
 any place that holds its block throughout, and must be there by the step that reads it.  Moves are drawn at
 random among the transfers that a step waits for, and stay where they shorten the plan (a sum over steps here,
 since tasks of one step do not overlap steps); the evaluator judges the result as any other.
@@ -82,6 +82,14 @@ def smoothed_and_cycles(
     """The plan with its transfers moved, and the cycles that it takes by smoothing's own account.
 
     Transfers that come to agree in source and steps are one multicast, so that the evaluator may find less.
+
+    Parameters
+    ----------
+    dag, machine : the atoms, and where they run
+    plan : a legal one, as of `smoothed`
+    effort : how much is tried
+    seed : of the moves
+    limits : where they strike, the plan with what has been moved until then
     """
     if bool((plan.first != plan.last).any()) or not len(plan.transfers):
         return plan, None

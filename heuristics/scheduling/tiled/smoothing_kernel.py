@@ -47,14 +47,14 @@ class Setting(NamedTuple):
     stored : per block, the last step of its write-back, `NEVER` without one
     due_starts, due : multicasts by the step by which they are read
     work : cycles of the task of every step and engine, 0 without one, shape (steps, engines)
-    touched, old : room for the steps of a move and what they were
+    touched, old : arrays for the steps of a move and what they were
     """
 
     net: Network
     casts: Casts
     copies: Copies
     loads: Loads
-    room: Scratch
+    scratch: Scratch
     parent: Ints
     stored: Ints
     due_starts: Longs
@@ -85,9 +85,10 @@ class Tries(NamedTuple):
 def _earliest(
     net: Network, casts: Casts, g: int, copies: Copies, loads: Loads, far: int
 ) -> Any:  # pragma: no cover
-    """The earliest first step for which all targets have room, at most so far before the step of use."""
+    """The earliest first step for which all targets have capacity, at most so far before the step of use."""
     low = max(0, casts.due[g] - far)
     for q in range(casts.starts[g], casts.starts[g + 1]):
+        # two copies of a block on one engine must not overlap: the one before ends first
         i, e = casts.held[q], casts.engine[q]
         if i > 0 and copies.block[i - 1] == copies.block[i] and copies.engine[i - 1] == e:
             low = max(low, copies.end[i - 1] + 1)
@@ -135,6 +136,7 @@ def _source(
     """
     ports = net.places - net.engines
     b = casts.block[g]
+    # DRAM has inputs from the start, and results from the step after their write-back
     outside = parent < 0 or stored < first
     copies_of = copies.of_block[b + 1] - copies.of_block[b]
     whole = copies.of_block[parent + 1] - copies.of_block[parent] if parent >= 0 and parent != b else 0
@@ -147,6 +149,7 @@ def _source(
     i = copies.of_block[b] + k if k < copies_of else copies.of_block[parent] + k - copies_of
     if copies.ready[i] >= first or copies.start[i] > first or copies.end[i] < last:
         return -1, -1
+    # an engine that receives the multicast cannot send it
     for q in range(casts.starts[g], casts.starts[g + 1]):
         if casts.engine[q] == copies.engine[i]:
             return -1, -1
@@ -156,11 +159,12 @@ def _source(
 @compiled
 def _suspects(of: Setting, step: int, far: int, found: Longs) -> Any:  # pragma: no cover
     """The multicasts that a step waits for, into ``found``; how many."""
-    net, casts, loads, room = of.net, of.casts, of.loads, of.room
+    net, casts, loads, scratch = of.net, of.casts, of.loads, of.scratch
     link = busiest(net, step, loads)
     low, high, late = of.due_starts[step], of.due_starts[min(len(of.due_starts) - 1, step + far + 1)], False
     if loads.task[step] > loads.wait[step]:
-        _, link = slowest(net, step, casts, of.due_starts, of.due, of.work, loads, room)
+        # a task with what it waits for is longer than any link: only what arrives in this step helps
+        _, link = slowest(net, step, casts, of.due_starts, of.due, of.work, loads, scratch)
         high, late = of.due_starts[step + 1], True
     n = 0
     for i in range(low, high):
@@ -169,8 +173,8 @@ def _suspects(of: Setting, step: int, far: int, found: Longs) -> Any:  # pragma:
             continue
         hit = link == -1 and casts.source[g] >= net.engines
         if link >= 0:
-            for r in range(tree(net, casts, g, casts.source[g], room)):
-                hit |= room.tree[r] == link
+            for r in range(tree(net, casts, g, casts.source[g], scratch)):
+                hit |= scratch.tree[r] == link
         if hit:
             found[n] = g
             n += 1
@@ -192,6 +196,7 @@ def _proposed(of: Setting, g: int, low: int, top: int, widths: int, draws: Any) 
     kind = draw(draws, 4)
     if kind > 0:
         reach = top - low
+        # late windows are drawn more often: they hold buffers for less time
         last = top - int((draw(draws, 1 << 20) / (1 << 20)) ** 3 * (reach + 1))
         first = max(low, last - (1 << draw(draws, widths)) + 1)
         if holder >= 0:
@@ -208,6 +213,7 @@ def _proposed(of: Setting, g: int, low: int, top: int, widths: int, draws: Any) 
             last=last,
             pick=draw(draws, 1 << 20),
         )
+    # a result comes from DRAM only after its write-back, which an earlier window may precede
     elif holder < 0 and of.parent[b] >= 0 and of.stored[b] >= first:
         source = -1
     legal = source >= 0 and low <= first <= last <= top
@@ -226,8 +232,9 @@ def _moved(of: Setting, g: int, source: int, holder: int, first: int, last: int)
     -------
     gained, cycles that the plan takes more (or less)
     """
-    net, casts, copies, loads, room = of.net, of.casts, of.copies, of.loads, of.room
+    net, casts, copies, loads, scratch = of.net, of.casts, of.copies, of.loads, of.scratch
     o_source, o_holder, o_first, o_last = casts.source[g], casts.holder[g], casts.first[g], casts.last[g]
+    # only steps of the old and of the new window change, so that only they are priced
     m = 0
     for r in range(min(first, o_first), max(last, o_last) + 1):
         if first <= r <= last or o_first <= r <= o_last:
@@ -239,22 +246,22 @@ def _moved(of: Setting, g: int, source: int, holder: int, first: int, last: int)
         of.old[r, 0], of.old[r, 1], of.old[r, 2] = loads.wait[s], loads.task[s], loads.smooth[s]
         delta -= cost(loads, s)
         longer -= max(loads.wait[s], loads.task[s])
-    put(net, casts, g, -1.0, loads, room)
+    put(net, casts, g, -1.0, loads, scratch)
     _set(casts, g, source, holder, first, last, copies, loads)
-    put(net, casts, g, 1.0, loads, room)
+    put(net, casts, g, 1.0, loads, scratch)
     due = casts.due[g]
     for r in range(m):
         s = of.touched[r]
         busiest(net, s, loads)
-        if s == due:
-            slowest(net, s, casts, of.due_starts, of.due, of.work, loads, room)
+        if s == due:  # in no other step does a task wait for this multicast
+            slowest(net, s, casts, of.due_starts, of.due, of.work, loads, scratch)
         delta += cost(loads, s)
         longer += max(loads.wait[s], loads.task[s])
     if delta < -1e-6:
         return True, longer
-    put(net, casts, g, -1.0, loads, room)
+    put(net, casts, g, -1.0, loads, scratch)
     _set(casts, g, o_source, o_holder, o_first, o_last, copies, loads)
-    put(net, casts, g, 1.0, loads, room)
+    put(net, casts, g, 1.0, loads, scratch)
     for r in range(m):
         s = of.touched[r]
         loads.wait[s], loads.task[s], loads.smooth[s] = of.old[r, 0], of.old[r, 1], of.old[r, 2]
@@ -267,11 +274,13 @@ def _relieved(of: Setting, step: int, tries: Tries, suspects: Longs, draws: Any)
     casts, copies = of.casts, of.copies
     n = _suspects(of, step, tries.far, suspects)
     for _ in range(min(n, tries.most)):
+        # without replacement: the last suspect takes the place of the one that is drawn
         pick = draw(draws, n)
         g = suspects[pick]
         n -= 1
         suspects[pick] = suspects[n]
         low = _earliest(of.net, casts, g, copies, of.loads, tries.far)
+        # it must arrive before its copies are sent on
         top = casts.due[g]
         for q in range(casts.starts[g], casts.starts[g + 1]):
             top = min(top, copies.passed[casts.held[q]] - 1)
@@ -314,7 +323,7 @@ def level(
     draws = np.array([2 * seed + 1], dtype=np.uint64)
     links, count = len(net.rates), len(casts.block)
     loads = Loads(back[0], back[1], back[2], np.zeros(steps), np.zeros(steps), np.zeros(steps))
-    room = Scratch(
+    scratch = Scratch(
         np.zeros(1, dtype=np.int64),
         np.full(links, -1, dtype=np.int64),
         np.empty(links, dtype=np.int32),
@@ -327,7 +336,7 @@ def level(
         casts=casts,
         copies=copies,
         loads=loads,
-        room=room,
+        scratch=scratch,
         parent=parent,
         stored=stored,
         due_starts=due_starts,
@@ -337,11 +346,11 @@ def level(
         old=old,
     )
     for g in range(count):
-        put(net, casts, g, 1.0, loads, room)
+        put(net, casts, g, 1.0, loads, scratch)
     total = 0.0
     for step in range(steps):
         busiest(net, step, loads)
-        slowest(net, step, casts, due_starts, due, work, loads, room)
+        slowest(net, step, casts, due_starts, due, work, loads, scratch)
         total += max(loads.wait[step], loads.task[step])
     suspects = np.empty(count, dtype=np.int64)
     for _ in range(tries.rounds):
@@ -354,7 +363,7 @@ def level(
         for step in range(steps):
             if halt[0] != 0:
                 return total
-            plain = work[step].max()
+            plain = work[step].max()  # no move makes the step shorter than its longest task
             for _again in range(AGAIN):
                 if max(loads.wait[step], loads.task[step]) <= plain + 0.5:
                     break

@@ -88,7 +88,7 @@ class Loads(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one multicast: marks of links, its tree, and what arrives late over every link."""
+    """Arrays for one multicast: marks of links, its tree, and what arrives late over every link."""
 
     mark: Longs
     stamp: Longs
@@ -107,31 +107,48 @@ def draw(state: Any, below: int) -> Any:  # pragma: no cover
 
 
 @compiled
-def tree(net: Network, casts: Casts, g: int, source: int, room: Scratch) -> Any:  # pragma: no cover
-    """The links of a multicast from a source, into ``room.tree``; how many."""
-    room.mark[0] += 1
-    mark, n = room.mark[0], 0
+def tree(net: Network, casts: Casts, g: int, source: int, scratch: Scratch) -> Any:  # pragma: no cover
+    """The links of a multicast from a source, into ``scratch.tree``; how many.
+
+    Parameters
+    ----------
+    net : routes of the machine
+    casts, g : the multicast
+    source : a place
+    scratch : filled in
+    """
+    scratch.mark[0] += 1
+    mark, n = scratch.mark[0], 0
     for q in range(casts.starts[g], casts.starts[g + 1]):
         route = source * net.places + casts.engine[q]
         for r in range(net.starts[route], net.starts[route + 1]):
             link = net.links[r]
-            if room.stamp[link] != mark:
-                room.stamp[link] = mark
-                room.tree[n] = link
+            if scratch.stamp[link] != mark:
+                scratch.stamp[link] = mark
+                scratch.tree[n] = link
                 n += 1
     return n
 
 
 @compiled
 def put(
-    net: Network, casts: Casts, g: int, sign: float, loads: Loads, room: Scratch
+    net: Network, casts: Casts, g: int, sign: float, loads: Loads, scratch: Scratch
 ) -> None:  # pragma: no cover
-    """Add (or take away) what a multicast loads."""
-    n = tree(net, casts, g, casts.source[g], room)
+    """Add (or take away) what a multicast loads.
+
+    Parameters
+    ----------
+    net : routes of the machine
+    casts, g : the multicast
+    sign : 1 to add, -1 to take away
+    loads : changed in place
+    scratch : filled in
+    """
+    n = tree(net, casts, g, casts.source[g], scratch)
     share = sign * casts.size[g] / (casts.last[g] - casts.first[g] + 1)
     for step in range(casts.first[g], casts.last[g] + 1):
         for i in range(n):
-            loads.link[step, room.tree[i]] += share
+            loads.link[step, scratch.tree[i]] += share
         if casts.source[g] >= net.engines:
             loads.dram[step] += share
 
@@ -140,6 +157,7 @@ def put(
 def busiest(net: Network, step: int, loads: Loads) -> Any:  # pragma: no cover
     """The link that a step waits for longest (-1: DRAM); notes the wait and the norm."""
     longest = loads.dram[step] / net.dram_rate
+    # a norm of high power: near the maximum, yet every relieved link counts
     total = longest**6
     busiest = -1
     for link in range(len(net.rates)):
@@ -164,10 +182,22 @@ def slowest(
     due: Longs,
     work: Longs,
     loads: Loads,
-    room: Scratch,
+    scratch: Scratch,
 ) -> Any:  # pragma: no cover
-    """The engine that a step waits for, and the link that delays it (-1: DRAM, -2: none); notes the time."""
-    room.late[:] = 0.0
+    """The engine that a step waits for, and the link that delays it (-1: DRAM, -2: none); notes the time.
+
+    Parameters
+    ----------
+    net : routes and rates of the machine
+    step : of the plan
+    casts : all multicasts
+    due_starts, due : multicasts that are read first in step ``s`` are
+        ``due[due_starts[s] : due_starts[s + 1]]``
+    work : cycles of the task in every step and engine, 0 for none
+    loads : its time of the step's slowest task is changed
+    scratch : filled in
+    """
+    scratch.late[:] = 0.0
     memory = 0.0
     any_late = False
     for i in range(due_starts[step], due_starts[step + 1]):
@@ -178,21 +208,22 @@ def slowest(
         share = casts.size[g] / (casts.last[g] - casts.first[g] + 1)
         if casts.source[g] >= net.engines:
             memory += share
-        room.mark[0] += 1
-        mark = room.mark[0]
+        scratch.mark[0] += 1
+        mark = scratch.mark[0]
         for q in range(casts.starts[g], casts.starts[g + 1]):
             if casts.needed[q] != step:
                 continue
             route = casts.source[g] * net.places + casts.engine[q]
             for r in range(net.starts[route], net.starts[route + 1]):
                 link = net.links[r]
-                if room.stamp[link] != mark:
-                    room.stamp[link] = mark
-                    room.late[link] += share
+                if scratch.stamp[link] != mark:
+                    scratch.stamp[link] = mark
+                    scratch.late[link] += share
     slowest, longest, cause = -1, 0.0, -2
     for e in range(net.engines):
         if work[step, e] > longest:
             slowest, longest = e, float(work[step, e])
+    # what arrives late for several tasks shares links, so that all loads are known before any wait
     if any_late:
         for i in range(due_starts[step], due_starts[step + 1]):
             g = due[i]
@@ -206,8 +237,8 @@ def slowest(
                 wait, link_of = 0.0, -2
                 for r in range(net.starts[route], net.starts[route + 1]):
                     link = net.links[r]
-                    if room.late[link] / net.rates[link] > wait:
-                        wait, link_of = room.late[link] / net.rates[link], link
+                    if scratch.late[link] / net.rates[link] > wait:
+                        wait, link_of = scratch.late[link] / net.rates[link], link
                 if casts.source[g] >= net.engines and memory / net.dram_rate > wait:
                     wait, link_of = memory / net.dram_rate, -1
                 wait += max(0, net.starts[route + 1] - net.starts[route] - 2) * net.hop_cycles

@@ -61,12 +61,26 @@ class Stages:
         return RoundOrder(dag, machine.engines, self.options, self.lookahead).steps(self.search.limits)
 
     def planned(self, dag: AtomicDag, step: Ints, mapping: str, source: str) -> Judged:
-        """The plan of some rounds under one of `MAPPINGS`, smoothed once, offered."""
+        """The plan of some rounds under one of `MAPPINGS`, smoothed once, offered.
+
+        Parameters
+        ----------
+        dag, step : the atoms and the round of each
+        mapping : one of `MAPPINGS`
+        source : what the trace calls the plan
+        """
         engine = place(dag, self.search.problem.problem.machine, step, mapping, self.search.limits)
         return self.placed(dag, step, engine, source)
 
     def placed(self, dag: AtomicDag, step: Ints, engine: Ints, source: str) -> Judged:
-        """The plan of some rounds and engines, smoothed once, offered."""
+        """The plan of some rounds and engines, smoothed once, offered.
+
+        Parameters
+        ----------
+        dag : the atoms
+        step, engine : per atom
+        source : what the trace calls the plan
+        """
         machine = self.search.problem.problem.machine
         limits = self.search.limits
         plan = complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering], limits=limits)
@@ -80,7 +94,14 @@ class Stages:
         return min(smoothed_plan, *(kept or [self.offered(dag, plan, source)]), key=itemgetter(0))
 
     def of_sizes(self, sizes: Sizes, order: str, mapping: str, source: str) -> Judged | None:
-        """The plan of some sizes; ``None`` where their atoms fit no buffer, since estimates may be short."""
+        """The plan of some sizes; ``None`` where their atoms fit no buffer, since estimates may be short.
+
+        Parameters
+        ----------
+        sizes : per layer
+        order, mapping : one of `ORDERS` and one of `MAPPINGS`
+        source : what the trace calls the plan
+        """
         try:
             dag = self.search.problem.problem.dag(sizes, self.search.limits)
         except InputError:

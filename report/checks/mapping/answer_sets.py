@@ -17,8 +17,8 @@ from tilewright.report.text.mapping.answer_sets import key_of
 
 
 def further_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
-    """What is wrong with a layer's clash, front, best and optimal mappings."""
-    yield from _clash_faults(layer, problem)
+    """What is wrong with a layer's conflict, front, best and optimal mappings."""
+    yield from _conflict_faults(layer, problem)
     yield from _then_faults(layer)
     if layer.front is not None:
         points = layer.front.points
@@ -47,8 +47,7 @@ def _then_faults(layer: LayerRecord) -> Iterator[str]:
         yield "then: a second objective without a mapping"
         return
     objective = parse_objective(then.objective)
-    reported = None if then.value_exact is None else Fraction(then.value_exact)
-    bound = None if then.bound_exact is None else Fraction(then.bound_exact)
+    reported, bound = then.value_key, then.bound_key
     recomputed = objective.key(Fraction(layer.metrics.energy_pj_exact), layer.metrics.cycles)
     for field, text, key in (("value", then.value_exact, reported), ("bound", then.bound_exact, bound)):
         if key is not None and text != str(key):
@@ -154,8 +153,8 @@ def _repeated(listed: Sequence[SolutionRecord], where: str, problem: LayerProble
         seen.add(form)
 
 
-def _clash_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
-    """Only constraints of the problem can clash, and only where there is no mapping."""
+def _conflict_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
+    """Only constraints of the problem can conflict, and only where there is no mapping."""
     if layer.clash and layer.status != "infeasible":
         yield f"clash: constraints clash, but the layer is {layer.status}"
     if len(set(layer.clash)) < len(layer.clash):

@@ -12,7 +12,7 @@ from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.formulation.result import Beside
+from tilewright.formulation.result import OutOfSpaceSolution
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.checks.mapping.answer_sets import further_faults
@@ -20,9 +20,9 @@ from tilewright.report.checks.mapping.head import head_faults
 from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.claims import ClaimRecord, Number, shown_gap, shown_value
 from tilewright.report.records.mapping.build import (
-    beside_record,
     factors_of,
     metrics_record,
+    out_of_space_record,
     space_record,
     totals_record,
 )
@@ -67,7 +67,15 @@ def check_document(document: ResultDocument, where: str) -> Iterator[LayerCheck]
 def check_layer(
     document: ResultDocument, layer: LayerRecord, engine: Engine, objective: Objective, where: str
 ) -> LayerCheck:
-    """Check one layer."""
+    """Check one layer.
+
+    Parameters
+    ----------
+    document : names the cost model, the machine and the settings
+    layer : its record, whose operator and constraints state the problem
+    engine, objective : the document's, built
+    where : file and place, for errors
+    """
     try:
         operator = layer.operator.build(where)
         demands = applicable(layer.constraints, operator, engine)
@@ -121,8 +129,10 @@ def _space_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
     if reason is None:
         yield "beside: the mapping lies inside the space"
         return
-    reported = Beside(mapping, evaluation, problem.key_of(evaluation), reason, layer.beside.source)
-    if layer.beside != beside_record(problem.objective, reported):
+    reported = OutOfSpaceSolution(
+        mapping, evaluation, problem.key_of(evaluation), reason, layer.beside.source
+    )
+    if layer.beside != out_of_space_record(problem.objective, reported):
         yield "beside: not what the evaluator finds"
 
 
@@ -146,11 +156,11 @@ def _mapping_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
     yield from _metric_faults(layer, evaluation, problem.engine)
 
 
-def _metric_faults(layer: LayerRecord, found: Evaluation, engine: Engine) -> Iterator[str]:
+def _metric_faults(layer: LayerRecord, evaluation: Evaluation, engine: Engine) -> Iterator[str]:
     if layer.metrics is None:
         yield "metrics: missing"
         return
-    yield from metric_faults(layer.metrics, metrics_record(found, engine))
+    yield from metric_faults(layer.metrics, metrics_record(evaluation, engine))
 
 
 class Claims(Protocol):
@@ -193,7 +203,15 @@ def claim_faults(
 
 
 def status_faults(claims: Claims, *, solved: bool, noun: str, exact: bool = True) -> Iterator[str]:
-    """The status must be that of value and bound; parameters as those of `claim_faults`."""
+    """The status must be that of value and bound; parameters as those of `claim_faults`.
+
+    Parameters
+    ----------
+    claims : status, value and bound, as shown and as exact keys
+    solved : whether there is a solution
+    noun : what a solution is called
+    exact : whether the method proves; a heuristic's answer stays ``feasible`` where it meets the bound
+    """
     value, bound = claims.value_key, claims.bound_key
     for field, text, key in (("value", claims.value_exact, value), ("bound", claims.bound_exact, bound)):
         if key is not None and text != str(key):

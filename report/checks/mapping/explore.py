@@ -149,7 +149,7 @@ def _standing_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> I
     for record in document.designs:
         here = f"designs[{record.index}]"
         value = known.get(record.index)
-        bound = None if record.bound_exact is None else Fraction(record.bound_exact)
+        bound = record.bound_key
         if value is not None and bound is not None and bound > value:
             yield f"{here}.bound: above the value"
         if record.status == "solved" and (value is None or value != bound):
@@ -235,7 +235,7 @@ def _result_faults(
     if len(known) < len(result.layers) or len(keys) < len(result.layers):
         yield "best.result: a layer has no mapping"
         return
-    made = goal.value((count, Fraction(one.energy_pj_exact), one.cycles) for count, one in known)
+    made = goal.value((count, Fraction(metrics.energy_pj_exact), metrics.cycles) for count, metrics in known)
     if made != value:
         yield f"best.value: {best.value}, its layers do not add up to that"
     summed = number(goal.total(keys))

@@ -77,7 +77,7 @@ def layer_best_faults(document: ExploreDocument) -> Iterator[str]:
         yield f"layer_bests: of {', '.join(reported)}, expected layers of the document in their order"
         return
     best = document.best
-    mine = {} if best is None else {layer.name: layer.value_key for layer in best.result.layers}
+    own_keys = {} if best is None else {layer.name: layer.value_key for layer in best.result.layers}
     for index, layer_best in enumerate(document.layer_bests):
         here = f"layer_bests[{index}]"
         yield from shown_faults(layer_best, here)
@@ -92,6 +92,6 @@ def layer_best_faults(document: ExploreDocument) -> Iterator[str]:
             yield f"{here}.index: {layer_best.index}, which is no machine of the grid"
         elif designs[layer_best.index].fields != layer_best.fields:
             yield f"{here}.fields: not those of designs[{layer_best.index}]"
-        known, same = mine.get(layer_best.layer), best is not None and layer_best.index == best.index
+        known, same = own_keys.get(layer_best.layer), best is not None and layer_best.index == best.index
         if known is not None and (value > known or (same and value != known)):
             yield f"{here}.value: {layer_best.value}, the best design's own mapping has {number(known)}"

@@ -119,13 +119,13 @@ def _model_faults(document: ResultDocument) -> Iterator[str]:
         return
     operators, batch = known
     names = [name for layer in document.layers for name in layer.names] + document.missing
-    strange = [name for name in names if name not in operators]
-    if not is_layer_text(document.model) and 2 * len(strange) > len(names):
+    unknown = [name for name in names if name not in operators]
+    if not is_layer_text(document.model) and 2 * len(unknown) > len(names):
         return
     if document.batch != batch:
         yield f"batch: {document.batch}, {document.model} has {batch}"
-    if strange:
-        yield f"names: {document.model} has no layer {strange[0]}"
+    if unknown:
+        yield f"names: {document.model} has no layer {unknown[0]}"
     for index, layer in enumerate(document.layers):
         operator = layer.operator.build(f"layers[{index}]")
         for name in layer.names:

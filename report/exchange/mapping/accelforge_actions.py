@@ -30,7 +30,15 @@ def action_of(node: Field, name: str) -> Field:
 
 
 def energies(name: str, node: Field, bits: int, bundle: Bundle) -> tuple[Fraction, Fraction]:
-    """pJ per element of so many bits read and written: the energies of actions over their bits."""
+    """pJ per element of so many bits read and written: the energies of actions over their bits.
+
+    Parameters
+    ----------
+    name : of the memory; the user's word on it goes first
+    node : the memory in its file
+    bits : of an element
+    bundle : collects what is read, settings and losses
+    """
     given = bundle.settings.energies.get(name)
     if given is not None:
         return given
@@ -63,7 +71,15 @@ def tell_energy(node: Field, bundle: Bundle) -> None:
 
 
 def rates(node: Field, widths: Widths, clock_hz: Fraction, bundle: Bundle) -> dict[str, str]:
-    """Bandwidths by port; reads and writes have one each where the latency says so, else they take turns."""
+    """Bandwidths by port; reads and writes have one each where the latency says so, else they take turns.
+
+    Parameters
+    ----------
+    node : the memory in its file
+    widths : bits of an element of each role
+    clock_hz : cycles per second
+    bundle : collects what is read, settings and losses
+    """
     given: dict[str, str] = {}
     for key in ("read", "write"):
         action = action_of(node, key)

@@ -22,14 +22,13 @@ from tilewright.report.exchange.mapping.accelforge_actions import (
 )
 from tilewright.report.exchange.mapping.accelforge_sets import plain, tensors, widths
 from tilewright.report.exchange.mapping.chain import Chain, reported_limit
-from tilewright.report.exchange.mapping.element_widths import apart, room
+from tilewright.report.exchange.mapping.element_widths import apart, capacity_field
 from tilewright.report.exchange.mapping.element_widths import energies as level_energies
 from tilewright.report.exchange.mapping.machine_text import build_machine
 from tilewright.report.exchange.source import Field
 from tilewright.workloads.mapping.operator import Role
 
-PEER, KIND = "accelforge", "machine"
-ABOUT = "arch: memories, containers and one compute unit"
+PEER = "accelforge"
 TOPS: tuple[str, ...] = ("arch",)
 
 _FREE = {Role.INPUT: {"K"}, Role.WEIGHT: {"N", "P", "Q"}, Role.OUTPUT: {"C", "R", "S"}}
@@ -126,7 +125,7 @@ def _compute(nodes: list[Field], arch: Field, bundle: Bundle) -> Field:
         raise arch.at("nodes").error(
             f"expected one !Compute for layers of three tensors, got {len(computing)}"
         )
-    _tell_others(computing[0], bundle)
+    _report_others(computing[0], bundle)
     return computing[0]
 
 
@@ -205,16 +204,16 @@ def _add_level(node: Field, machine: _Machine, bundle: Bundle) -> None:
             reported_limit(size.number("a size in bits") / max(own.values()), size, bundle)
     else:
         bits = _UNBOUNDED * machine.bits if size.infinite else size.number("a size in bits")
-        level |= room(bits, own, machine.bits, size, bundle, doubled=False)
+        level |= capacity_field(bits, own, machine.bits, size, bundle, doubled=False)
         level["streamed"] = True
     bandwidth = rates(node, own, machine.clock_hz, bundle)
     if bandwidth:
         level["bandwidth"] = bandwidth
-    _tell_others(node, bundle)
+    _report_others(node, bundle)
     machine.chain.level(level, set(keep | may), set(may - keep))
 
 
-def _tell_others(node: Field, bundle: Bundle) -> None:
+def _report_others(node: Field, bundle: Bundle) -> None:
     for key, extra in node.fields().items():
         if key in _OTHER:
             if extra.value not in (None, 0, 1, {}, True):

@@ -77,5 +77,5 @@ def plain(place: Field, bits: MappingABC[Role, int]) -> Field:
         return place
     chosen = _CHOICE.match(place.value.strip())
     text = chosen[1] if chosen else place.value
-    text = _BITS.sub(lambda found: str(max(bits[role] for role in _NAMES[found[1]])), text)
+    text = _BITS.sub(lambda named: str(max(bits[role] for role in _NAMES[named[1]])), text)
     return Field(place.where, text, place.location, place.document)

@@ -33,7 +33,15 @@ class Chain:
     def array(
         self, axes: list[dict[str, Any]], where: Field, *, multicast: bool = True, reduction: bool = True
     ) -> None:
-        """Add the axes of an array below the last level."""
+        """Add the axes of an array below the last level.
+
+        Parameters
+        ----------
+        axes : fields of each axis, as a machine file has them
+        where : the array in its file, for errors
+        multicast : whether one read serves several instances
+        reduction : whether partial sums of several instances are added on the way
+        """
         self.axes += axes
         self._networks.append((where, multicast, reduction))
 

@@ -35,7 +35,7 @@ def apart(widths: Widths, usual: Widths) -> dict[str, dict[str, int]]:
     return {"widths": own} if own else {}
 
 
-def room(
+def capacity_field(
     bits: Fraction | int, widths: Widths, element_bits: int, place: Field, bundle: Bundle, *, doubled: bool
 ) -> dict[str, Any]:
     """The field of a memory's size.

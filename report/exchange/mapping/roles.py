@@ -28,6 +28,11 @@ def likes(dims: Sequence[str], weights: Axes, inputs: Axes, outputs: Axes) -> di
     A dimension keeps its own name where that is possible, ``M`` counts as ``K``.  An index of weights and
     outputs counts as ``K``, of weights and inputs as ``C`` (``R`` and ``S`` where it moves along one axis
     with an output's row or column), of inputs and outputs as ``P``, ``Q`` or ``N``, of all three as ``G``.
+
+    Parameters
+    ----------
+    dims : names of the other program's dimensions
+    weights, inputs, outputs : of the tensor in this role, the dimensions of every axis
     """
     used = {dim: (_touches(weights, dim), _touches(inputs, dim), _touches(outputs, dim)) for dim in dims}
     likes_of: dict[str, str] = {}
@@ -39,8 +44,10 @@ def likes(dims: Sequence[str], weights: Axes, inputs: Axes, outputs: Axes) -> di
             (True, True, True): "G",
         }.get(place, "NPQKC")
         if place == (True, True, False):
-            beside = {likes_of.get(other) for axis in inputs if dim in axis for other in axis if other != dim}
-            options = "".join(_ACROSS[option] for option in ("P", "Q") if option in beside) or "C"
+            summed_with = {
+                likes_of.get(other) for axis in inputs if dim in axis for other in axis if other != dim
+            }
+            options = "".join(_ACROSS[option] for option in ("P", "Q") if option in summed_with) or "C"
         own = CONVOLUTION.get(dim, "")
         left = [letter for letter in options if letter not in likes_of.values()] or list(options)
         likes_of[dim] = own if own and own in options else left[0]

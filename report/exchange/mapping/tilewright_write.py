@@ -11,8 +11,7 @@ from tilewright.report.records.mapping.mapping_file import render_mapping
 from tilewright.report.records.mapping.operator import AxisRecord, OperatorRecord
 from tilewright.workloads.mapping.operator import Operator
 
-PEER, KIND = "tilewright", "all"
-ABOUT = "machine files, files of layers, constraints for --constraint @FILE, mapping files"
+PEER = "tilewright"
 
 
 def write(bundle: Bundle) -> list[Output]:

@@ -74,7 +74,7 @@ def level(
     rates = _rates(known, bundle)
     if rates:
         fields["bandwidth"] = rates
-    _tell_others(known, bundle)
+    _report_others(known, bundle)
     return fields
 
 
@@ -124,7 +124,7 @@ def _rates(known: dict[str, Field], bundle: Bundle) -> dict[str, str]:
     return rates
 
 
-def _tell_others(known: dict[str, Field], bundle: Bundle) -> None:
+def _report_others(known: dict[str, Field], bundle: Bundle) -> None:
     for key, field in known.items():
         if key in _OTHER:
             if field.value not in (None, 0, False, "False", {}, []):
@@ -182,6 +182,14 @@ def action_energy(
     """pJ per element of a component's actions: the user's word, or the table's over the elements of a word.
 
     Where neither tells them they are 0, and that is a loss.
+
+    Parameters
+    ----------
+    name : of the component; the user's word on it goes first
+    actions : the one that reads first, the one that writes last; ``compute`` alone for a MAC
+    node : the component in its file
+    bundle : collects what is read, settings, tables of energies and losses
+    per : elements that one action moves
     """
     energies = bundle.settings.energies
     given = energies.get(name) or (energies.get("MAC") if "compute" in actions else None)

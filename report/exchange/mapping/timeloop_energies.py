@@ -9,8 +9,7 @@ from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.losses import Effect
 from tilewright.report.exchange.source import Field
 
-PEER, KIND = "timeloop", "energies"
-ABOUT = "ERT: pJ per action of every component"
+PEER = "timeloop"
 TOPS: tuple[str, ...] = ("ERT",)
 
 _INSTANCES = re.compile(r"\[[^\]]*\]")

@@ -26,8 +26,7 @@ from tilewright.report.exchange.mapping.timeloop_sites import axis_names
 from tilewright.report.exchange.source import Field
 from tilewright.workloads.mapping.operator import Role
 
-PEER, KIND = "timeloop", "machine"
-ABOUT = "architecture: version 0.4, containers and components"
+PEER = "timeloop"
 TOPS: tuple[str, ...] = ("architecture", "variables")
 
 _CONSTRAINTS = ("spatial", "temporal", "dataspace", "max_overbooked_proportion", "utilization")

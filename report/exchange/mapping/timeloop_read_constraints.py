@@ -14,8 +14,7 @@ from tilewright.report.exchange.mapping.timeloop_sites import Sites, is_on_y
 from tilewright.report.exchange.source import Field
 from tilewright.workloads.mapping.operator import Role
 
-PEER, KIND = "timeloop", "constraints"
-ABOUT = "constraints, mapspace: factors, permutations, bypass"
+PEER = "timeloop"
 
 TOPS: tuple[str, ...] = ("constraints", "architecture_constraints", "mapspace_constraints", "mapspace")
 _OTHER = {
@@ -107,7 +106,15 @@ def demand_temporal(entry: Field, level: str, bundle: Bundle) -> None:
 
 
 def barred(entry: Field, array: str, axes: Sequence[str], bundle: Bundle) -> dict[str, set[str]]:
-    """Per axis the dimensions that may not be spread along it: factors of 1, and the far side of a split."""
+    """Per axis the dimensions that may not be spread along it: factors of 1, and the far side of a split.
+
+    Parameters
+    ----------
+    entry : a spatial constraint in its file
+    array : name of the component whose instances the array is
+    axes : names of the array's axes
+    bundle : knows the layer, and collects losses
+    """
     unspread = {
         factor.dim for factor in _factors(entry, bundle) if factor.compare != ">=" and factor.number == 1
     }

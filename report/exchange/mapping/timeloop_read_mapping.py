@@ -20,8 +20,7 @@ from tilewright.report.exchange.source import Field
 from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.workloads.mapping.operator import Operator
 
-PEER, KIND = "timeloop", "mapping"
-ABOUT = "mapping: factors, permutations, splits, bypass"
+PEER = "timeloop"
 TOPS: tuple[str, ...] = ("mapping",)
 
 _TYPES = ("temporal", "spatial", "datatype", "dataspace", "bypass")

@@ -12,8 +12,7 @@ from tilewright.report.exchange.source import Field
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator, Role
 
-PEER, KIND = "timeloop", "layer"
-ABOUT = "problem: shape and instance"
+PEER = "timeloop"
 TOPS: tuple[str, ...] = ("problem",)
 
 _CONVOLUTION: dict[str, Any] = {
@@ -105,7 +104,7 @@ def _operator(shape: Field, instance: Field, bundle: Bundle) -> Operator:
         instance.at(dim).lose(bundle.ledger, Effect.NONE, f"{dim}=1 is an index of no data space, left out")
     inputs = [space for space in spaces if not space.written]
     weights = operand_order([space.name for space in inputs])
-    _tell_roles(inputs, weights, bundle)
+    _report_roles(inputs, weights, bundle)
     named = likes(
         list(bounds),
         [axis for space in inputs if space.name == weights for axis in space.dims],
@@ -150,7 +149,7 @@ def _term(term: Field, steps: dict[str, int], bounds: dict[str, int]) -> tuple[s
     return dims[0], steps[others[0]] if others else 1
 
 
-def _tell_roles(inputs: list[_Space], weights: str | None, bundle: Bundle) -> None:
+def _report_roles(inputs: list[_Space], weights: str | None, bundle: Bundle) -> None:
     """Say which data space is taken for the weights where its name does not."""
     for space in inputs:
         role = Role.WEIGHT if space.name == weights else Role.INPUT

@@ -15,8 +15,7 @@ from tilewright.report.exchange.mapping.timeloop_write_problem import letters
 from tilewright.report.exchange.outputs import Output
 from tilewright.workloads.mapping.operator import Role
 
-PEER, KIND = "timeloop", "machine"
-ABOUT = "architecture: version 0.4, and an ERT with its energies"
+PEER = "timeloop"
 
 _NAMES = {Role.INPUT: "Inputs", Role.WEIGHT: "Weights", Role.OUTPUT: "Outputs"}
 _SYSTEM, _MAC = "system", "mac"
@@ -27,7 +26,7 @@ def write(bundle: Bundle) -> list[Output]:
     engine = bundle.engine
     if engine is None:
         return []
-    _tell_losses(engine, bundle)
+    _report_losses(engine, bundle)
     nodes: list[Tagged] = [_node("Container", _SYSTEM, attributes={"global_cycle_seconds": _cycle(engine)})]
     sites = Sites.of(engine)
     for level in engine.levels:
@@ -140,7 +139,7 @@ def _energies(engine: Engine) -> dict[str, Any]:
     }
 
 
-def _tell_losses(engine: Engine, bundle: Bundle) -> None:
+def _report_losses(engine: Engine, bundle: Bundle) -> None:
     def tell(effect: Effect, field: str, message: str) -> None:
         bundle.ledger.reported(engine.name, effect, message, field)
 

@@ -20,8 +20,7 @@ from tilewright.report.exchange.mapping.timeloop_write_problem import letters
 from tilewright.report.exchange.outputs import NotStatedError, Output
 from tilewright.workloads.mapping.operator import Operator
 
-PEER, KIND = "timeloop", "mapping"
-ABOUT = "mapping: directives for every level and array, one file per mapping"
+PEER = "timeloop"
 
 
 @dataclass(slots=True)

@@ -11,8 +11,7 @@ from tilewright.report.exchange.mapping.machine_text import yaml_text
 from tilewright.report.exchange.outputs import Output
 from tilewright.workloads.mapping.operator import Operator, Tensor
 
-PEER, KIND = "timeloop", "layer"
-ABOUT = "problem: version 0.4, one file per layer"
+PEER = "timeloop"
 
 
 def write(bundle: Bundle) -> list[Output]:

@@ -15,14 +15,13 @@ from typing import Any
 from tilewright.report.exchange.bundle import Bundle, energy_of
 from tilewright.report.exchange.losses import Effect
 from tilewright.report.exchange.mapping.chain import Chain, reported_limit
-from tilewright.report.exchange.mapping.element_widths import apart, energies, room
+from tilewright.report.exchange.mapping.element_widths import apart, capacity_field, energies
 from tilewright.report.exchange.mapping.machine_text import build_machine
 from tilewright.report.exchange.mapping.zigzag_ports import Ports
 from tilewright.report.exchange.source import Field
 from tilewright.workloads.mapping.operator import Role
 
-PEER, KIND = "zigzag", "machine"
-ABOUT = "accelerator: memories and operational_array"
+PEER = "zigzag"
 TOPS: tuple[str, ...] = ("name", "memories", "operational_array", "dataflows")
 
 OPERANDS = {"I1": Role.INPUT, "I2": Role.WEIGHT, "O": Role.OUTPUT}
@@ -179,11 +178,11 @@ def _level(memory: _Memory, bits: dict[Role, int], bundle: Bundle, *, outermost:
         reported_limit(size // max(widths.values()), place.at("size"), bundle)
     else:
         doubled = place.at("force_double_buffering").flag()
-        level |= room(size, widths, bits[Role.INPUT], place.at("size"), bundle, doubled=doubled)
+        level |= capacity_field(size, widths, bits[Role.INPUT], place.at("size"), bundle, doubled=doubled)
         level["double_buffered" if doubled else "streamed"] = True
     if ports.rates:
         level["bandwidth"] = ports.rates
-    _tell_others(place, bundle)
+    _report_others(place, bundle)
     return level
 
 
@@ -205,7 +204,7 @@ def _costs(memory: _Memory, ports: Ports, width: int, bundle: Bundle) -> tuple[F
     return costs[0], costs[1]
 
 
-def _tell_others(place: Field, bundle: Bundle) -> None:
+def _report_others(place: Field, bundle: Bundle) -> None:
     for key, extra in place.fields().items():
         if key == "latency" and extra.value not in (None, 0, 1):
             extra.lose(bundle.ledger, Effect.COST, "an access takes its time on the port and no more")

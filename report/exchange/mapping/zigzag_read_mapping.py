@@ -12,8 +12,7 @@ from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.losses import Effect
 from tilewright.report.exchange.source import Field
 
-PEER, KIND = "zigzag", "constraints"
-ABOUT = "mapping: spatial_mapping"
+PEER = "zigzag"
 TOPS: tuple[str, ...] = ()
 
 _MARKS = ("spatial_mapping", "temporal_ordering", "memory_operand_links", "spatial_mapping_hint")

@@ -12,8 +12,7 @@ from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.layer_text import unique_name
 from tilewright.workloads.mapping.operator import Operator, Role
 
-PEER, KIND = "zigzag", "layer"
-ABOUT = "workload: equation, loop_dims, loop_sizes"
+PEER = "zigzag"
 TOPS: tuple[str, ...] = ()
 
 _TENSOR = re.compile(r"(?P<name>\w+)(?P<axes>(?:\[\w*\])*)")
@@ -39,7 +38,7 @@ def read(top: Field, bundle: Bundle) -> None:
         name = own if isinstance(own, str) and own.strip() else f"layer{entry.at('id').value or index}"
         bundle.layers.append((unique_name(name, names), _operator(entry, bundle)))
         _read_precision(entry.at("operand_precision"), bundle)
-        _tell_others(entry, bundle)
+        _report_others(entry, bundle)
 
 
 def _operator(entry: Field, bundle: Bundle) -> Operator:
@@ -143,7 +142,7 @@ def _read_precision(place: Field, bundle: Bundle) -> None:
             field.lose(bundle.ledger, Effect.COST, message)
 
 
-def _tell_others(entry: Field, bundle: Bundle) -> None:
+def _report_others(entry: Field, bundle: Bundle) -> None:
     padding = entry.at("padding")
     if any(side.value for pair in padding.entries() for side in pair.entries()):
         padding.lose(bundle.ledger, Effect.COST, "elements of the padding are moved like others")

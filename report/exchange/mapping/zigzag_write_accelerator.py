@@ -14,8 +14,7 @@ from tilewright.report.exchange.mapping.machine_text import yaml_text
 from tilewright.report.exchange.outputs import Output
 from tilewright.workloads.mapping.operator import Role
 
-PEER, KIND = "zigzag", "machine"
-ABOUT = "accelerator: memories and operational_array"
+PEER = "zigzag"
 
 _OPERANDS = {Role.INPUT: "I1", Role.WEIGHT: "I2", Role.OUTPUT: "O"}
 _UNLIMITED = 2**20
@@ -35,7 +34,7 @@ def write(bundle: Bundle) -> list[Output]:
         served = [dim for axis, dim in names.items() if axis not in copies]
         memories[level.name] = _memory(level, served, engine, bundle)
         copies += [axis.name for axis in level.fanout.axes] if level.fanout else []
-    _tell_losses(engine, bundle)
+    _report_losses(engine, bundle)
     sizes = [axis.size for level in engine.levels if level.fanout for axis in level.fanout.axes]
     array = {
         "unit_energy": _float(engine.mac_energy),
@@ -140,7 +139,7 @@ def _energy_per_bit(way: str, level: MemoryLevel, engine: Engine, bundle: Bundle
     return most
 
 
-def _tell_losses(engine: Engine, bundle: Bundle) -> None:
+def _report_losses(engine: Engine, bundle: Bundle) -> None:
     def tell(effect: Effect, field: str, message: str) -> None:
         bundle.ledger.reported(engine.name, effect, message, field)
 

@@ -14,8 +14,7 @@ from tilewright.report.exchange.mapping.zigzag_write_workload import names_of
 from tilewright.report.exchange.outputs import NotStatedError, Output
 from tilewright.report.records.mapping.mapping_file import StoredMapping
 
-PEER, KIND = "zigzag", "mapping"
-ABOUT = "mapping: spatial_mapping and temporal_ordering"
+PEER = "zigzag"
 
 
 def write(bundle: Bundle) -> list[Output]:

@@ -13,8 +13,7 @@ from tilewright.report.exchange.mapping.zigzag_write_accelerator import precisio
 from tilewright.report.exchange.outputs import NotStatedError, Output
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 
-PEER, KIND = "zigzag", "layer"
-ABOUT = "workload: one entry per layer"
+PEER = "zigzag"
 
 _DIMENSION = re.compile(r"[A-Z]+[0-9]*")
 _DEFAULT_BITS = 8

@@ -23,7 +23,7 @@ from tilewright.report.records.mapping.document import LayerRecord, MetricsRecor
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.report.text.mapping.answer_sets import best_title, front_title, key_of, optima_title
 from tilewright.report.text.mapping.loop_nest import loop_nest
-from tilewright.report.text.mapping.spaces import beside_text
+from tilewright.report.text.mapping.spaces import out_of_space_text
 from tilewright.report.text.quantities import (
     bytes_text,
     count_text,
@@ -79,7 +79,7 @@ def _entry(layer: LayerRecord, engine: Engine, objective: Objective, latency: li
         ("solver", f"{layer.solver} {layer.solver_version}"),
         ("search time", seconds_text(layer.wall_s)),
     ]
-    note = " ".join(text for text in (layer.message, beside_text(layer, objective) or "") if text)
+    note = " ".join(text for text in (layer.message, out_of_space_text(layer, objective) or "") if text)
     if len(layer.names) > 1:
         note = f"Also: {', '.join(layer.names[1:])}. {note}"
     parts.append(figures_table("Figures", rows, note))

@@ -24,7 +24,7 @@ from tilewright.report.records.mapping.document import LayerRecord, MetricsRecor
 MOST = 8
 """Entries of a legend; what comes after the largest ones is one entry more."""
 _REST = "other"
-UNTOLD = "not by tensor"
+NO_TENSOR = "not by tensor"
 _ROLES = {**dict(zip(("inputs", "weights", "outputs"), TENSORS, strict=False)), "": SHARED}
 _LEVELS = (*PALETTE[:6], "#8C6BB1")
 
@@ -88,7 +88,7 @@ def latency_figure(bars: Sequence[tuple[str, Sequence[LatencyPart]]]) -> Figure:
 
 
 def _role(role: str) -> str:
-    return role or UNTOLD
+    return role or NO_TENSOR
 
 
 def _sums(pieces: Any) -> dict[str, float]:

@@ -34,8 +34,9 @@ from tilewright.report.html.page import (
     text_cell,
     write_page,
 )
+from tilewright.report.records.claims import TraceRecord
 from tilewright.report.records.mapping.breakdown import EnergyPart, LatencyPart, energy_parts, latency_parts
-from tilewright.report.records.mapping.document import LayerRecord, MetricsRecord, ResultDocument, TraceRecord
+from tilewright.report.records.mapping.document import LayerRecord, MetricsRecord, ResultDocument
 from tilewright.report.text.mapping.spaces import record_text
 from tilewright.report.text.quantities import (
     bytes_text,

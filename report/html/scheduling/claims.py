@@ -11,8 +11,7 @@ from tilewright.report.curves import unit
 from tilewright.report.html.figures import convergence_figure
 from tilewright.report.html.mapping.result import course
 from tilewright.report.html.page import Plot, Section, TableCell, figures_table, number_cell
-from tilewright.report.records.claims import Number
-from tilewright.report.records.mapping.document import TraceRecord
+from tilewright.report.records.claims import Number, TraceRecord
 from tilewright.report.text.quantities import count_text, energy_text, gap_text, objective_text, seconds_text
 
 SORTS = "A click on a heading sorts."
@@ -65,7 +64,16 @@ def versions_fact(versions: MappingABC[str, str]) -> str:
 def course_sections(
     title: str, name: str, objective: str, trace: Sequence[TraceRecord], seconds: float
 ) -> list[Section]:
-    """Value and bound over time, where there is a value."""
+    """Value and bound over time, where there is a value.
+
+    Parameters
+    ----------
+    title : of the section
+    name : of the curve
+    objective : its name, which gives the unit
+    trace : bounds and values as the search found them
+    seconds : at which the search ended
+    """
     if not any(point.value is not None for point in trace):
         return []
     scale, label = unit(shown_name(objective))

@@ -70,7 +70,15 @@ def _access_energy(level: MemoryLevel, role: Role | None, row: AccessRecord) -> 
 
 
 def bits_of(engine: Engine, operator: Operator, level: str, tensor: str) -> int:
-    """Bits of an element of a tensor in a level; where either is not known, the machine's usual bits."""
+    """Bits of an element of a tensor in a level; where either is not known, the machine's usual bits.
+
+    Parameters
+    ----------
+    engine : gives the widths of its levels
+    operator : gives the tensors' roles
+    level : name of a memory level, or of another component
+    tensor : name of a tensor, or empty
+    """
     roles = {candidate.name: candidate.role for candidate in operator.tensors}
     stored_in = next((candidate for candidate in engine.levels if candidate.name == level), None)
     if stored_in is None or tensor not in roles:
@@ -112,6 +120,12 @@ def latency_parts(operator: Operator, engine: Engine, model: str, mapping: Mappi
     The evaluator counts the mapping anew with one level after the other, outermost first, on ports of endless
     width; what each saves is its exposed transfers, and what is left in the end is compute.  The parts add up
     to the cycles exactly.
+
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    model : name of the cost model
+    mapping : that fits both
 
     Raises
     ------

@@ -6,10 +6,8 @@ import platform
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
-from threading import Event
 
 from tilewright import __version__
-from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
@@ -17,9 +15,17 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.network_objective import NetworkObjective
 from tilewright.formulation.objective import Objective
-from tilewright.formulation.result import Beside, Origin, Status, TracePoint
+from tilewright.formulation.result import Origin, OutOfSpaceSolution, Status, TracePoint
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.report.records.claims import at_most, claim, figures, number, shown_gap, shown_value
+from tilewright.report.records.claims import (
+    TraceRecord,
+    at_most,
+    claim,
+    figures,
+    number,
+    shown_gap,
+    shown_value,
+)
 from tilewright.report.records.mapping.document import (
     AccessRecord,
     BesideRecord,
@@ -30,12 +36,10 @@ from tilewright.report.records.mapping.document import (
     MappingRecord,
     MetricsRecord,
     OptimaRecord,
-    SettingsRecord,
     SolutionRecord,
     SpaceRecord,
     ThenRecord,
     TotalsRecord,
-    TraceRecord,
 )
 from tilewright.report.records.mapping.operator import OperatorRecord
 from tilewright.solvers.mapping.answer_sets import Solution
@@ -47,25 +51,6 @@ _LIBRARIES = ("numpy", "ortools")
 def key_gap(objective: Objective, gap: float) -> float:
     """The gap between keys that a gap between values amounts to."""
     return float(1 - (1 - gap) ** objective.root)
-
-
-def limits_of(settings: SettingsRecord, objective: Objective, started: float, stop: Event) -> Limits:
-    """The limits that settings ask for.
-
-    Parameters
-    ----------
-    started : the moment from which the time counts
-    stop : set by the user to end the search
-    """
-    return Limits(
-        seconds=settings.time_limit_s,
-        gap=key_gap(objective, settings.gap),
-        threads=settings.threads,
-        seed=settings.seed,
-        deterministic=settings.deterministic,
-        stop=stop,
-        started=started,
-    )
 
 
 def metrics_record(evaluation: Evaluation, engine: Engine) -> MetricsRecord:
@@ -134,7 +119,9 @@ def space_record(problem: LayerProblem) -> SpaceRecord:
     )
 
 
-def beside_record(objective: Objective, beside: Beside[Mapping, Evaluation]) -> BesideRecord:
+def out_of_space_record(
+    objective: Objective, beside: OutOfSpaceSolution[Mapping, Evaluation]
+) -> BesideRecord:
     """A mapping from outside the space, as data."""
     reported = solution_record(Solution(beside.answer, beside.evaluation))
     return BesideRecord(
@@ -200,8 +187,8 @@ def layer_record(
         space=space,
         trace=[trace_record(objective, point) for point in result.trace],
         message=result.message,
-        beside=None if result.beside is None else beside_record(objective, result.beside),
-        clash=list(result.clash),
+        beside=None if result.out_of_space is None else out_of_space_record(objective, result.out_of_space),
+        clash=list(result.conflict),
         then=then,
         front=front,
         best=best,

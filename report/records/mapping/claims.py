@@ -40,7 +40,7 @@ def _sets(layer: LayerRecord, settings: SettingsRecord | None) -> SetsClaim:
         front=_pairs(front.points) if front is not None and front.complete else None,
         best=(_pairs(best.mappings), settings.best or 1) if best is not None and best.complete else None,
         optima=(optima.count, settings.all_optimal or 1) if optima is not None and optima.complete else None,
-        clash=layer.clash,
+        conflict=layer.clash,
     )
 
 
@@ -49,5 +49,4 @@ def _pairs(solutions: Sequence[SolutionRecord]) -> list[tuple[Fraction, int]]:
 
 
 def _second(then: ThenRecord) -> SecondClaim:
-    key, bound = (None if text is None else Fraction(text) for text in (then.value_exact, then.bound_exact))
-    return SecondClaim(parse_objective(then.objective), key, bound)
+    return SecondClaim(parse_objective(then.objective), then.value_key, then.bound_key)

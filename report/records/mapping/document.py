@@ -7,15 +7,21 @@ elsewhere; beside them stands the exact fraction as text, so that nothing is los
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from tilewright.report.records.claims import ClaimRecord, ExactText, Number, StatusName
+from tilewright.report.records.claims import (
+    ClaimRecord,
+    ExactText,
+    KeyedRecord,
+    Number,
+    StatusName,
+    TraceRecord,
+)
+from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.engine import ArchRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
-
-SCHEMA: Final = "tilewright.result/1"
 
 FactorsName = Literal["perfect", "imperfect"]
 StorageName = Literal["even", "uneven"]
@@ -47,18 +53,6 @@ class MetricsRecord(Record):
     energy_by_component_pj: dict[str, Number]
     accesses: list[AccessRecord]
     details: dict[str, int] = Field(description="further figures of the cost model")
-
-
-class TraceRecord(Record):
-    """One step of a search: a better mapping, or a better bound."""
-
-    seconds: float
-    value: Number | None
-    bound: Number | None
-    gap: float | None
-    source: str
-    improved: bool
-    heuristic: bool
 
 
 class MappingRecord(Record):
@@ -109,7 +103,7 @@ class BesideRecord(SolutionRecord):
     source: str
 
 
-class ThenRecord(Record):
+class ThenRecord(KeyedRecord):
     """The least second objective among the mappings of the least first one; the layer's mapping has it."""
 
     objective: Literal["energy", "cycles"]
@@ -147,19 +141,22 @@ class OptimaRecord(Record):
     mappings: list[SolutionRecord]
 
 
-class LayerRecord(ClaimRecord):
-    """The answer for one operator of a network, and everything that it depends on."""
+class AskedLayer(Record):
+    """An operator of a network."""
 
     name: str = Field(description="the first layer with this operator")
     names: list[str] = Field(min_length=1, description="all layers with this operator")
     operator: OperatorRecord
     bounds: dict[str, int]
     count: int = Field(ge=1, description="how many layers have this operator")
-    status: StatusName
+
+
+class LayerRecord(ClaimRecord, AskedLayer):
+    """The answer for one operator of a network, and everything that it depends on."""
+
     value: Number | None = Field(description="the objective")
     value_exact: ExactText | None = Field(description="the objective key, value**root, as a fraction")
     bound: Number | None = Field(description="no mapping of the space has a smaller value")
-    bound_exact: ExactText | None
     gap: float | None = Field(description="(value - bound) / value")
     metrics: MetricsRecord | None
     mapping: MappingRecord | None
@@ -234,13 +231,9 @@ class SettingsRecord(Record):
     all_optimal: int | None = Field(default=None, ge=1, description="at most how many optimal mappings")
 
 
-class ResultDocument(Record):
+class ResultDocument(Document[Literal["tilewright.result/1"], Literal["map"]]):
     """The whole document."""
 
-    model_config = ConfigDict(title=SCHEMA, serialize_by_alias=True, populate_by_name=True)
-
-    schema_name: Literal["tilewright.result/1"] = Field(alias="schema")
-    command: Literal["map"]
     complete: bool = Field(description="whether every layer that was asked for is present")
     model: str
     batch: int
@@ -260,7 +253,7 @@ class ResultDocument(Record):
 
     def to_data(self) -> dict[str, Any]:
         """Plain data in the sequence of the contract."""
-        data = self.model_dump()
+        data = super().to_data()
         data["layers"] = [layer_data(layer) for layer in self.layers]
         for field in ("notes", "left_out"):
             if not data[field]:

@@ -15,7 +15,15 @@ from tilewright.report.records.mapping.operator import OperatorRecord
 def evaluation_data(
     name: str, problem: LayerProblem, mapping: Mapping, evaluation: Evaluation
 ) -> dict[str, Any]:
-    """One entry of the document that ``tilewright evaluate`` prints."""
+    """One entry of the document that ``tilewright evaluate`` prints.
+
+    Parameters
+    ----------
+    name : of the layer
+    problem : whose objective and space the mapping is seen in
+    mapping : legal or not, inside the space or not
+    evaluation : the mapping's, with the user's demands
+    """
     key, outside = problem.key_of(evaluation), problem.outside(mapping)
     return {
         "name": name,

@@ -7,16 +7,15 @@ file alone is evidence of its value.  ``schemas/explore-1.schema.json`` says the
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from tilewright.formulation.network_objective import NetworkObjective, parse_network_objective
-from tilewright.report.records.claims import ExactText, Number
+from tilewright.report.records.claims import ExactText, KeyedRecord, Number
+from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.document import FactorsName, ResultDocument
 from tilewright.report.records.mapping.operator import Record
-
-SCHEMA: Final = "tilewright.explore/1"
 
 DesignStatus = Literal["solved", "discarded", "infeasible", "refused", "feasible", "open"]
 RuleName = Literal["", "compulsory", "carried", "capped", "searched"]
@@ -55,7 +54,7 @@ class ExploredLayer(Record):
     macs: int
 
 
-class DesignRecord(Record):
+class DesignRecord(KeyedRecord):
     """What is known of one design."""
 
     index: int = Field(ge=0)
@@ -141,13 +140,9 @@ class ExploreTotals(Record):
     )
 
 
-class ExploreDocument(Record):
+class ExploreDocument(Document[Literal["tilewright.explore/1"], Literal["explore"]]):
     """The whole document."""
 
-    model_config = ConfigDict(title=SCHEMA, serialize_by_alias=True, populate_by_name=True)
-
-    schema_name: Literal["tilewright.explore/1"] = Field(alias="schema")
-    command: Literal["explore"]
     complete: bool = Field(description="whether everything that was asked for is proven")
     model: str
     batch: int
@@ -188,7 +183,7 @@ class ExploreDocument(Record):
 
     def to_data(self) -> dict[str, Any]:
         """Plain data in the sequence of the contract."""
-        data = self.model_dump()
+        data = super().to_data()
         if self.best is not None:
             data["best"]["result"] = self.best.result.to_data()
         return data

@@ -21,7 +21,6 @@ from tilewright.report.records.mapping.answer_sets import answer_record
 from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.mapping.document import ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.explore import (
-    SCHEMA,
     BestDesign,
     DesignRecord,
     ExploredLayer,
@@ -65,17 +64,18 @@ class ExploreQuestion:
     costs: tuple[Fraction, ...] | None = None
 
 
-def explore_document(question: ExploreQuestion, found: Exploration, wall: float) -> ExploreDocument:
+def explore_document(question: ExploreQuestion, exploration: Exploration, wall: float) -> ExploreDocument:
     """The document of an exploration, finished or not."""
-    goal = [answer for answer in found.goals if answer.goal.layer is None and not answer.goal.brief][-1]
+    goal = [answer for answer in exploration.goals if answer.goal.layer is None and not answer.goal.brief][-1]
     goal.refresh()
-    places = {design.index: place for place, design in enumerate(found.designs)}
+    places = {design.index: place for place, design in enumerate(exploration.designs)}
     best, counts = best_of(goal.values, question.costs), goal.goal.counts
     records = [
-        _design(question, found, goal, design, places.get(design.index)) for design in question.space.designs
+        _design(question, exploration, goal, design, places.get(design.index))
+        for design in question.space.designs
     ]
-    chosen = None if best is None else _best(question, found, goal, best)
-    layer_bests = _layer_bests(question, found) if question.settings.each_layer else []
+    chosen = None if best is None else _best(question, exploration, goal, best)
+    layer_bests = _layer_bests(question, exploration) if question.settings.each_layer else []
     front = None
     if question.costs is not None:
         indices = front_of(goal.values, question.costs)
@@ -83,14 +83,13 @@ def explore_document(question: ExploreQuestion, found: Exploration, wall: float)
         front = ExploreFront(
             against=question.settings.against or "",
             complete=not unproven,
-            designs=[found.designs[place].index for place in indices],
+            designs=[exploration.designs[place].index for place in indices],
         )
     proven = (
         chosen.optimal if chosen is not None else all(r.status in ("infeasible", "refused") for r in records)
     )
     return ExploreDocument(
-        schema=SCHEMA,
-        command="explore",
+        **ExploreDocument.head(),
         complete=proven
         and all(answer.optimal for answer in layer_bests)
         and (front is None or front.complete)
@@ -124,7 +123,7 @@ def explore_document(question: ExploreQuestion, found: Exploration, wall: float)
         layer_bests=layer_bests,
         front=front,
         designs=records,
-        totals=_totals(records, found),
+        totals=_totals(records, exploration),
         wall_s=round(wall, 3),
         versions=versions(),
     )
@@ -145,7 +144,7 @@ def plain_data(value: Any) -> Any:
 
 
 def _design(
-    question: ExploreQuestion, found: Exploration, goal: Progress, design: Design, place: int | None
+    question: ExploreQuestion, exploration: Exploration, goal: Progress, design: Design, place: int | None
 ) -> DesignRecord:
     fields = plain_data(question.space.changes(design.place))
     if place is None:
@@ -170,7 +169,7 @@ def _design(
     cycles: int | None = None
     summed: Number | None = None
     if value is not None:
-        answers = found.state.reported(place, counts) or []
+        answers = exploration.state.reported(place, counts) or []
         energy = sum((count * (reported.energy or Fraction(0)) for count, reported in answers), Fraction(0))
         cycles = sum(count * (reported.cycles or 0) for count, reported in answers)
         if not question.objective.adds_up(sum(counts)):
@@ -179,7 +178,7 @@ def _design(
                     (count, reported.value or Fraction(0)) for count, reported in answers
                 )
             )
-    status, rule, origin, message = _standing(found, goal, place)
+    status, rule, origin, message = _standing(exploration, goal, place)
     return DesignRecord(
         index=design.index,
         fields=fields,
@@ -195,7 +194,7 @@ def _design(
         capacity_bytes=number(sizes[CAPACITY]),
         cost=None if question.costs is None else number(question.costs[place]),
         proven_layers=sum(
-            bool(found.state.proven[layer, place]) for layer, count in enumerate(counts) if count
+            bool(exploration.state.proven[layer, place]) for layer, count in enumerate(counts) if count
         ),
         rule=rule,  # type: ignore[arg-type]
         carried_from=origin,
@@ -203,9 +202,9 @@ def _design(
     )
 
 
-def _standing(found: Exploration, goal: Progress, place: int) -> tuple[str, str, int | None, str]:
+def _standing(exploration: Exploration, goal: Progress, place: int) -> tuple[str, str, int | None, str]:
     """Status of a design, the rule that discarded it, and the design that the rule's bound is from."""
-    state, counting = found.state, [layer for layer, count in enumerate(goal.goal.counts) if count]
+    state, counting = exploration.state, [layer for layer, count in enumerate(goal.goal.counts) if count]
     failures = [
         known.reported.message
         for layer in counting
@@ -233,7 +232,7 @@ def _standing(found: Exploration, goal: Progress, place: int) -> tuple[str, str,
     if place in origins.values():
         return "discarded", "capped", None, ""
     heaviest = origins[max(origins, key=lambda layer: goal.share(layer, place))]
-    return "discarded", "carried", found.designs[heaviest].index, ""
+    return "discarded", "carried", exploration.designs[heaviest].index, ""
 
 
 def _grid_bound(goal: Progress, value: Fraction) -> Fraction:
@@ -242,8 +241,8 @@ def _grid_bound(goal: Progress, value: Fraction) -> Fraction:
     return min([value, *(bound for bound in bounds if bound is not None)])
 
 
-def _best(question: ExploreQuestion, found: Exploration, goal: Progress, place: int) -> BestDesign:
-    design, value = found.designs[place], goal.values[place]
+def _best(question: ExploreQuestion, exploration: Exploration, goal: Progress, place: int) -> BestDesign:
+    design, value = exploration.designs[place], goal.values[place]
     bound = _grid_bound(goal, value)
     gap = shown_gap(question.objective.layer, value, bound)
     return BestDesign(
@@ -255,13 +254,13 @@ def _best(question: ExploreQuestion, found: Exploration, goal: Progress, place: 
         bound_exact=str(bound),
         gap=0.0 if gap is None else gap,
         optimal=bound == value,
-        result=_result(question, found, place),
+        result=_result(question, exploration, place),
     )
 
 
-def _layer_bests(question: ExploreQuestion, found: Exploration) -> list[LayerBest]:
+def _layer_bests(question: ExploreQuestion, exploration: Exploration) -> list[LayerBest]:
     bests: list[LayerBest] = []
-    for goal in found.goals:
+    for goal in exploration.goals:
         if goal.goal.layer is None:
             continue
         layer = question.layers[goal.goal.layer]
@@ -271,7 +270,7 @@ def _layer_bests(question: ExploreQuestion, found: Exploration) -> list[LayerBes
             continue
         value = goal.values[place]
         bound = _grid_bound(goal, value)
-        design = found.designs[place]
+        design = exploration.designs[place]
         bests.append(
             LayerBest(
                 layer=layer.name,
@@ -287,10 +286,10 @@ def _layer_bests(question: ExploreQuestion, found: Exploration) -> list[LayerBes
     return bests
 
 
-def _result(question: ExploreQuestion, found: Exploration, place: int) -> ResultDocument:
+def _result(question: ExploreQuestion, exploration: Exploration, place: int) -> ResultDocument:
     """The best design's layers as ``map`` would have written them."""
     settings, stated = question.settings, question.stated
-    engine = found.state.engines[place]
+    engine = exploration.state.engines[place]
     network = network_problem(
         question.layers, engine, stated.objective, stated.constraints, stated.cost_model, stated.factors
     )
@@ -305,7 +304,7 @@ def _result(question: ExploreQuestion, found: Exploration, place: int) -> Result
     )
     growing = GrowingDocument(question.model, question.batch, replace(network, notes=()), record)
     for index, (layer, state) in enumerate(zip(network.layers, network.states, strict=True)):
-        reported = found.state.known[index, place].reported
+        reported = exploration.state.known[index, place].reported
         problem = state()
         mapping = Mapping.from_data(list(reported.mapping or ()), layer.name)
         evaluation = problem.evaluate(mapping)
@@ -332,7 +331,7 @@ def _result(question: ExploreQuestion, found: Exploration, place: int) -> Result
     return growing.document()
 
 
-def _totals(records: Sequence[DesignRecord], found: Exploration) -> ExploreTotals:
+def _totals(records: Sequence[DesignRecord], exploration: Exploration) -> ExploreTotals:
     statuses: dict[Any, int] = {}
     rules: dict[Any, int] = {}
     for record in records:
@@ -343,6 +342,6 @@ def _totals(records: Sequence[DesignRecord], found: Exploration) -> ExploreTotal
         designs=len(records),
         statuses=statuses,
         rules=rules,
-        unsearched=sum(place not in found.searched for place in range(len(found.designs))),
-        cells={how.value: count for how, count in found.counts.items()},
+        unsearched=sum(place not in exploration.searched for place in range(len(exploration.designs))),
+        cells={how.value: count for how, count in exploration.counts.items()},
     )

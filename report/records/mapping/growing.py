@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.report.records.mapping.build import totals_record, versions
-from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, SettingsRecord
+from tilewright.report.records.mapping.document import LayerRecord, ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.engine import ArchRecord
 from tilewright.solvers.mapping.network_problem import NetworkProblem
 
@@ -38,8 +38,7 @@ class GrowingDocument:
         layers = [self._records[index] for index in sorted(self._records)]
         missing = [layer.name for index, layer in enumerate(network.layers) if index not in self._records]
         return ResultDocument(
-            schema=SCHEMA,
-            command="map",
+            **ResultDocument.head(),
             complete=ended and not missing,
             model=self._model,
             batch=self._batch,

@@ -27,7 +27,6 @@ from pydantic import Field, ValidationError
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.validation import from_validation
-from tilewright.foundation.yaml_file import read_yaml, telling_lines
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import engine_hash, engine_to_dict, list_presets, load_engine
 from tilewright.report.records.mapping.document import FactorsName, StorageName, TilesAsked
@@ -119,13 +118,6 @@ def _arch_data(engine: Engine) -> str | dict[str, Any]:
     return engine_to_dict(engine)
 
 
-def load_mapping(path: Path) -> StoredMapping:
-    """The mapping of a YAML file; raises ``InputError`` naming the file and the field."""
-    data = read_yaml(path)
-    with telling_lines(path):
-        return parse_mapping(data, str(path), path.parent)
-
-
 def parse_mapping(data: object, where: str, folder: Path) -> StoredMapping:
     """The mapping that plain data hold; machine files are looked for in ``folder``."""
     if not isinstance(data, dict) or "nodes" not in data:
@@ -167,5 +159,5 @@ def _engine(arch: str | EngineRecord | None, folder: Path) -> Engine | None:
         return None
     if isinstance(arch, EngineRecord):
         return arch.build()
-    beside = folder / arch
-    return load_engine(beside if arch not in list_presets() and os.path.isfile(beside) else arch)
+    local = folder / arch
+    return load_engine(local if arch not in list_presets() and os.path.isfile(local) else arch)

@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import told_of
-from tilewright.foundation.yaml_file import telling_lines
+from tilewright.foundation.yaml_file import with_line_numbers
 from tilewright.report.records.files import is_result, parse_document, read_data
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.mapping.mapping_file import StoredMapping, parse_mapping
@@ -25,7 +25,7 @@ def mappings_in(data: Any, path: Path) -> list[StoredMapping]:
     """All mappings of what a file holds; raises ``InputError`` for one that holds none."""
     if is_result(data):
         return mappings_of(parse_document(data, str(path)), str(path))
-    with telling_lines(path):
+    with with_line_numbers(path):
         return [parse_mapping(data, str(path), path.parent)]
 
 

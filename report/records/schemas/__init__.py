@@ -11,8 +11,7 @@ import json
 from importlib import resources
 from typing import Any
 
-from pydantic import BaseModel
-
+from tilewright.report.records.head import AnyDocument
 from tilewright.report.records.mapping.document import ResultDocument
 
 RESULT = "result-1.schema.json"
@@ -31,10 +30,10 @@ def result_schema(file: str = RESULT) -> dict[str, Any]:
     return schema
 
 
-def generated_schema(document: type[BaseModel] = ResultDocument) -> dict[str, Any]:
+def generated_schema(document: type[AnyDocument] = ResultDocument) -> dict[str, Any]:
     """The JSON Schema that the records of a document amount to."""
     schema = document.model_json_schema(by_alias=True, mode="serialization")
-    return {"$schema": _DIALECT, **_without_titles(schema), "title": schema["title"]}
+    return {"$schema": _DIALECT, **_without_titles(schema), "title": document.schema_text()}
 
 
 def _without_titles(node: Any) -> Any:

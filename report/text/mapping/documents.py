@@ -8,7 +8,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.text import tables
 from tilewright.report.text.mapping.answer_sets import further_views
-from tilewright.report.text.mapping.spaces import beside_lines, space_lines
+from tilewright.report.text.mapping.spaces import out_of_space_lines, space_lines
 
 
 def document_views(document: ResultDocument, seconds: float) -> list[RenderableType]:
@@ -28,7 +28,7 @@ def document_views(document: ResultDocument, seconds: float) -> list[RenderableT
     )
     table = tables.layers_table(document, objective)
     views = [view for record in document.layers for view in further_views(record, objective, record.name)]
-    beside = beside_lines(document.layers, objective)
+    beside = out_of_space_lines(document.layers, objective)
     lines = ["", *space_lines(document.layers)]
-    reported = [*tables.clashes(document), *tables.lacking(document)]
+    reported = [*tables.conflicts(document), *tables.lacking(document)]
     return [title, "", table, *lines, *reported, *beside, *views, "", summary]

@@ -20,7 +20,15 @@ from tilewright.report.text.quantities import objective_text
 def evaluation_views(
     name: str, problem: LayerProblem, mapping: Mapping, evaluation: Evaluation
 ) -> list[RenderableType]:
-    """Whether the mapping is legal and inside the searched space, and figures, loop nest and traffic."""
+    """Whether the mapping is legal and inside the searched space, and figures, loop nest and traffic.
+
+    Parameters
+    ----------
+    name : of the layer
+    problem : whose objective and space the mapping is seen in
+    mapping : legal or not, inside the space or not
+    evaluation : the mapping's, with the user's demands
+    """
     operator, engine = problem.operator, problem.engine
     metrics = metrics_record(evaluation, engine)
     figures = Table.grid(padding=(0, 3, 0, 0))

@@ -99,7 +99,7 @@ def _others(document: ExploreDocument) -> str:
     best = document.best
     if best is None:
         return ""
-    others = [one.bound_exact for one in document.designs if one.index != best.index]
+    others = [record.bound_exact for record in document.designs if record.index != best.index]
     least = min((Fraction(bound) for bound in others if bound is not None), default=None)
     return "" if least is not None and least < Fraction(best.value_exact) else "; no other design has less"
 

@@ -24,7 +24,7 @@ def space_lines(layers: Iterable[LayerRecord]) -> list[RenderableType]:
     return [Text(f"space: {text}", style="dim") for text in texts]
 
 
-def beside_text(layer: LayerRecord, objective: Objective) -> str | None:
+def out_of_space_text(layer: LayerRecord, objective: Objective) -> str | None:
     """What is known of the best mapping from outside the space; ``None`` where there is none."""
     beside = layer.beside
     if beside is None:
@@ -37,8 +37,8 @@ def beside_text(layer: LayerRecord, objective: Objective) -> str | None:
     return f"{text}: {beside.reason}"
 
 
-def beside_lines(layers: Iterable[LayerRecord], objective: Objective) -> list[RenderableType]:
+def out_of_space_lines(layers: Iterable[LayerRecord], objective: Objective) -> list[RenderableType]:
     """A blank line, and a line for every layer with a mapping from outside its space."""
-    texts = [(layer.name, beside_text(layer, objective)) for layer in layers]
+    texts = [(layer.name, out_of_space_text(layer, objective)) for layer in layers]
     lines: list[RenderableType] = [Text(f"{name}: beside: {text}", "yellow") for name, text in texts if text]
     return ["", *lines] if lines else []

@@ -43,6 +43,7 @@ class Decisions:
         self._false = ~self._true
         self.rows: list[list[Literal]] = []
         for rows in left.rows:
+            # One literal per open row: tables of values are sums over them, exact whatever the expression.
             literals = [self.model.new_bool_var("") for _ in rows] if len(rows) > 1 else [self._true]
             if len(rows) > 1:
                 self.model.add_exactly_one(literals)
@@ -77,6 +78,7 @@ class Decisions:
         possible = 1
         for selector in selectors:
             possible *= len(self.selectors[selector])
+        # Some combinations are closed although each of their values is open.
         if 1 < possible <= 4096 and len(self.left.choices) < possible:
             picks = []
             for chosen in self.left.choices:
@@ -119,6 +121,7 @@ class Decisions:
         if np.abs(self.values(node)).max() >= EXACT_LIMIT:
             raise OverflowError("counts beyond 2**53: the layer is too large for exact tables")
         values = self.values(node).astype(np.int64)
+        # Different expressions often have the same values at all rows: one encoding serves them.
         key = (position, values.tobytes())
         encoded = self._locals.get(key)
         if encoded is None:
@@ -132,6 +135,7 @@ class Decisions:
         low, high = distinct[0], distinct[-1]
         if low == high:
             return low, low, high
+        # Two values need no variable, only the literal that tells them apart.
         if len(distinct) == 2:
             literal = self.subset(position, values == high)
             return low + (high - low) * literal, low, high
@@ -159,6 +163,7 @@ class Decisions:
         key = (position, mask.tobytes())
         literal = self._subsets.get(key)
         if literal is None:
+            # The complement of a known set is its literal negated.
             opposite = self._subsets.get((position, (~mask).tobytes()))
             literal = self._subsets[key] = self._new_subset(position, mask) if opposite is None else ~opposite
         return literal
@@ -171,6 +176,7 @@ class Decisions:
         if len(outside) == 1:
             return ~outside[0]
         literal = self.model.new_bool_var("")
+        # Of the rows one is chosen: it lies inside, or the literal is false.
         self.model.add_exactly_one([~literal, *inside])
         return literal
 

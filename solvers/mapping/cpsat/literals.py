@@ -34,12 +34,11 @@ class Literals:
 
     def _read(self, node: Expr) -> Literal:
         decisions = self._decisions
-        if isinstance(node, Constant):
-            return decisions.truth(node.value == 1)
-        if node.group is not None:
-            return decisions.where_local(node, lambda values: values == 1)
+        local = self._where_local(node)
+        if local is not None:
+            return local
         if isinstance(node, IsOne):
-            return self._one(node.argument)
+            return self._equals_one(node.argument)
         if is_binary(node):
             if isinstance(node, Product):
                 return decisions.conjunction([self.of(factor) for factor in node.factors])
@@ -48,13 +47,20 @@ class Literals:
         nothing, something = self._relation(node, 0)
         return decisions.reified(something, nothing)
 
-    def _one(self, node: Expr) -> Literal:
+    def _where_local(self, node: Expr) -> Literal | None:
+        """Where a constant, or a node of one axis group, equals 1; ``None`` for any other node."""
+        if isinstance(node, Constant):
+            return self._decisions.truth(node.value == 1)
+        if node.group is not None:
+            return self._decisions.where_local(node, lambda values: values == 1)
+        return None
+
+    def _equals_one(self, node: Expr) -> Literal:
         """A literal that is true where an expression of at least 1 equals 1."""
         decisions = self._decisions
-        if isinstance(node, Constant):
-            return decisions.truth(node.value == 1)
-        if node.group is not None:
-            return decisions.where_local(node, lambda values: values == 1)
+        local = self._where_local(node)
+        if local is not None:
+            return local
         if isinstance(node, Product) and all(decisions.bounds(f)[0] >= 1 for f in node.factors):
-            return decisions.conjunction([self._one(factor) for factor in node.factors])
+            return decisions.conjunction([self._equals_one(factor) for factor in node.factors])
         return decisions.reified(*self._relation(node, 1))

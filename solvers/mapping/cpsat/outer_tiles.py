@@ -7,7 +7,9 @@ can still beat the cutoff are few; they become a table constraint with their bou
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,17 +83,16 @@ class _ClassIntervals(IntervalReader):
         self._at = at
 
     def known_low(self, expr: Expr) -> Array | None:
-        for position, cells in enumerate(self._tile_classes):
-            values = cells.low.get(expr)
-            if values is not None:
-                return values[self._at[position]] if position in self._at else np.asarray(values.min())
-        return None
+        return self._known([cells.low.get(expr) for cells in self._tile_classes], np.min)
 
     def known_high(self, expr: Expr) -> Array | None:
-        for position, cells in enumerate(self._tile_classes):
-            values = cells.high.get(expr)
+        return self._known([cells.high.get(expr) for cells in self._tile_classes], np.max)
+
+    def _known(self, bounds: Sequence[Array | None], extreme: Callable[[Array], Any]) -> Array | None:
+        """Bounds that some group's cells have: per combination where it is joined, else over all cells."""
+        for position, values in enumerate(bounds):
             if values is not None:
-                return values[self._at[position]] if position in self._at else np.asarray(values.max())
+                return values[self._at[position]] if position in self._at else np.asarray(extreme(values))
         return None
 
 
@@ -115,6 +116,14 @@ def join_outer_tiles(
 
     Where more than ``JOINED`` combinations would have to be bounded, the remaining groups stay apart, and
     likewise where a limit strikes.
+
+    Parameters
+    ----------
+    problem : gives limits, energy and cycles
+    tables : the rows of every axis group
+    left : rows and choices that are open
+    cutoff : scaled key that has to be beaten; ``None`` while nothing is known
+    limits : where one strikes, the groups that are left stay apart
     """
     cells = tuple(_tile_classes(problem, tables, left, position) for position in range(len(left.rows)))
     selectors = _selectors(problem)
@@ -122,6 +131,7 @@ def join_outer_tiles(
     open_values = sorted({tuple(chosen[c] for c in columns) for chosen in left.choices})
     parts = [_Part(dict(zip(selectors, chosen, strict=True))) for chosen in open_values]
     joined: list[int] = []
+    # Small groups first, so that much is closed before the large ones multiply.
     for position in sorted(range(len(cells)), key=lambda position: cells[position].count):
         if sum(map(len, parts)) * cells[position].count > JOINED:
             break
@@ -130,6 +140,7 @@ def join_outer_tiles(
             if limits is not None and limits.expired:
                 break
             grown.append(_grow(problem, cells, part, position, cutoff))
+        # A limit struck within the group: the join before it is complete and stays.
         if len(grown) < len(parts):
             break
         parts = grown
@@ -154,6 +165,7 @@ def confined(outer: OuterTiles, problem: LayerProblem, left: OpenSpace) -> OpenS
     rows = list(left.rows)
     fits = list(left.fits)
     for column, position in enumerate(outer.groups):
+        # A row stays open as long as some combination uses its cell.
         keep = np.isin(outer.cells[position].of, outer.tuples[:, column])
         rows[position] = left.rows[position][keep]
         if fits:
@@ -201,6 +213,7 @@ def _grow(
 ) -> _Part:
     """Every combination with every cell of one more group, as far as it may beat the cutoff."""
     count = cells[position].count
+    # Combinations are bounded piece by piece, so that memory stays bounded.
     step = max(1, PIECE // count)
     kept = [
         _bounded(problem, cells, part, position, cutoff, slice(start, start + step))
@@ -239,4 +252,5 @@ def _bounded(
 def _rounded_down(parts: list[Array]) -> NDArray[np.int64]:
     values = np.concatenate([np.zeros(0), *parts])
     safe = np.where(values < EXACT_LIMIT, values, values * (1 - BAND))
+    # CP-SAT computes in 64 bits; a smaller bound is still a bound.
     return np.floor(np.minimum(safe, 2.0**62)).astype(np.int64)

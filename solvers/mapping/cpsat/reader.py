@@ -98,10 +98,10 @@ class CpReader(Reader[Term]):
         terms = [(c, (self if c > 0 else self._exact).read(term)) for c, term in node.terms]
         low, high = span(terms, node.constant)
         if high > LARGEST:
-            rest = [cap - low + c * term.low for c, term in terms]
+            part_caps = [cap - low + c * term.low for c, term in terms]
             terms = [
-                (c, self._capped(term, max(room // c, term.low)) if c > 0 else term)
-                for (c, term), room in zip(terms, rest, strict=True)
+                (c, self._capped(term, max(part_cap // c, term.low)) if c > 0 else term)
+                for (c, term), part_cap in zip(terms, part_caps, strict=True)
             ]
         return self.sum(terms, node.constant)
 
@@ -131,6 +131,7 @@ class CpReader(Reader[Term]):
             ends = sorted((number.low * other.low, number.low * other.high))
             check_size(*ends)
             return Term(number.low * other.expr, *ends)
+        # Equal expressions are one term, so that their product is one constraint.
         key = (id(left), id(right))
         term = self._products.get(key)
         if term is None:
@@ -155,6 +156,8 @@ class CpReader(Reader[Term]):
         result = self._model.new_int_var(low, high, "")
         self._relate(result, rest.expr, literals)
         for literal in literals:
+            # Minimising presses a variable to its least value, so the case of 0 need not be said unless it
+            # could be negative.
             if self._exactly or low < 0:
                 self._relate(result, 0, [~literal])
         return Term(result, low, high)
@@ -175,6 +178,7 @@ class CpReader(Reader[Term]):
         low, high = -(-numerator.low // divisor), -(-numerator.high // divisor)
         result = self._model.new_int_var(low, high, "")
         self._model.add(divisor * result >= numerator.expr)
+        # The upper side is left out where the model minimises: nothing gains from a larger quotient.
         if self._exactly:
             self._model.add(divisor * result <= numerator.expr + divisor - 1)
         return Term(result, low, high)
@@ -206,6 +210,7 @@ class CpReader(Reader[Term]):
     def rounded(self, argument: Term, denominator: int) -> Term:
         """To the nearest integer, halves to the even one: an odd result needs strictly less."""
         low, high = argument.low // denominator, -(-argument.high // denominator)
+        # Halves go to the even integer, so the parity of the result is a variable of the rounding row.
         half, odd = self._model.new_int_var(low // 2, high // 2 + 1, ""), self._model.new_bool_var("")
         result = 2 * half + odd
         self._model.add(2 * denominator * result >= 2 * argument.expr - denominator + odd)
@@ -239,6 +244,7 @@ class CpReader(Reader[Term]):
     def _cases(self, node: Expr, cases: Sequence[tuple[Any, Expr]]) -> Term:
         """The value of the case whose literal holds."""
         possible = [(literal, part) for literal, part in cases if not self._decisions.is_false(literal)]
+        # Probing has closed all other cases.
         if len(possible) == 1:
             return self.read(possible[0][1])
         parts = [(literal, self.read(part)) for literal, part in possible]
@@ -247,6 +253,7 @@ class CpReader(Reader[Term]):
         high = max(part.high for _, part in parts)
         result = self._model.new_int_var(low, high, "")
         for literal, part in parts:
+            # A case that cannot exceed the variable's lower end says nothing.
             if self._exactly or part.high > low:
                 self._relate(result, part.expr, [literal])
         return Term(result, low, high)

@@ -43,26 +43,26 @@ class Report:
 def run_stated(
     stated: Stated,
     limits: Limits,
-    found: Callable[[MappingABC[Variable, int]], bool],
-    bounded: Callable[[int], None],
+    on_assignment: Callable[[MappingABC[Variable, int]], bool],
+    on_bound: Callable[[int], None],
     done: Callable[[], bool],
     effort: float | None = None,
 ) -> Report:
-    """Run until the model is closed, a limit strikes or ``found`` asks to stop.
+    """Run until the model is closed, a limit strikes or ``on_assignment`` asks to stop.
 
     Parameters
     ----------
-    found : called with every improving assignment; returns whether to stop for a smaller model
-    bounded : called with every better lower bound of the objective
+    on_assignment : called with every improving assignment; returns whether to stop for a smaller model
+    on_bound : called with every better lower bound of the objective
     done : whether the search around this run is over
     effort : deterministic time that the run may take, ``None`` for any
     """
 
     def on_solution(values: Values) -> bool:
-        return found(stated.assignment(values.boolean_value))
+        return on_assignment(stated.assignment(values.boolean_value))
 
     model = stated.decisions.model
-    run = CpSatRun(model, limits, done, on_solution, bounded, effort=effort)
+    run = CpSatRun(model, limits, done, on_solution, on_bound, effort=effort)
     status = run.solve()
     if status == cp_model.MODEL_INVALID:
         return Report(

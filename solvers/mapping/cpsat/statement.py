@@ -95,10 +95,12 @@ def state(
     expansion = Expansion(lambda expr: decisions.bounds(expr)[0])
     model = decisions.model
     for limit in problem.limits:
+        # Limits that nothing open can break are left out.
         if decisions.bounds(limit.expr)[1] > limit.bound:
             model.add(reader.read(expansion.rewrite(limit.expr)).expr <= limit.bound)
     energy = cycles = Term(1, 1, 1)
     a, b = problem.objective.key_powers
+    # What the cutoff leaves to one factor follows from the least value of the other.
     lows = [max(0, decisions.bounds(e)[0]) for e in (problem.statement.energy, problem.statement.cycles)]
     caps = [
         _cap(cutoff, power, lows[other] ** other_power)
@@ -110,10 +112,12 @@ def state(
         cycles = _factor(reader, expansion.rewrite(problem.statement.cycles), lows[1], caps[1])
     objective, scale = _key(decisions, [*[energy] * a, *[cycles] * b], cutoff)
     used = [(term, place) for place, (term, power) in enumerate([(energy, a), (cycles, b)]) if power]
+    # Points that were found rule out all that is no better in both figures.
     for pair in beaten:
         model.add_bool_or(
             [decisions.reified(term.expr <= pair[at] - 1, term.expr >= pair[at]) for term, at in used]
         )
+    # A table constraint of many tuples costs more than it closes.
     if outer is not None and len(outer) <= TUPLES:
         _allow(decisions, outer, energy, cycles)
     model.minimize(objective.expr)
@@ -171,9 +175,9 @@ def _key(decisions: Decisions, factors: Sequence[Term], cutoff: int | None) -> t
     model, scale, result = decisions.model, 1, factors[0]
     for index, factor in enumerate(factors[1:], start=1):
         rest = prod(f.low for f in factors[index + 1 :])
-        room = max(1, PRODUCT // max(1, factor.high))
-        if result.high > room:
-            step = -(-result.high // room)
+        most = max(1, PRODUCT // max(1, factor.high))
+        if result.high > most:
+            step = -(-result.high // most)
             low, high = result.low // step, result.high // step
             smaller = model.new_int_var(low, high, "")
             model.add(step * smaller >= result.expr - (step - 1))

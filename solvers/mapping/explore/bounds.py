@@ -6,7 +6,7 @@ bound on one machine then raises those of all machines that it speaks of (``docs
     E_d >= share * E' + rest    share = min over prices of p_d / p',  rest = sum (p_d - share p') least count
     E_d >= ratio * E'           ratio = least of (sum p_d n) / (sum p' n) over counts n within their bounds
 
-for any mapping that is legal on ``d``, where ``d`` has no more room than the machine that was solved.
+for any mapping that is legal on ``d``, where no capacity of ``d`` exceeds the solved machine's.
 """
 
 from __future__ import annotations
@@ -19,10 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.cost.base import comparable_rounding
+from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.explore.compulsory import CountBounds, count_bounds
-from tilewright.solvers.mapping.explore.features import COMPARABLE, Features, features_of, roomiest, trimmed
+from tilewright.solvers.mapping.explore.features import (
+    Features,
+    features_of,
+    trimmed,
+    with_largest_capacities,
+)
 from tilewright.workloads.mapping.operator import Operator
 
 Floats = NDArray[np.float64]
@@ -77,12 +84,16 @@ class LayerBounds:
             shape: number for number, shape in enumerate(dict.fromkeys(feature.shape for feature in features))
         }
         self._shapes = np.array([shapes[feature.shape] for feature in features])
-        self.signatures = [(shapes[feature.shape], feature.rooms, feature.prices) for feature in features]
+        self.signatures = [
+            (shapes[feature.shape], feature.capacities, feature.prices) for feature in features
+        ]
         self._objective = objective
-        self._comparing = comparing and model in COMPARABLE
-        self._rounding = COMPARABLE.get(model, 0)
+        rounding = comparable_rounding(cost_model(model))
+        self._comparing = comparing and rounding is not None
+        # A model that rounds energy may count that much less on one design than on another.
+        self._rounding = rounding or 0
         self._prices = _columns(features, "prices")
-        self._rooms = _columns(features, "rooms")
+        self._capacities = _columns(features, "capacities")
         count = len(engines)
         self.anchors: list[Anchor] = []
         self.why = np.full(count, COMPULSORY)
@@ -94,20 +105,21 @@ class LayerBounds:
         self._energy = np.zeros(count)
         if self._comparing:
             for number in shapes.values():
-                mine = np.flatnonzero(self._shapes == number)
-                group = [self.engines[index] for index in mine]
-                counts = count_bounds(operator, roomiest(group), model, factors, limits)
-                self._begin(mine, counts, [-(-operator.iterations // engine.instances) for engine in group])
+                own = np.flatnonzero(self._shapes == number)
+                group = [self.engines[index] for index in own]
+                counts = count_bounds(operator, with_largest_capacities(group), model, factors, limits)
+                self._begin(own, counts, [-(-operator.iterations // engine.instances) for engine in group])
 
-    def _begin(self, mine: NDArray[np.intp], counts: CountBounds, peaks: Sequence[int]) -> None:
+    def _begin(self, own: NDArray[np.intp], counts: CountBounds, peaks: Sequence[int]) -> None:
         """What is compulsory on the designs of one shape."""
         width = len(counts.least)
-        self._least[mine, :width] = counts.least
-        self._most[mine, :width] = counts.most
-        self._cycles[mine] = np.maximum(counts.cycles, peaks)
+        self._least[own, :width] = counts.least
+        self._most[own, :width] = counts.most
+        self._cycles[own] = np.maximum(counts.cycles, peaks)
+        # Energy is a sum of prices times counts, so that least counts give a bound at any prices.
         self._energy = np.maximum(0.0, (self._prices * self._least).sum(axis=1) - self._rounding)
         a, b = self._objective.key_powers
-        self.low[mine] = (self._energy[mine] ** a) * (self._cycles[mine] ** b) * SAFE
+        self.low[own] = (self._energy[own] ** a) * (self._cycles[own] ** b) * SAFE
 
     def learn(self, design: int, key: Fraction | None) -> None:
         """A bound was proven on a design's machine: raise those of all designs that it speaks of.
@@ -116,6 +128,7 @@ class LayerBounds:
         ----------
         key : bound of the objective key; ``None`` where no mapping exists
         """
+        # Where designs cannot be compared a bound speaks of those alone that ask the same question.
         if not self._comparing:
             same = [
                 index
@@ -125,7 +138,9 @@ class LayerBounds:
             mask = np.zeros(len(self.low), dtype=bool)
             mask[same] = True
         else:
-            mask = (self._shapes == self._shapes[design]) & np.all(self._rooms <= self._rooms[design], axis=1)
+            mask = (self._shapes == self._shapes[design]) & np.all(
+                self._capacities <= self._capacities[design], axis=1
+            )
         if key is None:
             reached = np.full(len(self.low), np.inf)
             equal = mask
@@ -133,6 +148,7 @@ class LayerBounds:
             reached, equal = self._passed(design, float(key))
         else:
             reached, equal = np.full(len(self.low), float(key)), mask
+        # Among equal bounds one of equal prices is preferred: its mapping may be carried over.
         better = mask & ((reached > self.low) | (equal & ~self.exact & (reached >= self.low)))
         if better.any():
             self.why[better] = len(self.anchors)
@@ -143,30 +159,35 @@ class LayerBounds:
     def _passed(self, design: int, key: float) -> tuple[Floats, NDArray[np.bool_]]:
         """The bound as it reaches every design, and on which of them all prices are equal."""
         a, b = self._objective.key_powers
+        # Cycles do not depend on prices.
         if a == 0:
             return np.full(len(self.low), key), np.ones(len(self.low), dtype=bool)
-        mine = self._prices[design]
-        paid = mine > 0
-        equal = np.all(self._prices == mine, axis=1)
+        own = self._prices[design]
+        paid = own > 0
+        equal = np.all(self._prices == own, axis=1)
         share = np.zeros(len(self.low))
         if paid.any():
-            share = (self._prices[:, paid] / mine[paid]).min(axis=1)
-        rest = (np.maximum(0.0, self._prices - share[:, None] * mine) * self._least).sum(axis=1)
-        ratio = least_ratio(self._prices, mine, self._least, self._most)
+            share = (self._prices[:, paid] / own[paid]).min(axis=1)
+        rest = (np.maximum(0.0, self._prices - share[:, None] * own) * self._least).sum(axis=1)
+        ratio = least_ratio(self._prices, own, self._least, self._most)
+        # Two bounds, neither of which is always the better one (docs/explore.md, carried).
         reached = np.maximum(share**a * key + rest**a * self._cycles**b, ratio**a * key)
         if self._rounding:
             energy = np.maximum(share * self._energy[design] + rest, ratio * self._energy[design])
+            # Relative to the energy: rounding on both designs, first here, then there.
             lost = self._rounding * (np.maximum(share, ratio) + 1) / np.maximum(energy, 1e-30)
             reached = reached * np.maximum(0.0, 1 - lost) ** a
+        # At equal prices the bound is carried as it is, without any arithmetic.
         return np.where(equal, key, reached * SAFE), equal
 
 
-def least_ratio(prices: Floats, mine: Floats, least: Floats, most: Floats) -> Floats:
-    """Per design, the least ratio of what a mapping costs there and at the prices ``mine``.
+def least_ratio(prices: Floats, own: Floats, least: Floats, most: Floats) -> Floats:
+    """Per design, the least ratio of what a mapping costs there and at the prices ``own``.
 
     Parameters
     ----------
     prices : of the designs, shape (designs, prices)
+    own : of the design on which the bound was proven, shape (prices,)
     least, most : bounds of the counts, of the same shape
 
     Notes
@@ -178,15 +199,15 @@ def least_ratio(prices: Floats, mine: Floats, least: Floats, most: Floats) -> Fl
     ratio = np.full(len(prices), np.inf)
     counts = least.copy()
     for _ in range(30):
-        paid = counts @ mine
+        paid = counts @ own
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(paid > 0, (prices * counts).sum(axis=1) / paid, np.inf)
         if np.all(ratios >= ratio * (1 - 1e-13)):
             break
         ratio = np.minimum(ratio, ratios)
-        counts = np.where(prices < ratio[:, None] * mine, most, least)
+        counts = np.where(prices < ratio[:, None] * own, most, least)
     ratio = np.where(np.isfinite(ratio), ratio, 0.0) * SAFE
-    gains = prices - ratio[:, None] * mine
+    gains = prices - ratio[:, None] * own
     worst = (gains * np.where(gains < 0, most, least)).sum(axis=1)
     return np.where(worst >= 0, ratio, 0.0)
 

@@ -1,6 +1,6 @@
-"""Boxes of a design grid, the most promising first; each gives its roomiest open design, then halves itself.
+"""Boxes of a design grid, least bound first; each gives its open design of largest capacities, then splits.
 
-The roomiest design of a box says most about the others in it: whatever is legal on them is legal there.
+The design of largest capacities says most about the others of its box: what is legal on them is legal there.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Boxes:
     Parameters
     ----------
     places : per design, its point on every axis, shape (designs, axes)
-    rooms : per design, how roomy it is: larger for a design that has more of everything
+    capacities : per design, its rank by capacity: larger for a design that has more of everything
     """
 
-    def __init__(self, places: NDArray[np.int64], rooms: Floats) -> None:
+    def __init__(self, places: NDArray[np.int64], capacities: Floats) -> None:
         self._places = places
-        self._rooms = rooms
+        self._capacities = capacities
         self._tick = count()
         self._queue: list[tuple[float, int, Box]] = []
         whole = tuple((0, int(places[:, axis].max()) + 1) for axis in range(places.shape[1]))
@@ -52,13 +52,13 @@ class Boxes:
                 self._push(box, least)
                 continue
             members = np.flatnonzero(inside)
-            best = members[np.lexsort((low[members], -self._rooms[members]))[0]]
+            best = members[np.lexsort((low[members], -self._capacities[members]))[0]]
             return int(best), box
         return None
 
-    def distance(self, one: int, other: int) -> int:
+    def distance(self, place: int, other: int) -> int:
         """Steps between two designs, along all axes."""
-        return int(np.abs(self._places[one] - self._places[other]).sum())
+        return int(np.abs(self._places[place] - self._places[other]).sum())
 
     def neighbours(self, design: int) -> NDArray[np.bool_]:
         """Designs one step away on one axis."""
@@ -89,8 +89,8 @@ class Boxes:
         heapq.heappush(self._queue, (key, next(self._tick), box))
 
 
-def roominess(columns: Sequence[Sequence[float]]) -> Floats:
-    """Per design, the sum of the ranks of its rooms: larger where it has more of everything."""
+def capacity_ranks(columns: Sequence[Sequence[float]]) -> Floats:
+    """Per design, the sum of the ranks of its capacities: larger where it has more of everything."""
     total = np.zeros(len(columns[0]) if columns else 0)
     for column in columns:
         _, ranks = np.unique(np.array(column, dtype=float), return_inverse=True)

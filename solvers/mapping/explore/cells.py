@@ -80,7 +80,15 @@ class Cell:
 
     @classmethod
     def of(cls, operator: Operator, engine: Engine, asked: Asked, seconds: float) -> Cell:
-        """A cell with its content hash, of nothing but what the optimum depends on: only proofs are kept."""
+        """A cell with its content hash, of nothing but what the optimum depends on: only proofs are kept.
+
+        Parameters
+        ----------
+        operator : the layer
+        engine : the design, trimmed to what the layer can use
+        asked : objective, cost model, factors and constraints of all cells
+        seconds : time limit of its search, which is no part of the hash
+        """
         content = [
             __version__,
             operator_content(operator),
@@ -159,6 +167,7 @@ def compute(cell: Cell, key: str, stop: threading.Event | None = None) -> Report
     stop : ends the search with what it has
     """
     try:
+        # The key has the version in it: a worker on another machine may have another one installed.
         if Cell.of(cell.operator, cell.engine, cell.asked, cell.seconds).key != key:
             return failed("the worker runs another version of tilewright than the exploration")
         solver = cell.asked.solver
@@ -171,6 +180,7 @@ def compute(cell: Cell, key: str, stop: threading.Event | None = None) -> Report
         result = solve(cell.problem(), solver, limits, warm_starts=starts)
     except InputError as error:
         return failed(str(error))
+    # A cell that fails is one of thousands, and must not end the others.
     except Exception as error:
         return failed(f"{type(error).__name__}: {one_line(error)}")
     return _reported(cell, result)
@@ -186,6 +196,7 @@ def _until(cell: Cell) -> Stop:
 def _reported(cell: Cell, result: LayerResult) -> Reported:
     """The answer of the cell, of which the search has seen what lies below the cap."""
     status, bound = result.status.value, result.bound
+    # The search ended at the cap: the bound holds, yet the cell itself is not proven.
     if cell.cap is not None and bound is not None and bound >= cell.cap and result.key != bound:
         status = ABOVE
     evaluation = result.evaluation

@@ -41,7 +41,7 @@ def count_bounds(
 
     Parameters
     ----------
-    engine : with at least the room of every machine that the bounds are for
+    engine : with at least the capacities of every machine that the bounds are for
     limits : once they strike, operations alone bound the counts
 
     Notes

@@ -1,8 +1,9 @@
-"""What of a machine decides a layer's cost: prices, rooms, and everything else.
+"""What of a machine decides a layer's cost: prices, capacities, and everything else.
 
 *Prices* are energies: a mapping's energy is a sum of them, each times a count that does not depend on prices.
-*Rooms* are sizes and bandwidths: with more of one, no mapping becomes illegal and none takes more energy or
-cycles.  Everything else is the *shape*, which two machines must share to be compared.
+*Capacities* are sizes and bandwidths: with more of one, no mapping becomes illegal and none takes more energy
+or cycles.  Everything else is the *shape*, which two machines must share to be compared.
+Cost models that are comparable (`comparable_rounding`) keep this bargain.
 """
 
 from __future__ import annotations
@@ -16,35 +17,32 @@ from typing import Any
 from tilewright.hardware.mapping.engine import Engine, Fanout, MemoryLevel
 from tilewright.workloads.mapping.operator import Operator, Role
 
-COMPARABLE = {"hierarchy": 0, "dmazerunner": 1}
-"""Cost models that keep this bargain, with the pJ by which they may round a layer's energy."""
-
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """A machine as prices, rooms and shape.
+    """A machine as prices, capacities and shape.
 
     Parameters
     ----------
     prices : pJ, exact
-    rooms : elements, elements per cycle, instances; ``None`` for what is unlimited
-    shape : equal for machines that differ in prices and rooms alone
+    capacities : elements, elements per cycle, instances; ``None`` for what is unlimited
+    shape : equal for machines that differ in prices and capacities alone
     """
 
     prices: tuple[Fraction, ...]
-    rooms: tuple[Fraction | int | None, ...]
+    capacities: tuple[Fraction | int | None, ...]
     shape: tuple[Any, ...]
 
 
 def features_of(engine: Engine) -> Features:
-    """Prices, rooms and shape of a machine."""
+    """Prices, capacities and shape of a machine."""
     shape = (
         engine.cost_model,
         engine.element_bits,
         engine.dma,
         tuple(_level_shape(level) for level in engine.levels),
     )
-    return Features(tuple(_prices(engine)), tuple(_rooms(engine)), shape)
+    return Features(tuple(_prices(engine)), tuple(_capacities(engine)), shape)
 
 
 def _level_shape(level: MemoryLevel) -> tuple[Any, ...]:
@@ -83,7 +81,7 @@ def _prices(engine: Engine) -> Iterator[Fraction]:
             yield level.fanout.hop_energy
 
 
-def _rooms(engine: Engine) -> Iterator[Fraction | int | None]:
+def _capacities(engine: Engine) -> Iterator[Fraction | int | None]:
     for level in engine.levels:
         yield level.capacity
         for role in sorted(level.partitions):
@@ -115,9 +113,9 @@ def with_prices(engine: Engine, prices: Sequence[Fraction]) -> Engine:
     return replace(engine, mac_energy=mac, levels=tuple(levels))
 
 
-def with_rooms(engine: Engine, rooms: Sequence[Any]) -> Engine:
-    """The machine with other rooms."""
-    given = iter(rooms)
+def with_capacities(engine: Engine, capacities: Sequence[Any]) -> Engine:
+    """The machine with other capacities."""
+    given = iter(capacities)
     levels = []
     for level in engine.levels:
         capacity = next(given)
@@ -138,7 +136,7 @@ def with_rooms(engine: Engine, rooms: Sequence[Any]) -> Engine:
 
 
 def trimmed(engine: Engine, operator: Operator) -> Engine:
-    """The machine without the room that a layer cannot use, and without what its cost does not depend on.
+    """The machine without capacity that a layer cannot use, and without what its cost does not depend on.
 
     No tile is larger than its tensor, no dimension has more parts than iterations: a level that holds all
     tensors whole is as good as any larger one, and so is an array axis with an instance for every
@@ -156,7 +154,7 @@ def _trimmed_level(engine: Engine, level: MemoryLevel, operator: Operator, *, ou
         level = replace(level, fanout=_trimmed_fanout(level.fanout, operator))
     if outermost or level.capacity is None:
         return level
-    bits = engine.room_bits(level)
+    bits = engine.capacity_element_bits(level)
     bank = (level.bank or 1) * bits
     needs: dict[Role | None, int] = {}  # bits
     for tensor in operator.tensors:
@@ -167,8 +165,8 @@ def _trimmed_level(engine: Engine, level: MemoryLevel, operator: Operator, *, ou
                 needed = -(-needed // bank) * bank
             needs[part] = needs.get(part, 0) + needed
     partitions = {
-        role: max(1, min(room, -(-needs.get(role, 0) // engine.width(level, role))))
-        for role, room in level.partitions.items()
+        role: max(1, min(available, -(-needs.get(role, 0) // engine.width(level, role))))
+        for role, available in level.partitions.items()
     }
     if level.partitions and set(level.partitions) == set(level.keeps):
         return replace(level, capacity=sum(partitions.values()), partitions=partitions)
@@ -189,8 +187,10 @@ def _trimmed_fanout(fanout: Fanout, operator: Operator) -> Fanout:
     return replace(fanout, axes=tuple(axes))
 
 
-def roomiest(engines: Sequence[Engine]) -> Engine:
+def with_largest_capacities(engines: Sequence[Engine]) -> Engine:
     """A machine of the same shape on which whatever is legal on one of these is legal, at no more cycles."""
-    columns = zip(*(features_of(engine).rooms for engine in engines), strict=True)
-    rooms = [None if any(room is None for room in column) else max(column) for column in columns]
-    return with_rooms(engines[0], rooms)
+    columns = zip(*(features_of(engine).capacities for engine in engines), strict=True)
+    capacities = [
+        None if any(available is None for available in column) else max(column) for column in columns
+    ]
+    return with_capacities(engines[0], capacities)

@@ -67,6 +67,8 @@ class Progress:
         rows = self.state.low()[self._counting]
         if not len(rows):
             return np.zeros(self._best.shape)
+        # Hoelder's inequality bounds the objective of totals by the layers' own keys; where values are sums
+        # the power is 1.
         return np.asarray((self._counts[self._counting] @ rows ** (1 / self._power)) ** self._power)
 
     def share(self, layer: int, design: int) -> float:
@@ -107,9 +109,10 @@ class Progress:
         if self.goal.every or self.goal.brief or np.isinf(best):
             return None
         count = self.goal.counts[layer]
+        # What the other layers cost at least leaves this one so much before the design is beaten.
         others = float(self.low()[design]) ** (1 / self._power) - self.share(layer, design)
-        room = ((best * (2 - SAFE) / SAFE * slack) ** (1 / self._power) - others) / count
-        return Fraction(int(room**self._power) + 1) if room > 0 else Fraction(1)
+        allowance = ((best * (2 - SAFE) / SAFE * slack) ** (1 / self._power) - others) / count
+        return Fraction(int(allowance**self._power) + 1) if allowance > 0 else Fraction(1)
 
     def refresh(self) -> None:
         """Take in what has been answered since."""
@@ -120,9 +123,11 @@ class Progress:
             if reported is None:
                 continue
             value = self.objective.value(
-                (count, one.energy or Fraction(0), one.cycles or 0) for count, one in reported
+                (count, layer_answer.energy or Fraction(0), layer_answer.cycles or 0)
+                for count, layer_answer in reported
             )
             self.values[int(design)] = value
+            # Where the front of value and cost is asked for a value rules out no cheaper design.
             beaten = np.ones(len(self._best), dtype=bool)
             if self._costs is not None:
                 beaten = self._costs >= self._costs[design]

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.formulation.limits import Limits
 from tilewright.hardware.mapping.design_space import Design
-from tilewright.solvers.mapping.explore.boxes import Box, Boxes, roominess
+from tilewright.solvers.mapping.explore.boxes import Box, Boxes, capacity_ranks
 from tilewright.solvers.mapping.explore.cells import ABOVE, BRIEF_SECONDS, Asked, Cell, Nodes, Reported
 from tilewright.solvers.mapping.explore.compulsory import MOST
 from tilewright.solvers.mapping.explore.features import features_of
@@ -21,14 +21,14 @@ from tilewright.solvers.mapping.explore.store import ExploreStore
 from tilewright.workloads.selection import SelectedLayer
 
 Answers = Callable[[Iterable[Cell], threading.Event], Iterator[tuple[Cell, Reported]]]
-"""Computes cells in whatever order and place, and asks for the next one whenever there is room for it."""
+"""Computes cells in whatever order and place, and asks for the next one whenever a worker is free."""
 
 SLACK = 1.5
 """How far above what rules its design out a cell is searched: a higher bound rules out more neighbours."""
 STARTS = 2
 """Mappings of other designs that a search starts with."""
 LAYER_SECONDS = 60.0
-"""Of one layer on one design, unless told otherwise."""
+"""Of one layer on one design, by default."""
 
 
 class Watcher(Protocol):
@@ -38,7 +38,14 @@ class Watcher(Protocol):
         """The next goal is pursued."""
 
     def reported(self, layer: SelectedLayer, design: int, reported: Reported, left: int) -> None:
-        """A cell was computed; so many designs are left that may have to be looked at."""
+        """A cell was computed; so many designs are left that may have to be looked at.
+
+        Parameters
+        ----------
+        layer, design : which cell it was, the design by its number
+        reported : its answer
+        left : designs that may still have to be looked at
+        """
 
 
 @dataclass
@@ -98,6 +105,7 @@ def explore(
     exploration = Exploration(usable, State(engines, layers, asked, limits), counts=dict.fromkeys(How, 0))
     over = _Over(limits)
     for number, goal in enumerate(goals, 1):
+        # A new goal may ask for more than the one before was content with.
         exploration.state.reopen()
         pursuit = _Pursuit(exploration, goal, limits, store, layer_seconds, jobs)
         exploration.goals.append(pursuit.progress)
@@ -144,30 +152,36 @@ class _Pursuit:
 
     def __init__(
         self,
-        found: Exploration,
+        exploration: Exploration,
         goal: Goal,
         limits: Limits,
         store: ExploreStore | None,
         seconds: float,
         jobs: int,
     ) -> None:
-        self.progress = Progress(found.state, goal)
-        self._state = found.state
-        self._counts = found.counts
-        self._searched = found.searched
+        self.progress = Progress(exploration.state, goal)
+        self._state = exploration.state
+        self._counts = exploration.counts
+        self._searched = exploration.searched
         self._limits = limits
         self._store = store
         self._seconds = min(seconds, BRIEF_SECONDS) if goal.brief else seconds
         self._most = max(1, jobs)
-        rooms = [features_of(engine).rooms for engine in self._state.engines]
-        width = max(map(len, rooms))
+        capacities = [features_of(engine).capacities for engine in self._state.engines]
+        width = max(map(len, capacities))
         columns = [
-            [np.inf if len(row) <= index or row[index] is None else float(row[index] or 0) for row in rooms]
+            [
+                np.inf if len(row) <= index or row[index] is None else float(row[index] or 0)
+                for row in capacities
+            ]
             for index in range(width)
         ]
-        self._boxes = Boxes(np.array([design.place for design in found.designs]), roominess(columns))
+        self._boxes = Boxes(
+            np.array([design.place for design in exploration.designs]), capacity_ranks(columns)
+        )
         self._active: list[_Active] = []
         self._running: dict[str, tuple[int, int]] = {}
+        # Layers without a pace yet come in the order of their work.
         macs = [
             count * layer.operator.iterations
             for count, layer in zip(goal.counts, self._state.layers, strict=True)
@@ -202,15 +216,15 @@ class _Pursuit:
         layer, design = self._running.pop(cell.key)
         if self._store is not None and (reported.proven or reported.status == ABOVE):
             self._store.put(cell, reported)
-        self._tell(layer, design, reported, How.SEARCHED)
+        self._record(layer, design, reported, How.SEARCHED)
         return layer, design
 
-    def _tell(self, layer: int, design: int, reported: Reported, how: How) -> None:
+    def _record(self, layer: int, design: int, reported: Reported, how: How) -> None:
         self._counts[how] += 1
         if not self.progress.goal.brief:
             self._searched.add(design)
         before = float(self._state.bounds[layer].low[design])
-        self._state.tell(layer, design, reported, how)
+        self._state.record(layer, design, reported, how)
         self._pace[layer].note(before, float(self._state.bounds[layer].low[design]), reported.wall_s)
 
     def _next_of(self, design: int) -> Cell | None:
@@ -222,6 +236,7 @@ class _Pursuit:
                 self._counts[How.CARRIED] += 1
                 continue
             remaining = self._limits.remaining
+            # No search is promised more time than is left.
             seconds = self._seconds if remaining is None else min(self._seconds, max(remaining, 0.01))
             cell = replace(
                 self._state.cell(layer, design, seconds),
@@ -229,11 +244,12 @@ class _Pursuit:
                 starts=self._starts(layer, design),
                 brief=self.progress.goal.brief,
             )
+            # Another worker is at the same question; its answer will serve both.
             if cell.key in self._running:
                 continue
             kept = None if self._store is None else self._store.get(cell.key)
             if kept is not None and kept.suffices(cell.cap):
-                self._tell(layer, design, kept, How.KEPT)
+                self._record(layer, design, kept, How.KEPT)
                 if self._is_done(_Active(design, ())):
                     return None
                 continue
@@ -285,11 +301,13 @@ class _Pursuit:
         low = self.progress.low()
         needed = self.progress.needed(low)
         for active in self._active:
+            # Designs that are being worked on are not taken a second time.
             needed[active.design] = False
         best = best_of(self.progress.values, None)
-        beside = needed & self._boxes.neighbours(best) if best is not None else needed[:0]
-        if beside.any():  # walk to a good design first: the better it is, the less of the others is searched
-            members = np.flatnonzero(beside)
+        adjacent = needed & self._boxes.neighbours(best) if best is not None else needed[:0]
+        # Walk to a good design first: the better it is, the less of the others is searched
+        if adjacent.any():
+            members = np.flatnonzero(adjacent)
             self._active.append(_Active(int(members[np.argmin(low[members])]), ()))
             return True
         taken = self._boxes.take(needed, low)

@@ -9,10 +9,9 @@ from enum import StrEnum
 import numpy as np
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.constraints import applicable, parse_constraints
+from tilewright.formulation.mapping.constraints import applicable, evaluate_under, parse_constraints
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.mapping.problem import evaluate_under
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.explore.bounds import COMPULSORY, Floats, LayerBounds
@@ -20,7 +19,7 @@ from tilewright.solvers.mapping.explore.cells import ABOVE, Asked, Cell, Nodes, 
 from tilewright.workloads.selection import SelectedLayer
 
 _INCOMPARABLE = ("energy", "edp", "utilization")
-"""Demands that a machine with more room, or other prices, may fail where a smaller one meets them."""
+"""Demands that a machine with larger capacities, or other prices, may fail where a smaller one meets them."""
 
 
 class How(StrEnum):
@@ -29,7 +28,7 @@ class How(StrEnum):
     SEARCHED = "searched"  #: a search proved it
     KEPT = "kept"  #: the store had it
     SHARED = "shared"  #: another design asks the same question
-    CARRIED = "carried"  #: a roomier design's mapping fits, and nothing is better there
+    CARRIED = "carried"  #: the mapping of a design with larger capacities fits, and nothing is better there
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +113,15 @@ class State:
         """Designs that ask the same question of a layer."""
         return self._same[layer][self.bounds[layer].signatures[design]]
 
-    def tell(self, layer: int, design: int, reported: Reported, how: How) -> None:
-        """An answer has come: it is that of all designs alike, and its bound speaks of others."""
+    def record(self, layer: int, design: int, reported: Reported, how: How) -> None:
+        """An answer has come: it is that of all designs alike, and its bound speaks of others.
+
+        Parameters
+        ----------
+        layer, design : indices of the cell
+        reported : its answer, with or without a proof
+        how : whether it was searched, stored or carried over
+        """
         if reported.mapping is not None:
             self.mappings[layer][design] = reported.mapping
         if reported.status != ABOVE:
@@ -126,9 +132,9 @@ class State:
             self.bounds[layer].learn(design, reported.bound)
 
     def carry(self, layer: int, design: int) -> bool:
-        """Take over the mapping of a roomier design that fits here, where no other can be better.
+        """Take over the mapping of a design with larger capacities, where it fits and no other can be better.
 
-        The roomier design's least key is a lower bound here; its mapping, if it is legal here and has that
+        That design's least key is a lower bound here; its mapping, if it is legal here and has that
         very key, is optimal.
         """
         bounds = self.bounds[layer]
@@ -147,11 +153,11 @@ class State:
         operator, engine = self.layers[layer].operator, self.engines[design]
         demands = parse_constraints(applicable(self.asked.constraints, operator, engine), operator, engine)
         mapping = Mapping.from_data(list(reported.mapping))
-        mine = evaluate_under(operator, engine, cost_model(self.asked.cost_model), demands, mapping)
-        key = self.objective.key(mine.energy, mine.cycles)
-        if mine.violations or key != anchor.key:
+        evaluation = evaluate_under(operator, engine, cost_model(self.asked.cost_model), demands, mapping)
+        key = self.objective.key(evaluation.energy, evaluation.cycles)
+        if evaluation.violations or key != anchor.key:
             return False
-        same = Reported("optimal", key, key, mine.energy, mine.cycles, reported.mapping)
+        same = Reported("optimal", key, key, evaluation.energy, evaluation.cycles, reported.mapping)
         self._keep(layer, design, same, How.CARRIED)
         return True
 

@@ -23,17 +23,27 @@ NEAR = 1e-12
 
 
 def worse(problem: LayerProblem, intervals: TableIntervals, key: int | None, size: int) -> NDArray[np.bool_]:
-    """Where nothing is legal and cheaper than ``key`` (scaled, an integer), by the lower bounds."""
+    """Where nothing is legal and cheaper than ``key`` (scaled, an integer), by the lower bounds.
+
+    Parameters
+    ----------
+    problem : gives limits, energy and cycles
+    intervals : lower bounds over the combinations in question
+    key : scaled key that has to be beaten; ``None`` where only limits count
+    size : how many combinations there are
+    """
     closed = np.zeros(size, dtype=bool)
     for limit in problem.limits:
         low = intervals.low(limit.expr)
         closed |= (low > limit.bound) & (low > limit.bound * (1 + NEAR))
     if key is not None:
-        closed |= _dear(problem, intervals, key, size)
+        closed |= _not_improving(problem, intervals, key, size)
     return closed
 
 
-def _dear(problem: LayerProblem, intervals: TableIntervals, key: int, size: int) -> NDArray[np.bool_]:
+def _not_improving(
+    problem: LayerProblem, intervals: TableIntervals, key: int, size: int
+) -> NDArray[np.bool_]:
     a, b = problem.objective.key_powers
     energy, cycles = (
         np.broadcast_to(intervals.low(expr) if power else np.float64(1), (size,))

@@ -50,9 +50,11 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # A group of its own: CBC is a process of the worker's, and ends with it.
             start_new_session=True,
         )
-        for work in (self._listen, self._overhear):
+        # Both pipes are read all the time: a full one would stop the worker.
+        for work in (self._listen, self._collect_errors):
             Background(work, work.__name__).start()
 
     @property
@@ -122,16 +124,17 @@ class Child:
             with suppress(queue.Empty):
                 reply = self._replies.get(timeout=POLL)
                 if reply is None:
-                    raise ChildError(self._obituary())
+                    raise ChildError(self._death_message())
                 return reply
             if self._expired():
                 if deadline is None:
+                    # Asked once; a solver that does not listen is given up after the grace.
                     stop()
                     deadline = time.monotonic() + GRACE
                 elif time.monotonic() > deadline:
                     return None
 
-    def _obituary(self) -> str:
+    def _death_message(self) -> str:
         code = self._process.wait()
         how = f"by signal {-code}" if code < 0 else f"with code {code}"
         last = " ".join(self._errors[-1:]).strip()
@@ -153,7 +156,7 @@ class Child:
         finally:
             self._replies.put(None)
 
-    def _overhear(self) -> None:
+    def _collect_errors(self) -> None:
         assert self._process.stderr is not None
         with suppress(ValueError, OSError):
             for line in self._process.stderr:

@@ -34,7 +34,15 @@ class Decision:
 def evaluated(
     problem: LayerProblem, tables: Tables, rows: tuple[int, ...], choices: tuple[int, ...]
 ) -> Decision:
-    """The decision of some rows and choices, with its exact figures."""
+    """The decision of some rows and choices, with its exact figures.
+
+    Parameters
+    ----------
+    problem : gives limits, energy and cycles
+    tables : the rows of every axis group
+    rows : one per group
+    choices : the option of each selector
+    """
     chosen = dict(zip(problem.space.selectors, choices, strict=True))
     assignment = {**tables.assignment(rows), **chosen}
     reader = ExactReader(assignment)
@@ -54,7 +62,15 @@ def distinct(tables: Tables, axis: int, rows: Indices) -> Indices:
 
 
 def twin(tables: Tables, axis: int, rows: Indices, row: int) -> int | None:
-    """The place of a row, or of one that is equal in all that matters."""
+    """The place of a row, or of one that is equal in all that matters.
+
+    Parameters
+    ----------
+    tables : the rows of every axis group, with the values that the objective and the limits read
+    axis : position of the group
+    rows : open rows of that group
+    row : the one that is looked for
+    """
     same = np.flatnonzero(rows == row)
     if len(same):
         return int(same[0])

@@ -72,6 +72,7 @@ class FormReader:
         if form is None:
             try:
                 form = self._read(expr)
+            # Too many monomials to state: a constant from intervals is a valid lower bound, too.
             except TooLargeError:
                 form = self._least(expr)
             self._known[expr] = form
@@ -82,6 +83,7 @@ class FormReader:
         form = self.read(expr)
         if form.exact:
             return form
+        # Rewriting makes expressions larger, so it is kept for those that are not exact as they are.
         return self.read(Expansion(self.intervals.whole_low).rewrite(expr))
 
     def values(self, expr: Expr) -> Array:
@@ -122,7 +124,7 @@ class FormReader:
             case Maximum():
                 return self._maximum([self.read(argument) for argument in node.arguments])
             case IsOne():
-                condition = self._one(node.argument)
+                condition = self._equals_one(node.argument)
                 return self._least(node) if condition is None else condition
             case Where():
                 return self._where(node)
@@ -147,6 +149,7 @@ class FormReader:
         parts = [(1.0, Form({ONE: float(expr.constant)} if expr.constant else {}))]
         for coefficient, term in expr.terms:
             form = self.read(term)
+            # A form is a lower bound; what is subtracted needs an upper one.
             if coefficient < 0 and not form.polynomial:
                 high = coefficient * self._greatest(term)
                 parts.append((1.0, Form({ONE: high} if high else {}, (), exact=False)))
@@ -157,6 +160,7 @@ class FormReader:
     def _product(self, factors: Sequence[Expr], condition: Form | None = None) -> Form:
         """Polynomials first; of the other factors one may keep its form, the rest become constants."""
         forms = [(self.read(factor), factor) for factor in factors]
+        # Products of polynomials are exact; a maximum among them can be kept only as the last factor.
         forms.sort(key=lambda pair: not pair[0].polynomial)
         result = condition or Form({ONE: 1.0})
         for form, factor in forms:
@@ -177,6 +181,7 @@ class FormReader:
 
     def _quotient(self, expr: Quotient) -> Form:
         numerator, denominator = self.read(expr.numerator), self.read(expr.denominator)
+        # Rounding up only raises a quotient, so that the plain one over the largest denominator is a bound.
         inverse = Form({ONE: 1 / self._greatest(expr.denominator)})
         if denominator.polynomial and len(denominator.terms) == 1:
             ((monomial, coefficient),) = denominator.terms.items()
@@ -207,6 +212,7 @@ class FormReader:
     def _where(self, expr: Where, given: Form | None = None) -> Form:
         condition, always = self.read(expr.condition), Form({ONE: 1.0})
         times = self.monomials.times
+        # Without the condition as a polynomial nothing can be multiplied by it; the looser branch counts.
         if not (condition.polynomial and condition.positive):
             return times(given or always, self._least(expr))
         opposite = self.monomials.telescoped(self.monomials.add([(1.0, always), (-1.0, condition)]))
@@ -220,6 +226,7 @@ class FormReader:
     def _given(self, condition: Form, expr: Expr) -> Form:
         """An expression times a condition, which may be what keeps a difference in it from being negative."""
         plain = self.read(expr)
+        # Without differences the bound stays valid when it is multiplied by a condition.
         if expr.group is not None or (plain.exact and _added(plain)):
             return self.monomials.times(condition, plain)
         match expr:
@@ -245,7 +252,7 @@ class FormReader:
                 return self._given(condition, expr.options[self._options[expr.selector][0]])
         return self.monomials.telescoped(self.monomials.times(condition, plain))
 
-    def _one(self, argument: Expr) -> Form | None:
+    def _equals_one(self, argument: Expr) -> Form | None:
         """The condition that an expression of at least 1 equals 1, as a monomial of zeros and ones."""
         if argument.group is not None:
             return self.monomials.table(
@@ -258,7 +265,7 @@ class FormReader:
         ):
             result = Form({ONE: 1.0})
             for factor in argument.factors:
-                part = self._one(factor)
+                part = self._equals_one(factor)
                 if part is None:
                     return None
                 result = self.monomials.times(result, part)

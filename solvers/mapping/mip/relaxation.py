@@ -18,7 +18,7 @@ from tilewright.solvers.mapping.mip.forms import ONE, Form, Monomial, Monomials
 from tilewright.solvers.mapping.mip.linear import Linear, LinearModel, Point
 
 FIRST_LINES = 16
-BEYOND = 10.0  # what exceeds a limit so many times need not be told exactly
+BEYOND = 10.0  # what exceeds a limit so many times need not be stated exactly
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,7 +225,7 @@ class MipSearch:
     def _solve(
         self, model: SubproblemModel, relaxed: bool, subproblem: Subproblem | None = None
     ) -> dict[str, Any] | None:
-        """One request; solutions are offered and bounds told as they come."""
+        """One request; solutions are offered and bounds reported as they come."""
         limits = self.search.limits
         start = None
         if not relaxed and self.best is not None:

@@ -112,6 +112,8 @@ class SubproblemModel:
             )
         if key is not None:
             e, d = (max(low, 1.0) for low, _ in result)
+            # What beats the incumbent has no more energy than its key leaves at the least cycles, and
+            # likewise.
             caps = [(key / d**b) ** (1 / a) if a else 1.0, (key / e**a) ** (1 / b) if b else 1.0]
             result = [
                 (low, min(high, cap * (1 + MARGIN))) for (low, high), cap in zip(result, caps, strict=True)
@@ -127,12 +129,17 @@ class SubproblemModel:
         for form, power, (low, high) in zip((energy, cycles), self.powers, self._ranges, strict=True):
             if not power:
                 continue
+            # Columns lie between 0 and 1: solvers compare with absolute tolerances.
             scale = max(high, 1.0)
-            room = 1 + 3 * MARGIN
-            column = relaxation.above(relaxation.linear(form, scale, high), low / scale * (1 - 1e-9), room)
+            tolerance = 1 + 3 * MARGIN
+            column = relaxation.above(
+                relaxation.linear(form, scale, high), low / scale * (1 - 1e-9), tolerance
+            )
             self._columns.append(column)
             if both:
                 wide = high > low * (1 + 1e-9)
+                # The chord of the logarithm over the range: it lies below the curve, so that the objective is
+                # a lower bound.
                 slope = math.log(high / low) / (high / scale - low / scale) if wide else 1.0
                 objective.add(column, power * slope)
                 objective.constant += power * (math.log(low) - slope * low / scale)
@@ -154,6 +161,7 @@ class SubproblemModel:
         a, b = self.powers
         bound += self.relaxation.objective.constant
         if self._log:
+            # Lowered by the solver's tolerances; beyond 700 the exponential is no float.
             return math.ceil(math.exp(bound - (a + b) * MARGIN) * (1 - 1e-12)) if bound < 700 else 0
         least = math.ceil((bound - MARGIN) * self._scale)
         return int(max(0, least) ** (a or b))
@@ -232,6 +240,7 @@ class SubproblemModel:
         point = self.point(decision)
         assert point is not None
         fixed = dict(zip(self.problem.space.selectors, decision.choices, strict=True))
+        # Boxes grow first along another axis each time, so that they do not all lie alike.
         first = len(self.subproblem.boxes) % max(len(self.rows), 1)
         places = point[: len(self.rows)]
         members = grow(self.problem, self.tables, self.rows, fixed, places, key, first)

@@ -45,7 +45,16 @@ class Subproblem:
 def subproblems_of(
     problem: LayerProblem, tables: Tables, left: OpenSpace, key: int | None, limits: Limits
 ) -> list[Subproblem]:
-    """What is left of the space, in subproblems that may hold something better than ``key``."""
+    """What is left of the space, in subproblems that may hold something better than ``key``.
+
+    Parameters
+    ----------
+    problem : gives limits, energy and cycles
+    tables : the rows of every axis group
+    left : rows and choices that are open
+    key : scaled key that has to be beaten; ``None`` while nothing is known
+    limits : checked before each choice; one that strikes is raised
+    """
     if left.empty:
         return []
     parts: Sequence[list[tuple[int, ...]]] = [left.choices]
@@ -61,7 +70,7 @@ def subproblems_of(
 
 
 def subproblem_of(problem: LayerProblem, tables: Tables, left: OpenSpace) -> Subproblem:
-    """A subproblem with its bound by intervals, and its range of cycles where they count beside energy."""
+    """A subproblem with its bound by intervals, and its range of cycles where they count too."""
     fixed = {
         selector: left.choices[0][i]
         for i, selector in enumerate(problem.space.selectors)

@@ -76,13 +76,15 @@ class Dive:
         """The best point after so many perturbations, or at a limit; ``None`` if all are illegal."""
         if not self._choices or not all(len(rows) for rows in self._rows):
             return None
+        # Reproducible runs may not look at the clock, so their effort is counted in rounds.
         most = STEADY_ROUNDS if self._limits.deterministic else ROUNDS
         rounds = min(most, self._problem.space.size.bit_length())
         here = best = self._descend(start or self._start())
         for step in range(rounds):
             if self._limits.expired:
                 break
-            point = self._descend(self._kicked(here))
+            point = self._descend(self._perturbed(here))
+            # Slightly worse points are accepted at first, and fewer towards the end, as in annealing.
             slack = HEAT * (1 - step / rounds)
             if point.key <= here.key * (1 + slack):
                 here = point
@@ -104,7 +106,7 @@ class Dive:
         point = Point(np.inf, rows, self._choices[0])
         return self._best(point, [np.array([row]) for row in rows])
 
-    def _kicked(self, point: Point) -> Point:
+    def _perturbed(self, point: Point) -> Point:
         """Two groups moved at random to the best of a sample, under one choice of orders."""
         count = len(self._rows)
         if not count:
@@ -114,8 +116,8 @@ class Dive:
         for position in moved:
             columns[position] = self._random.choice(self._rows[position], size=SAMPLE)
         chosen = self._choices[self._random.integers(len(self._choices))]
-        kicked = self._best(Point(np.inf, point.rows, chosen), columns, [chosen])
-        return kicked if np.isfinite(kicked.key) else point
+        perturbed = self._best(Point(np.inf, point.rows, chosen), columns, [chosen])
+        return perturbed if np.isfinite(perturbed.key) else point
 
     def _descend(self, point: Point) -> Point:
         """Improve until neither a group alone nor a pair of small moves helps."""
@@ -123,6 +125,7 @@ class Dive:
             point = self._alone(point)
             if self._limits.expired:
                 return point
+            # A tile of one group often fits only where one of another group shrinks.
             better = self._best(point, self._pairs(point))
             if better.key >= point.key:
                 return point
@@ -130,6 +133,7 @@ class Dive:
 
     def _alone(self, point: Point) -> Point:
         """Move one group at a time, to any of its rows, until none improves."""
+        # Round robin: it ends once every group has been tried in vain.
         stale = position = 0
         while stale < len(self._rows) and not self._limits.expired:
             columns = self._columns(point, len(self._rows[position]))
@@ -181,6 +185,7 @@ class Dive:
                 energy, cycles, legal = values(self._problem, self._tables, columns, chosen, self._limits)
             except LimitReachedError:
                 break
+            # Illegal candidates are never the best, unless all are.
             key = np.where(legal, energy**a * cycles**b, np.inf)
             place = int(np.argmin(key))
             if key[place] < point.key:

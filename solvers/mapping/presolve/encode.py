@@ -28,6 +28,13 @@ def encode(
 
     ``None`` where its tile sizes are not in the space (an uneven mapping, or one that the constraints
     exclude), where none of the choices is legal, and for spaces with several points of storage in a level.
+
+    Parameters
+    ----------
+    problem : gives the space, limits, energy and cycles
+    tables : the rows of every axis group
+    mapping : whose tile sizes are looked for
+    choices : options of all selectors, the likeliest first; at most ``CHOICES`` are tried
     """
     if len(level_positions(problem.space.nest.blocks)) < len(problem.space.nest.temporal):
         return None

@@ -97,9 +97,12 @@ class Expansion:
         count: dict[int, int] = {}
         for factor in flat:
             count[id(factor)] = count.get(id(factor), 0) + 1
+        # A multiset of factors: products of the same factors are rewritten once, in whatever order they
+        # stand.
         key = frozenset(count.items())
         multiplied = self._products.get(key)
         if multiplied is None:
+            # Keys are identities: factors must live as long as the table.
             self._kept += flat
             full = len(self._products) >= LARGEST
             multiplied = self._products[key] = product(flat) if full else self._expand(flat)
@@ -149,8 +152,10 @@ class Expansion:
             if coefficient > 0 and len(maxima) == 1:
                 rest = product([coefficient, *(factor for factor in factors if factor is not maxima[0])])
                 parts.append((maxima[0], rest))
+        # Every term must take part, or the bound of the others would be missing.
         if len(parts) < max(2, len(expr.terms)) or expr.constant < 0:
             return None
+        # The maximum of fewest arguments is the only one that all others can contain.
         common = min((m for m, _ in parts), key=lambda m: len(m.arguments))
         larger = [
             rest

@@ -90,6 +90,7 @@ def _safe(value: float, direction: int) -> int:
     """A float as an integer, moved outwards where it may have been rounded."""
     if not np.isfinite(value):
         raise OverflowError("an expression has no finite bound: it cannot be stated in integers")
+    # Below 2^53 floats of counts are exact, above they may be off by their last bits.
     if abs(value) < EXACT_LIMIT:
         return int(np.floor(value) if direction < 0 else np.ceil(value))
     return int(value + direction * abs(value) * BAND)
@@ -112,6 +113,7 @@ def probe(
     ----------
     cutoff : objective key in scaled units that a mapping must stay below
     """
+    # Closed rows tighten the intervals of all others, so passes are repeated until nothing closes.
     while not left.empty:
         before = left.size
         left = _pass(problem, tables, left, cutoff, limits)
@@ -124,6 +126,7 @@ def _pass(
     problem: LayerProblem, tables: Tables, left: OpenSpace, cutoff: int | None, limits: Limits
 ) -> OpenSpace:
     selectors = problem.space.selectors
+    # Few choices are looked at one by one, which is much tighter; many as an interval over all.
     singles = left.choices if len(left.choices) <= CHOICES else [()]
     alive = np.ones(len(singles), dtype=bool)
     fits = [np.zeros((len(singles), len(rows)), dtype=bool) for rows in left.rows]
@@ -133,18 +136,21 @@ def _pass(
                 return left
             if alive[index]:
                 fixed = dict(zip(selectors, chosen, strict=True)) if chosen else {}
+                # The rows of one group against the whole ranges of all others.
                 intervals = TableIntervals(tables, left.rows, fixed, position)
-                fits[position][index] = _promising(problem, intervals, cutoff, len(left.rows[position]))
+                fits[position][index] = _open_rows(problem, intervals, cutoff, len(left.rows[position]))
                 alive[index] = fits[position][index].any()
     kept = [fit[alive].any(axis=0) for fit in fits]
     rows = [rows[keep] for rows, keep in zip(left.rows, kept, strict=True)]
     fits = [fit[alive][:, keep] for fit, keep in zip(fits, kept, strict=True)]
     if singles == [()]:
         return OpenSpace(rows, left.choices if alive[0] else [])
-    return OpenSpace(rows, [chosen for chosen, lives in zip(singles, alive, strict=True) if lives], fits)
+    return OpenSpace(
+        rows, [chosen for chosen, is_alive in zip(singles, alive, strict=True) if is_alive], fits
+    )
 
 
-def _promising(
+def _open_rows(
     problem: LayerProblem, intervals: TableIntervals, cutoff: int | None, size: int
 ) -> NDArray[np.bool_]:
     keep = np.ones(size, dtype=bool)

@@ -181,7 +181,16 @@ def lp_prices(
     front: Front,
     limits: Limits | None = None,
 ) -> tuple[Prices, ...]:
-    """What engines and energy are worth in the assignment LP; all the same where no time is left for it."""
+    """What engines and energy are worth in the assignment LP; all the same where no time is left for it.
+
+    Parameters
+    ----------
+    problem : whose tasks are assigned
+    options : of every task
+    objective : the prices are those of its best points
+    front : what is known of energy and makespan
+    limits : of the LP
+    """
     return AssignmentRelaxation(problem, options, limits).prices(objective, front)
 
 

@@ -52,7 +52,7 @@ def schedule_problem(
     metric : by which the mapping of a layer on a sub-accelerator is chosen: ``cycles``, ``energy`` or ``edp``
     folder : of the cost tables
     note : told in a line where costs on disk were not believed or could not be read
-    told : called with the number of costs that have been computed, and of all that are missing
+    reported : called with the number of costs that have been computed, and of all that are missing
 
     Raises
     ------
@@ -81,6 +81,12 @@ def problem_from_table(
 
     Layers that do not multiply and accumulate are passed over: a layer depends on the nearest layers before
     them, as in Herald.
+
+    Parameters
+    ----------
+    workload, system : what runs where
+    metric : by which each sub-accelerator's dataflow is chosen
+    table : of the workload's layers on the system
     """
     options: dict[Operator, tuple[Option, ...]] = {}
     for operator in workload_operators(workload):
@@ -107,7 +113,15 @@ def problem_from_table(
 
 
 def options_of(operator: Operator, system: System, metric: str, table: CostTable) -> tuple[Option, ...]:
-    """The best option of a layer on every sub-accelerator that it fits on."""
+    """The best option of a layer on every sub-accelerator that it fits on.
+
+    Parameters
+    ----------
+    operator : of the layer
+    system : whose sub-accelerators are asked, in their order
+    metric : by which a sub-accelerator's dataflow is chosen: ``cycles``, ``energy`` or ``edp``
+    table : of costs
+    """
     choices = (_option(operator, index, sub, system, metric, table) for index, sub in enumerate(system.subs))
     return tuple(option for option in choices if option is not None)
 

@@ -263,6 +263,15 @@ def anneal(
     minds when the engines become free, each at its price: a step that only makes room is worth something,
     and a task that runs where the LP would not run it costs what the LP says.  Energy weighs as much as the
     makespan alone.
+
+    Parameters
+    ----------
+    graph : tasks and their options
+    draws : what moves are drawn from
+    prices : of length
+    by_energy : whether the energy counts
+    state : to begin with; changed in place
+    cooling : steps, temperatures (relative changes of the cost) and seed
     """
     cycles = graph.cycles
     energy, options, weight = draws

@@ -1,4 +1,4 @@
-"""Cost tables: what every distinct layer costs on every sub-accelerator, in bulk and kept on disk."""
+"""Cost tables: what every distinct layer costs on every sub-accelerator, in bulk and cached on disk."""
 
 from __future__ import annotations
 
@@ -42,7 +42,15 @@ class CostTable:
     def cost(
         self, operator: Operator, flow: DataflowStyle, sub: SubAccelerator, system: System, metric: str
     ) -> Cost | None:
-        """The cost of a layer under one dataflow of a sub-accelerator; ``None`` where it does not fit."""
+        """The cost of a layer under one dataflow of a sub-accelerator; ``None`` where it does not fit.
+
+        Parameters
+        ----------
+        operator : of the layer
+        flow : the dataflow
+        sub, system : where it runs
+        metric : by which its mapping was chosen
+        """
         point = MachineSize(flow.array(sub.pes), sub.bandwidth)
         return self._costs[operator, flow.name, tile_memory(sub, system)][point, metric]
 
@@ -68,8 +76,8 @@ def cost_table(
     Parameters
     ----------
     limits : time, threads (as processes) and the event that stops the work
-    folder : where the tables are kept; by default the user's cache directory
-    told : called with the number of layers done, and of all
+    folder : where the tables are cached; by default the user's cache directory
+    reported : called with the number of layers done, and of all
     metric : whatever the file says by this metric is questioned: its mapping is evaluated, a layer that it
         lets fit nowhere is computed again.  Without it costs are held against their seals alone
     anew : compute everything, whatever the file holds

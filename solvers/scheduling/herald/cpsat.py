@@ -37,7 +37,7 @@ from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
 from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.improving import Improver
 from tilewright.solvers.scheduling.herald.relaxations import raise_bounds
-from tilewright.solvers.scheduling.herald.running import read, run_model
+from tilewright.solvers.scheduling.herald.running import run_model
 from tilewright.solvers.scheduling.herald.statement import state
 
 _WHOLE = 60  # tasks up to which the whole model is the first choice
@@ -143,7 +143,7 @@ def _solve_whole(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) 
 
     def on_solution(values: Values) -> None:
         kept = {edge for edge, literal in statement.kept.items() if values.boolean_value(literal)}
-        search.confirm(make_schedule(problem, *read(statement, values), kept), "cpsat")
+        search.confirm(make_schedule(problem, *statement.placed(values), kept), "cpsat")
 
     def on_bound(bound: int) -> None:
         search.raise_bound(Fraction(bound, scale), "cpsat")

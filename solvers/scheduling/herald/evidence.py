@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from tilewright.formulation.mapping.constraints import parse_constraints
+from tilewright.formulation.mapping.constraints import evaluate_under, parse_constraints
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping, Storage
-from tilewright.formulation.mapping.problem import evaluate_under
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.styles import MEMORY, DataflowStyle
 from tilewright.solvers.mapping.machine_sizes import MachineSize

@@ -18,7 +18,15 @@ _CURIOUS = 0.15  # part of the turns that the method which has paid less gets
 
 
 class Improver:
-    """Shares time between methods by what each of them gained per second lately."""
+    """Shares time between methods by what each of them gained per second lately.
+
+    Parameters
+    ----------
+    problem : to be scheduled
+    options : of every task
+    seed : of all random choices
+    prices : of engines and energy; neighbourhoods use the first ones
+    """
 
     def __init__(
         self,

@@ -103,7 +103,7 @@ def schedule_below(
             if reached < value:
                 return SearchBelow(Finding.FOUND, schedule, reached)
             if problem.keeps_results and objective is not ScheduleObjective.MAKESPAN:
-                return SearchBelow(Finding.OPEN)  # here all results stay, whether there is room or not
+                return SearchBelow(Finding.OPEN)  # here all results stay, whatever the capacity
         elif objective.of(finding.makespan, finding.energy) < value:
             return SearchBelow(Finding.OPEN)
         stretches += _divided(stretch, finding.makespan, value)

@@ -14,7 +14,15 @@ _RANDOM = 32  # partitions of a random sample
 
 
 def partitions_of(resources: AcceleratorClass, parts: int, strategy: str, seed: int) -> list[Parts]:
-    """The partitions of a class that a strategy looks at; raises ``InputError`` for an unknown one."""
+    """The partitions of a class that a strategy looks at; raises ``InputError`` for an unknown one.
+
+    Parameters
+    ----------
+    resources : the class with its steps of PEs and bandwidth
+    parts : number of sub-accelerators
+    strategy : one of `STRATEGIES`
+    seed : of random samples
+    """
     if strategy not in STRATEGIES:
         raise InputError("--search", None, unknown_name(strategy, STRATEGIES))
     steps = resources.pes // resources.pe_step, resources.bandwidth // resources.bandwidth_step

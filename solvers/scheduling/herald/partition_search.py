@@ -46,7 +46,7 @@ class LeastBoundFirst:
     Parameters
     ----------
     recount : states the problem on a system from costs that are counted again
-    costs : where costs are kept, for messages; by default the user's cache folder
+    costs : where costs are cached, for messages; by default the user's cache folder
     note : told in words how far the search has come
     """
 

@@ -22,7 +22,7 @@ from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing, tails
 from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.improving import Improver
-from tilewright.solvers.scheduling.herald.running import read, run_model
+from tilewright.solvers.scheduling.herald.running import run_model
 from tilewright.solvers.scheduling.herald.statement import state
 
 _CORES = (0, 24, 48, 96, 192)  # tasks sequenced, one relaxation after the other
@@ -39,6 +39,13 @@ def raise_bounds(
     """Relaxations with more and more tasks sequenced, the long ones first, as long as each raises the bound.
 
     Then as much time goes into schedules, and the relaxations have their turn again, with twice the patience.
+
+    Parameters
+    ----------
+    search : whose bound rises
+    options : of every task
+    front : what is known of energy and makespan; raised
+    improver : what makes schedules in between
     """
     longest = sorted(range(len(options)), key=lambda t: -min(o.cycles for o in options[t]))
     sizes = [size for size in _CORES if size == 0 or size < 2 * len(longest)]
@@ -134,7 +141,7 @@ class Relaxation:
             """Tasks that overlap in the relaxation are put one behind the other."""
             if search.done:
                 return
-            starts, chosen = read(statement, values)
+            starts, chosen = statement.placed(values)
             schedules = [
                 *untangled(
                     search.problem.instance, self._options, starts, chosen, self._core, self._annealing
@@ -190,6 +197,15 @@ def untangled(
     """Legal schedules near a relaxed one: the sequenced tasks in its order, the others by their urgency.
 
     A task's urgency is what remains of its chain; how that compares with places in the order is tried out.
+
+    Parameters
+    ----------
+    problem : to be scheduled
+    options : of every task
+    starts : of the relaxed schedule, cycles per task
+    chosen : its option of every task
+    core : the tasks that it sequences
+    annealing : what makes schedules of options and priorities
     """
     ordered = [chosen[task] for task in range(len(options))]
     choice = [options[task].index(option) for task, option in enumerate(ordered)]

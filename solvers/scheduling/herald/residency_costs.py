@@ -65,7 +65,15 @@ def _is_mac(network: Network, name: str) -> bool:
 def dram_energies(
     operator: Operator, flow: DataflowStyle, sub: SubAccelerator, system: System, mapping: Mapping
 ) -> tuple[Fraction, Fraction]:
-    """What a mapping spends at DRAM on the layer's inputs and on its result, in pJ."""
+    """What a mapping spends at DRAM on the layer's inputs and on its result, in pJ.
+
+    Parameters
+    ----------
+    operator : of the layer
+    flow : the dataflow
+    sub, system : where it runs
+    mapping : of the layer there
+    """
     engine = flow.engine(sub.pes, sub.bandwidth, tile_memory(sub, system))
     evaluation = evaluate_mapping(operator, engine, cost_model(engine.cost_model), mapping)
     level = engine.levels[0]
@@ -116,7 +124,7 @@ def may_reside(
     Parameters
     ----------
     operators : by network and layer
-    ends : by network
+    boundaries : by network
 
     Raises
     ------

@@ -1,10 +1,9 @@
-"""Running CP-SAT on statements of scheduling problems, and reading what it finds."""
+"""Running CP-SAT on statements of scheduling problems."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.formulation.scheduling.herald.problem import Option
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.cpsat_run import CpSatRun, Values
 from tilewright.solvers.scheduling.herald.statement import ScheduleStatement
@@ -20,7 +19,18 @@ def run_model(
     enough: Callable[[], bool] = lambda: False,
     brief: bool = False,
 ) -> CpSatRun:
-    """Solve a model until a limit strikes, the search is done or it is enough; returns the ended run."""
+    """Solve a model until a limit strikes, the search is done or it is enough; returns the ended run.
+
+    Parameters
+    ----------
+    statement : the model
+    search : whose limits count, and whose proofs a doubt takes back
+    workers : threads of CP-SAT
+    seconds : at most, within the search's limits
+    on_bound, on_solution : called with better ones, see `CpSatRun`
+    enough : whether to stop before
+    brief : whether presolve is short
+    """
     run = CpSatRun(
         statement.model,
         search.limits,
@@ -37,13 +47,3 @@ def run_model(
         if run.has_solution:
             on_bound(run.bound)
     return run
-
-
-def read(statement: ScheduleStatement, values: Values) -> tuple[dict[int, int], dict[int, Option]]:
-    """Starts and options of a solution."""
-    starts = {task: values.value(start) for task, start in enumerate(statement.starts)}
-    chosen = {
-        task: statement.options[task][[values.boolean_value(x) for x in literals].index(True)]
-        for task, literals in enumerate(statement.choices)
-    }
-    return starts, chosen

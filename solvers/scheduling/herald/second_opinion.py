@@ -137,7 +137,15 @@ def prove_codesign(
 def ask_for_better(
     problem: SchedulingProblem, objective: ScheduleObjective, claimed: Fraction, limits: Limits
 ) -> tuple[Verdict, str, str]:
-    """Sums first, then schedules that are quickly made, then orders of pairs where they are not too many."""
+    """Sums first, then schedules that are quickly made, then orders of pairs where they are not too many.
+
+    Parameters
+    ----------
+    problem : to be scheduled
+    objective : of which the bound is claimed
+    claimed : a bound on its value
+    limits : of all questions together
+    """
     bound = multiplier_bound(problem, objective)
     if bound >= claimed:
         return Verdict.CONFIRMED, SUMS, "an exact sum gives a bound at least as high"

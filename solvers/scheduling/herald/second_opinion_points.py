@@ -23,7 +23,7 @@ from tilewright.solvers.scheduling.herald.multipliers import multiplier_bound
 from tilewright.solvers.second_opinion import Verdict
 
 LONGEST = 20.0
-"""Seconds of a search for a schedule of a value that is told, at most."""
+"""Seconds of a search for a schedule of a value that is reported, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class PointClaim:
     bound : no schedule on it has a smaller key
     herald : cycles and energy of Herald's schedule
     scheduled : whether more than Herald has looked for one
-    told : whether its schedule is in the document
+    reported : whether its schedule is in the document
     """
 
     cycles: int

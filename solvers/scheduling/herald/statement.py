@@ -1,6 +1,6 @@
 """The scheduling problem as a CP-SAT model, whole or relaxed.
 
-Every task chooses an option and has a start; engines have room for one task at a time.  Where only some
+Every task chooses an option and has a start; engines run one task at a time.  Where only some
 tasks are *sequenced*, the others keep their place in their chains and their load on the engines, but may
 overlap: a relaxation whose optimum is a bound.
 """
@@ -17,6 +17,7 @@ from ortools.sat.python import cp_model
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Placement, Schedule
 from tilewright.formulation.scheduling.herald.timeline import memory_may_bind
+from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.herald.residency_terms import ResidencyTerms
 
 
@@ -41,18 +42,25 @@ class ScheduleStatement:
     energy: cp_model.LinearExprT
     kept: dict[tuple[int, int], cp_model.IntVar]
 
-    def placed(self, solver: cp_model.CpSolver) -> tuple[dict[int, int], dict[int, Option]]:
+    def placed(self, values: Values) -> tuple[dict[int, int], dict[int, Option]]:
         """Starts and options of a solution."""
-        starts = {task: solver.value(start) for task, start in enumerate(self.starts)}
+        starts = {task: values.value(start) for task, start in enumerate(self.starts)}
         chosen = {
-            task: self.options[task][[solver.boolean_value(x) for x in literals].index(True)]
+            task: self.options[task][[values.boolean_value(x) for x in literals].index(True)]
             for task, literals in enumerate(self.choices)
         }
         return starts, chosen
 
-    def hint(self, schedule: Schedule) -> None:
-        """Begin with a schedule; runs of one network are exchanged so that it meets the symmetry rules."""
-        placements = in_symmetric_order(self.problem, schedule)
+    def hint(self, schedule: Schedule, *, symmetric: bool = True) -> None:
+        """Begin with a schedule.
+
+        Parameters
+        ----------
+        symmetric : whether equal runs are exchanged so that it meets the rules of `symmetric_pairs`
+        """
+        placements = {placement.task: placement for placement in schedule.placements}
+        if symmetric:
+            placements = in_symmetric_order(self.problem, schedule)
         self.model.clear_hints()  # type: ignore[no-untyped-call]
         for task, placement in placements.items():
             self.model.add_hint(self.starts[task], placement.start)
@@ -78,7 +86,7 @@ def state(
     sequenced : tasks that may not overlap on their engine; ``None`` for all
     symmetric : whether equal runs may be put in order of their first starts
     keeping : whether results that stay in the shared memory are decided, too; otherwise all that can stay is
-        taken to stay and to need no room, a relaxation.  Where so, all tasks must be sequenced
+        taken to stay and to take no capacity, a relaxation.  Where so, all tasks must be sequenced
     """
     model = cp_model.CpModel()
     free = range(len(problem.tasks)) if sequenced is None else sequenced

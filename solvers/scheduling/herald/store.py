@@ -10,16 +10,17 @@ import json
 import threading
 from collections.abc import Callable, Iterable
 from collections.abc import Mapping as MappingABC
+from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.foundation.caches import VARIABLE, cache_folder
-from tilewright.foundation.database import PATIENCE, DamagedError, Database, LockedError, seal
+from tilewright.foundation.database import PATIENCE, DamagedError, LockedError
 from tilewright.foundation.errors import InputError, one_line
+from tilewright.foundation.store import Column, Layout, SealedStore, Table, Texts, Values
 from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.styles import DataflowStyle
@@ -29,16 +30,6 @@ from tilewright.workloads.mapping.operator import Operator
 
 _VERSION = 3  # raise when the answers change
 _FILE = f"costs-{_VERSION}.sqlite"
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS mappings (hash TEXT PRIMARY KEY, nodes TEXT NOT NULL)",
-    """CREATE TABLE IF NOT EXISTS costs (
-    survey TEXT, first INTEGER, second INTEGER, bandwidth TEXT, metric TEXT,
-    energy TEXT, cycles INTEGER, memory INTEGER, weights INTEGER, mapping TEXT, seal TEXT,
-    PRIMARY KEY (survey, first, second, bandwidth, metric)
-) WITHOUT ROWID""",
-)
-_COLUMNS = "survey, first, second, bandwidth, metric, energy, cycles, memory, weights, mapping"
-
 Costs = dict[tuple[MachineSize, str], Cost | None]
 
 
@@ -57,20 +48,57 @@ def costs_digest(operator: Operator, flow: DataflowStyle, memory: int) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-class CostStore:
+@dataclass(frozen=True)
+class _CostRow:
+    """A cost that names its mapping; no figures where nothing fits."""
+
+    key: tuple[MachineSize, str]
+    energy: Fraction
+    cycles: int
+    memory: int
+    weights: int
+    mapping: str | None
+
+
+def _cost_row(row: Values) -> _CostRow:
+    key = MachineSize((row["first"], row["second"]), Fraction(row["bandwidth"])), row["metric"]
+    if row["mapping"] is None:
+        return _CostRow(key, Fraction(0), 0, 0, 0, None)
+    figures = Fraction(row["energy"]), int(row["cycles"]), int(row["memory"]), int(row["weights"])
+    return _CostRow(key, *figures, row["mapping"])
+
+
+_COSTS = Table(
+    "costs",
+    (
+        Column("survey", "TEXT NOT NULL", "content hash of layer, dataflow and memory"),
+        Column("first", "INTEGER NOT NULL", "PEs along the first axis"),
+        Column("second", "INTEGER NOT NULL"),
+        Column("bandwidth", "TEXT NOT NULL", "a fraction"),
+        Column("metric", "TEXT NOT NULL"),
+        Column("energy", "TEXT", "pJ, a fraction; here and from here on null where nothing fits"),
+        Column("cycles", "INTEGER"),
+        Column("memory", "INTEGER", "bytes"),
+        Column("weights", "INTEGER", "bytes of the first weights"),
+        Column("mapping", "TEXT", "its hash"),
+    ),
+    _cost_row,
+    keys=5,
+)
+_MAPPINGS = Texts("mappings", "nodes", digits=32)
+_LAYOUT = Layout(0, 0, (_COSTS, _MAPPINGS), "a file of cost tables", is_cache=True)
+
+
+class CostStore(SealedStore):
     """An open file of costs.  Use as a context manager.
 
-    Rows are sealed; one whose seal does not fit what it holds, or whose mapping is gone, is passed over as if
-    it had never been written.
+    A row whose seal does not fit what it holds, or whose mapping is gone, is passed over as if it had never
+    been written, and counted in `refused`.
 
     Parameters
     ----------
     folder : by default the user's cache directory
     patience, stop : for locks (`tilewright.foundation.database`)
-
-    Attributes
-    ----------
-    refused : how many rows were passed over
 
     Raises
     ------
@@ -85,97 +113,63 @@ class CostStore:
         patience: Callable[[], float] = lambda: PATIENCE,
         stop: threading.Event | None = None,
     ) -> None:
-        self.path = Path(_FILE)
-        self.refused = 0
+        path = Path(_FILE)
         try:
-            self.path = (folder or cache_folder()) / _FILE
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._base = Database(self.path, patience, stop)
-            try:
-                for table in _TABLES:
-                    self._base.rows(table)
-            except BaseException:
-                self._base.close()
-                raise
+            path = (folder or cache_folder()) / _FILE
+            path.parent.mkdir(parents=True, exist_ok=True)
+            super().__init__(path, _LAYOUT, patience, stop)
         except (LockedError, DamagedError):
             raise
         except (OSError, InputError) as error:
             reason = error.message if isinstance(error, InputError) else one_line(error)
             raise InputError(
-                str(self.path), None, f"cannot keep cost tables here ({reason}), remove it or set {VARIABLE}"
+                str(path), None, f"cannot keep cost tables here ({reason}), remove it or set {VARIABLE}"
             ) from None
-
-    def __enter__(self) -> CostStore:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._base.close()
 
     def read(self, digest: str) -> Costs:
         """Everything known of a layer; ``None`` where nothing fits the machine."""
+        rows = list(self.items(_COSTS, survey=digest))
+        nodes = self.texts(_MAPPINGS, {row.mapping for row in rows if row.mapping is not None})
+        mappings: dict[str | None, Mapping] = {}
+        for name, text in nodes.items():
+            with suppress(ValueError, TypeError, ArithmeticError, LookupError):
+                mappings[name] = Mapping.from_data(json.loads(text))
         costs: Costs = {}
-        for *columns, sealed, nodes in self._base.rows(
-            f"SELECT {_COLUMNS}, costs.seal, nodes FROM costs"
-            " LEFT JOIN mappings ON hash = mapping WHERE survey = ?",
-            (digest,),
-        ):
-            try:
-                key, cost = _cost(columns, sealed, nodes)
-            except (ValueError, TypeError, ArithmeticError, LookupError):
-                self.refused += 1
+        for row in rows:
+            if row.mapping is None:
+                costs[row.key] = None
+            elif row.mapping in mappings:
+                mapping = mappings[row.mapping]
+                costs[row.key] = Cost(row.energy, row.cycles, row.memory, row.weights, mapping)
             else:
-                costs[key] = cost
+                self.refused += 1
         return costs
 
     def forget(self, digest: str) -> None:
         """Drop everything known of a layer."""
-        self._base.rows("DELETE FROM costs WHERE survey = ?", (digest,))
+        self.drop(_COSTS, survey=digest)
 
     def write(
         self,
         digest: str,
         asked: Iterable[tuple[MachineSize, str]],
-        found: MappingABC[tuple[MachineSize, str], BestMapping],
+        answers: MappingABC[tuple[MachineSize, str], BestMapping],
     ) -> None:
         """Keep the answers for a layer; what was asked for and has none fits nowhere, and is kept as such."""
-        rows: list[tuple[object, ...]] = []
-        nodes: dict[str, str] = {}
+        rows: list[Values] = []
+        texts: set[str] = set()
         for point, metric in asked:
-            best = found.get((point, metric))
-            row: tuple[object, ...] = (digest, *point.array, exact(point.bandwidth), metric)
-            if best is None:
-                row = (*row, None, None, None, None, None)
-            else:
+            best = answers.get((point, metric))
+            row: dict[str, object] = dict.fromkeys(_COSTS.names)
+            row["survey"], (row["first"], row["second"]) = digest, point.array
+            row["bandwidth"], row["metric"] = exact(point.bandwidth), metric
+            if best is not None:
                 text = json.dumps(best.mapping.to_data(), separators=(",", ":"))
-                name = _name(text)
-                nodes[name] = text
-                row = (*row, exact(best.energy), best.cycles, best.memory, best.weights, name)
-            rows.append((*row, seal(row)))
-        with self._base.transaction():
-            self._base.run_many("INSERT OR REPLACE INTO mappings VALUES (?, ?)", nodes.items())
-            self._base.run_many(f"INSERT OR REPLACE INTO costs VALUES ({', '.join('?' * 11)})", rows)
-
-
-def _name(nodes: str) -> str:
-    return hashlib.sha256(nodes.encode()).hexdigest()[:32]
-
-
-def _cost(columns: list[Any], sealed: str, nodes: str | None) -> tuple[tuple[MachineSize, str], Cost | None]:
-    """A row; raises ``ValueError`` and the like where it is not what was written."""
-    if seal(columns) != sealed:
-        raise ValueError("the seal does not fit")
-    _, first, second, rate, metric, energy, cycles, memory, weights, mapping = columns
-    key = MachineSize((first, second), Fraction(rate)), metric
-    if mapping is None:
-        return key, None
-    if nodes is None or _name(nodes) != mapping:
-        raise ValueError("the mapping does not fit")
-    return key, Cost(
-        Fraction(energy), int(cycles), int(memory), int(weights), Mapping.from_data(json.loads(nodes))
-    )
+                row["energy"], row["cycles"] = exact(best.energy), best.cycles
+                row["memory"], row["weights"] = best.memory, best.weights
+                row["mapping"] = _MAPPINGS.hash_of(text)
+                texts.add(text)
+            rows.append(row)
+        with self.transaction():
+            self.add_texts(_MAPPINGS, texts)
+            self.add_all(_COSTS, rows)

@@ -112,10 +112,7 @@ class WindowSearch:
             for task in held:
                 if placed[task].end <= first:
                     statement.model.add(statement.starts[task] == placed[task].start)
-        for task, placement in placed.items():
-            statement.model.add_hint(statement.starts[task], placement.start)
-            for literal, option in zip(statement.choices[task], options[task], strict=True):
-                statement.model.add_hint(literal, option == placement.option)
+        statement.hint(schedule, symmetric=False)
         return statement
 
     def _minimize(

@@ -107,7 +107,14 @@ def traffic_cycles(machine: TiledMachine, traffic: int, leaving: int) -> dict[st
 
 
 def least_energy(dag: AtomicDag, machine: TiledMachine, traffic: int, leaving: int, cycles: int) -> float:
-    """pJ of atoms, of DRAM's compulsory traffic with its ends in engines, and of power for these cycles."""
+    """pJ of atoms, of DRAM's compulsory traffic with its ends in engines, and of power for these cycles.
+
+    Parameters
+    ----------
+    dag, machine : the atoms, and where they run
+    traffic, leaving : bytes that are read from DRAM and written to it at least
+    cycles : that any plan takes
+    """
     engine = machine.engine
     inside = float(dag.compute_energy.sum() + dag.buffer_energy.sum() + dag.register_energy.sum())
     moved = (traffic + leaving) * machine.dram_energy

@@ -64,7 +64,7 @@ def plan_run(
     limits: Limits,
     reported: Callable[[TracePoint], None] = lambda point: None,
     phase: Callable[[str], None] = lambda text: None,
-    warm: Callable[[TiledProblem], AtomicPlan] | None = None,
+    warm: AtomicPlan | None = None,
 ) -> TiledRun:
     """A search for a plan in a thread of its own, which signals and limits end.
 
@@ -74,8 +74,8 @@ def plan_run(
     Parameters
     ----------
     state : states the problem; part of the call that the limits cover
-    told, phase : told of every better plan and bound, and of what begins
-    warm : a plan to begin with, for the problem that is stated
+    reported, phase : called with every better plan and bound, and of what begins
+    warm : a plan of the problem to begin with
 
     Raises
     ------
@@ -101,6 +101,6 @@ def plan_run(
     def offer(search: TiledSearch) -> None:
         search.raise_bound(bound_key(search.problem, size_bounds(search.problem.problem)), "all sizes")
         if warm is not None:
-            search.confirm(warm(search.problem.problem), WARM_START, Origin.HEURISTIC)
+            search.confirm(warm, WARM_START, Origin.HEURISTIC)
 
     return SearchRun(begin, planner, method, limits, reported, before, grace=GRACE)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.sat.python import cp_model
 
-from tilewright import __version__
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
@@ -28,7 +27,7 @@ from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
-from tilewright.heuristics.scheduling.tiled.planning import quiet_end
+from tilewright.heuristics.scheduling.tiled.planning import Heuristic, quiet_end
 from tilewright.heuristics.scheduling.tiled.size_menus import HANDOVER, SizeMenu, balanced_sizes, fitting_menu
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
 from tilewright.solvers.cpsat_run import CpSatRun
@@ -163,7 +162,7 @@ def chosen_sizes(
 
 
 @dataclass(frozen=True)
-class ChosenSizes:
+class ChosenSizes(Heuristic):
     """Sizes proven best under an estimate, then the stages behind them."""
 
     goal: str = option("time", "what the choice makes least, over all layers", choices=GOALS)
@@ -174,11 +173,6 @@ class ChosenSizes:
     mapping: str = option("matching", "places, as in atomic", choices=MAPPINGS)
 
     name = "sizes"
-    exact = False
-
-    @property
-    def version(self) -> str:
-        return __version__
 
     def solve(self, search: TiledSearch) -> Outcome:
         """Choose, plan, level."""

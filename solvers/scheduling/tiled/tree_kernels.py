@@ -1,4 +1,4 @@
-"""The machine code of trees and segments: leaves, bands, the released program's tile, floors and proofs."""
+"""The machine code of trees and segments: leaves, bands, the released program's tile, bounds and proofs."""
 
 from __future__ import annotations
 

@@ -8,14 +8,16 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import NEVER, Either, Gap, Seconds, Stop
-from tilewright.foundation.errors import InputError
+from tilewright.foundation.errors import InputError, names_flags
 from tilewright.foundation.interrupts import stop_on_signals
 from tilewright.foundation.processes import available_cores
-from tilewright.solvers.observer import Observer
+
+if TYPE_CHECKING:
+    from tilewright.api.live import Listener
 
 _ARGUMENTS = {
     "--solver": "method",
@@ -29,11 +31,11 @@ _ARGUMENTS = {
 
 @contextmanager
 def named_arguments() -> Iterator[None]:
-    """Let an ``InputError`` about a flag of the command line name the argument instead."""
+    """Let an ``InputError`` about a flag name the argument instead, unless the command line asks."""
     try:
         yield
     except InputError as error:
-        if not error.where.startswith("--"):
+        if names_flags.get() or not error.where.startswith("--"):
             raise
         name = _ARGUMENTS.get(error.where, error.where.removeprefix("--").replace("-", "_"))
         raise InputError(name, error.field, error.message) from None
@@ -58,23 +60,6 @@ class Budget:
     seed: int
     started: float = field(default_factory=time.monotonic)
 
-    def limits(self, stop: threading.Event) -> Limits:
-        """Those of one search that has all of it, and whose keys are the values that are shown.
-
-        Parameters
-        ----------
-        stop : set by the user
-        """
-        return Limits(
-            seconds=self.seconds,
-            gap=self.gap,
-            threads=self.threads,
-            seed=self.seed,
-            stop=stop,
-            started=self.started,
-            until=self.until,
-        )
-
 
 @dataclass(frozen=True)
 class SearchRequest:
@@ -82,14 +67,38 @@ class SearchRequest:
 
     Parameters
     ----------
+    stop : set by the user to end the search with what is known
     warm_starts : as they were given; each kind of question reads its own
+    listeners : of the live document
+    tracebacks : whether listeners are told where an exception came from that ended a search
     """
 
     method: str | None
     budget: Budget
+    stop: threading.Event
     warm_starts: Any = ()
-    observer: Observer | None = None
     deterministic: bool = False
+    listeners: Sequence[Listener] = ()
+    tracebacks: bool = False
+
+    def limits(self, *, gap: float | None = None) -> Limits:
+        """Those of one search that has the whole budget.
+
+        Parameters
+        ----------
+        gap : between keys; by default that between values, of which they are no powers then
+        """
+        budget = self.budget
+        return Limits(
+            seconds=budget.seconds,
+            gap=budget.gap if gap is None else gap,
+            threads=budget.threads,
+            seed=budget.seed,
+            deterministic=self.deterministic,
+            stop=self.stop,
+            started=budget.started,
+            until=budget.until,
+        )
 
 
 def seconds_of(stop: Stop | None) -> float | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.api.display import Displayed
-from tilewright.solvers.second_opinion import Proof, Verdict
+from tilewright.solvers.second_opinion import Proof as Proof
+from tilewright.solvers.second_opinion import Verdict
 
 
 @dataclass(frozen=True, repr=False)

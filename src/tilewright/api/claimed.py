@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 from tilewright.api.display import Displayed
 from tilewright.formulation.result import Status
-from tilewright.report.records.mapping.document import TraceRecord
-
-
-class ClaimFields(Protocol):
-    """The fields of a record that claims something, of whatever kind."""
-
-    @property
-    def status(self) -> str: ...
-    @property
-    def value(self) -> float | int | None: ...
-    @property
-    def bound(self) -> float | int | None: ...
-    @property
-    def gap(self) -> float | None: ...
-    @property
-    def value_key(self) -> Fraction | None: ...
-    @property
-    def bound_key(self) -> Fraction | None: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def trace(self) -> list[TraceRecord]: ...
+from tilewright.report.records.claims import ClaimRecord
 
 
 class Claimed(Displayed):
     """An answer with its proof; subclasses hold the record that it is read from."""
 
     @property
-    def claims(self) -> ClaimFields:
+    def claims(self) -> ClaimRecord:
         """The record of what is claimed."""
         raise NotImplementedError
 

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.api.arguments import interruptible, read_budget
+from tilewright.api.arguments import SearchRequest, interruptible, read_budget
 from tilewright.api.checked import Check
 from tilewright.api.mapping.checking import Reported, check_mappings
-from tilewright.api.mapping.exploration import ExplorationDocument
 from tilewright.api.mapping.exploration_check import check_exploration
+from tilewright.api.mapping.exploration_document import ExplorationDocument
 from tilewright.api.mapping.result import MappingDocument, MappingResult
 from tilewright.api.scheduling.checking import check_schedules
 from tilewright.api.scheduling.contest import Contest, check_contest
-from tilewright.api.scheduling.plan import Codesign, Plan, SchedulingDocument
+from tilewright.api.scheduling.plan import Codesign, Plan
 from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import Stop
 from tilewright.foundation.errors import told_of
-from tilewright.report.records.files import parse_document, parse_record, read_data
+from tilewright.report.records.files import read_data
+from tilewright.report.records.kinds import AnyRecord, parse_any
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.mapping.explore import ExploreDocument
-from tilewright.report.records.mapping.explore_file import is_exploration, parse_exploration
 from tilewright.report.records.scheduling.herald.document import ScheduleDocument
-from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
-from tilewright.report.records.scheduling.tiled.compare import CompareDocument, is_contest
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
-from tilewright.report.records.scheduling.tiled.files import is_plan, parse_plan
 
-Record = ResultDocument | ExploreDocument | SchedulingDocument | CompareDocument
 Document = MappingDocument | ExplorationDocument | Plan | TiledPlan | Codesign | Contest
 
 
@@ -91,28 +87,18 @@ def check(
         return checked(loaded.record, where, store=kept)
     budget = read_budget(stop, threads, seed)
     with interruptible() as event:
-        limits = replace(budget.limits(event), gap=0.0)  # a proof leaves none
+        limits = SearchRequest(None, budget, event).limits(gap=0.0)  # a proof leaves none
         return checked(loaded.record, where, limits, store=kept)
 
 
-def parsed(data: Any, where: str) -> Record:
+def parsed(data: Any, where: str) -> AnyRecord:
     """The document that plain data hold; raises ``InputError``, which names the file."""
     with told_of(where):
-        return _parsed(data, where)
-
-
-def _parsed(data: Any, where: str) -> Record:
-    if is_contest(data):
-        return parse_record(data, CompareDocument, where)
-    if is_plan(data):
-        return parse_plan(data, where)
-    if is_exploration(data):
-        return parse_exploration(data, where)
-    return parse_schedule(data, where) if is_schedule(data) else parse_document(data, where)
+        return parse_any(data, where)
 
 
 def checked(
-    record: Record,
+    record: AnyRecord,
     where: str,
     limits: Limits | None = None,
     reported: Reported | None = None,
@@ -123,7 +109,7 @@ def checked(
     Parameters
     ----------
     limits : of all second opinions together; ``None`` to ask for none
-    told : told of every second opinion on a layer
+    reported : called with every second opinion on a layer
     store : with the plans of a contest; ``None`` for the one that its document names
 
     Raises
@@ -135,7 +121,7 @@ def checked(
 
 
 def _checked(
-    record: Record, where: str, limits: Limits | None, reported: Reported | None, store: Path | None
+    record: AnyRecord, where: str, limits: Limits | None, reported: Reported | None, store: Path | None
 ) -> Check:
     if isinstance(record, ResultDocument):
         return check_mappings(record, where, limits, reported)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
-from tilewright.api.arguments import SearchRequest, read_budget
+from tilewright.api.arguments import SearchRequest, interruptible, named_arguments, read_budget
+from tilewright.api.live import hearing
 from tilewright.formulation.stopping import Stop
 from tilewright.solvers.observer import Observer
 
@@ -57,4 +58,6 @@ def solve(
     InputError : for an unknown method or option, or an argument out of its range
     """
     budget = read_budget(stop, threads, seed)
-    return question.answer(SearchRequest(method, budget, warm_starts, observer, deterministic))
+    with named_arguments(), interruptible() as event:
+        request = SearchRequest(method, budget, event, warm_starts, deterministic, hearing(observer))
+        return question.answer(request)

@@ -1,4 +1,4 @@
-"""Folders for what is kept between calls, and substitutes where nothing can be kept.
+"""Folders for what is cached between calls, and substitutes where nothing can be cached.
 
 A package on a read-only file system, a user without a home, a full disk, a folder that others can write to:
 none of them stops a search.  Caches then go to a folder of this user's own under the temporary directory, and
@@ -44,7 +44,7 @@ def usual_folder() -> Path:
 
 
 def code_folders(module: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Where machine code made of a module is kept: beside it, else in the cache folder.
+    """Where machine code made of a module is cached: next to it, else in the cache folder.
 
     Yields
     ------

@@ -36,8 +36,8 @@ def cluster_answers(
     wait = _dask().wait
     try:
         while not stop.is_set():
-            room = _AHEAD * max(1, sum(client.nthreads().values())) - len(running)
-            for task in islice(waiting, max(0, room)):
+            free_slots = _AHEAD * max(1, sum(client.nthreads().values())) - len(running)
+            for task in islice(waiting, max(0, free_slots)):
                 if own := own_names(work.names(task)):
                     raise InputError("--cluster", None, f"its workers do not know {own[0]!r}")
                 future = client.submit(work.run, task, task.key, key=f"tilewright-{task.key}", pure=False)

@@ -1,10 +1,10 @@
 """Functions that are compiled once per installation, and run as machine code.
 
 What a function says is translated with all that it calls (:mod:`tilewright.foundation.kernels`), for the
-types of arguments that it meets, and kept as object code beside its module, or in the user's folder.  A kept
-file carries the digest of all texts of which it was made: the function's own module and those that it
-imports, followed through those that are compiled themselves, and the compiler's.  Where nothing can be kept,
-functions are compiled by every process that needs them, and nothing fails.
+types of arguments that it meets, and cached as object code next to its module, or in the user's folder.  A
+cached file carries the digest of all texts of which it was made: the function's own module and those that it
+imports, followed through those that are compiled themselves, and the compiler's.  Where nothing can be
+cached, functions are compiled by every process that needs them, and nothing fails.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def compiled(*, inline: bool = ..., ieee: bool = ...) -> Callable[[Function], Fu
 
 
 def compiled(function: Function | None = None, *, inline: bool = False, ieee: bool = False) -> Any:
-    """A function that is compiled at its first call, kept where possible; it runs without a lock.
+    """A function that is compiled at its first call, cached where possible; it runs without a lock.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class CompiledFunction(Kernel):
 
     @property
     def folder(self) -> Path | None:
-        """Where its machine code is kept, or would be; ``None`` where there is no room."""
+        """Where its machine code is cached, or would be; ``None`` where no folder can be written."""
         return next(
             (folder for folder, module in code_folders(self._file) if is_writable(folder, module)), None
         )
@@ -108,7 +108,7 @@ class CompiledFunction(Kernel):
 
     @property
     def is_cached(self) -> bool:
-        """Whether machine code of the present text is kept, for arguments of any kind."""
+        """Whether machine code of the present text is cached, for arguments of any kind."""
         for folder, module in code_folders(self._file):
             for file in folder.glob(f"{self._name}-*.code"):
                 if (trust.read(file, module) or b"")[:_DIGEST] == self._digest:
@@ -125,7 +125,7 @@ class CompiledFunction(Kernel):
             return version
 
     def _read(self, types: tuple[Type, ...]) -> Version | None:
-        """Machine code of the present text as it was kept."""
+        """Machine code of the present text as it was cached."""
         for file, module in self._places(types):
             content = trust.read(file, module) or b""
             made_of, mark, rest = content[:_DIGEST], content[_DIGEST : 2 * _DIGEST], content[2 * _DIGEST :]
@@ -135,7 +135,7 @@ class CompiledFunction(Kernel):
         return None
 
     def _compile(self, types: tuple[Type, ...]) -> Version:
-        """Machine code as it is made now, and kept if there is room."""
+        """Machine code as it is made now, and cached if the cache can be written."""
         from tilewright.foundation.kernels.code import object_code
         from tilewright.foundation.kernels.module import Module
 
@@ -162,7 +162,7 @@ class CompiledFunction(Kernel):
         return f"{self._file.stem}.{self.source.name}"
 
     def _places(self, types: tuple[Type, ...]) -> Iterator[tuple[Path, Path | None]]:
-        """Files where machine code may be kept, with the module that they lie beside."""
+        """Files where machine code may be cached, with the module that they lie next to."""
         from tilewright.foundation.kernels.code import processor
 
         if self._file.exists():
@@ -206,5 +206,5 @@ def _imported(text: str) -> Iterator[str]:
 
 
 def is_cached(function: object) -> bool:
-    """Whether something is a compiled function of whose present text machine code is kept."""
+    """Whether something is a compiled function of whose present text machine code is cached."""
     return isinstance(function, CompiledFunction) and function.is_cached

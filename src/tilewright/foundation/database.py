@@ -2,24 +2,20 @@
 
 Whoever keeps rows on disk opens them here.  A lock is waited for no longer than the caller has patience; a
 wait listens to the event that stops the call.  Where a disk fills up while rows are computed, those that do
-not fit stay in memory.  Rows carry a *seal*, the hash of what they hold, so that a changed byte is found
-whether or not SQLite stumbles over it.
+not fit stay in memory.  `tilewright.foundation.store` keeps tables of sealed rows in such files.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from tilewright.foundation.disk import check_writable, is_stream, suffix_error
 from tilewright.foundation.errors import InputError, OutputError, one_line
@@ -87,32 +83,6 @@ def set_aside(path: Path) -> Path:
     return aside
 
 
-def seal(values: Sequence[object]) -> str:
-    """Content hash of a row, equal for what SQLite reads back of it (integral floats are integers)."""
-    plain = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
-    return hashlib.sha256(json.dumps(plain, default=repr).encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What a file of one kind holds.
-
-    Parameters
-    ----------
-    application : SQLite's ``application_id``, by which the kind is known
-    version : of the tables, SQLite's ``user_version``
-    tables : statements that make them
-    name : of the kind, for errors
-    readable : older versions that whoever opens the file can bring up
-    """
-
-    application: int
-    version: int
-    tables: tuple[str, ...]
-    name: str
-    readable: tuple[int, ...] = ()
-
-
 class Database:
     """An open SQLite file, in autocommit mode outside of `transaction`.
 
@@ -128,7 +98,6 @@ class Database:
     Raises
     ------
     LockedError, DamagedError, UnusableError : here and from every method
-    InputError : for a file of another program or version
     """
 
     failure: OutputError | None = None
@@ -215,36 +184,8 @@ class Database:
         """A pragma's value."""
         return int(self.rows(f"PRAGMA {pragma}")[0][0])
 
-    def adopt(self, layout: Layout, *, create: bool = True) -> int:
-        """Make the tables of an empty file where wanted, and recognise those of any other.
-
-        Returns
-        -------
-        The version of the tables
-
-        Raises
-        ------
-        InputError : for a file of another program or version
-        """
-        if create and self._is_empty():
-            self.rows("PRAGMA journal_mode = WAL")
-            with self.transaction():
-                if self._is_empty():  # else another program was quicker
-                    for table in layout.tables:
-                        self.rows(table)
-                    self.rows(f"PRAGMA application_id = {layout.application}")
-                    self.rows(f"PRAGMA user_version = {layout.version}")
-        if self.number("application_id") != layout.application:
-            message = f"an SQLite file of another program, expected {layout.name}"
-            raise InputError(str(self.path), None, message)
-        version = self.number("user_version")
-        if version not in (*layout.readable, layout.version):
-            message = f"{layout.name} of version {version}, expected {layout.version}"
-            raise InputError(str(self.path), "user_version", message)
-        self.examine()
-        return version
-
-    def _is_empty(self) -> bool:
+    def is_empty(self) -> bool:
+        """Whether the file has no table yet."""
         return not self.rows("SELECT count(*) FROM sqlite_master")[0][0]
 
     def examine(self) -> None:
@@ -285,7 +226,7 @@ class Database:
         self._forget_copy()
         self._file.close()
 
-    def __enter__(self) -> Database:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -17,7 +17,7 @@ from functools import partial as bound
 from pathlib import Path
 
 from tilewright.foundation.errors import InputError, OutputError
-from tilewright.foundation.loading import begin_reading, heed_limit
+from tilewright.foundation.loading import begin_reading, check_limit
 from tilewright.foundation.pipes import PATIENCE, Pipe
 
 DESCRIPTION_BYTES = 2**20
@@ -72,7 +72,7 @@ def read_bytes(path: Path, most: int, what: str) -> bytes:
         try:
             read = Pipe(handle, where).read if is_pipe else bound(os.read, handle)
             while size <= most and (part := read(min(_CHUNK, most + 1 - size))):
-                heed_limit(where)
+                check_limit(where)
                 parts.append(part)
                 size += len(part)
         finally:
@@ -128,7 +128,7 @@ def check_writable(path: Path) -> None:
             raise InputError(where, None, f"cannot be written: {os.strerror(errno.EACCES)}")
         if len(os.fsencode(target.name)) > os.pathconf(target.parent, "PC_NAME_MAX"):
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-        handle, partial = _beside(target)
+        handle, partial = _partial_file(target)
     except InputError:
         raise
     except (OSError, ValueError) as error:
@@ -157,7 +157,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    handle, partial = _beside(target)
+    handle, partial = _partial_file(target)
     try:
         try:
             _write_all(handle, data)
@@ -181,7 +181,7 @@ def _adopt(handle: int, former: os.stat_result) -> None:
     os.fchmod(handle, stat.S_IMODE(former.st_mode))
 
 
-def _beside(target: Path) -> tuple[int, Path]:
+def _partial_file(target: Path) -> tuple[int, Path]:
     """A new file in the same folder, with the mode that the umask leaves."""
     partial = target.with_name(f".tilewright-{secrets.token_hex(8)}.partial")
     return os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), partial

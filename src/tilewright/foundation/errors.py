@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 _WHERE, _FIELD, _MESSAGE, _WORD = 500, 250, 4000, 120
@@ -25,6 +26,10 @@ def shortened(text: str, limit: int = _MESSAGE) -> str:
 def _cut(text: str, limit: int) -> str:
     """The beginning and the end, with a sign between them for the rest."""
     return text if len(text) <= limit else f"{text[: limit * 3 // 4 - 1]}…{text[-(limit // 4) :]}"
+
+
+names_flags: ContextVar[bool] = ContextVar("whether errors name the flags of the command line", default=False)
+"""Set while a verb runs: what the Python interface calls arguments are flags there."""
 
 
 class TilewrightError(Exception):

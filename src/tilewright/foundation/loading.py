@@ -71,7 +71,7 @@ def remaining() -> float:
     return math.inf if deadline is None else deadline.moment - time.monotonic()
 
 
-def heed_limit(where: str, field: str | None = None) -> None:
+def check_limit(where: str, field: str | None = None) -> None:
     """Raise ``BudgetError`` where no time is left to go on reading a file."""
     if remaining() <= 0:
         raise too_slow(where, field)

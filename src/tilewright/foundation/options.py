@@ -78,21 +78,21 @@ def with_options(method: type[Kind], text: MethodText, flag: str) -> Kind:
     return method(**values)
 
 
-def _value(one: Field[Any], text: str) -> Any:
-    rules = one.metadata["option"]
+def _value(option_field: Field[Any], text: str) -> Any:
+    rules = option_field.metadata["option"]
     if rules["read"] is not None:
         return rules["read"](text)
-    if one.default is MISSING:
+    if option_field.default is MISSING:
         raise ValueError("has no default")
-    if isinstance(one.default, bool):
+    if isinstance(option_field.default, bool):
         if text not in _BOOLEANS:
             raise ValueError(f"expected on or off, got {text!r}")
         return _BOOLEANS[text]
-    if isinstance(one.default, str):
+    if isinstance(option_field.default, str):
         if text not in (rules["choices"] or ()):
             raise ValueError(unknown_name(text, rules["choices"] or ()))
         return text
-    return _number(text, type(one.default), rules["low"], rules["high"])
+    return _number(text, type(option_field.default), rules["low"], rules["high"])
 
 
 def _number(text: str, kind: type[Any], low: float | None, high: float | None) -> Any:
@@ -112,8 +112,8 @@ def _number(text: str, kind: type[Any], low: float | None, high: float | None) -
     return value
 
 
-def _shown(one: Field[Any]) -> str:
-    value, show = one.default, one.metadata["option"]["show"]
+def _shown(option_field: Field[Any]) -> str:
+    value, show = option_field.default, option_field.metadata["option"]["show"]
     if show is not None:
         return str(show(value))
     if isinstance(value, bool):

@@ -7,7 +7,7 @@ import select
 import time
 
 from tilewright.foundation.errors import InputError
-from tilewright.foundation.loading import heed_limit
+from tilewright.foundation.loading import check_limit
 
 PATIENCE = 5.0
 """Seconds that a pipe may stay without a writer, or a reader."""
@@ -37,7 +37,7 @@ class Pipe:
         InputError : where nobody writes within seconds, and where the limit of the call is reached
         """
         while True:
-            heed_limit(self._where)
+            check_limit(self._where)
             events = self._poll.poll(_TICK * 1000)
             if events:
                 return os.read(self._handle, size) if events[0][1] & select.POLLIN else b""

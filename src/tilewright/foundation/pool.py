@@ -148,31 +148,31 @@ def computed(
     try:
         while not is_over():
             while len(busy) < jobs and (call := calls()) is not None:
-                company = _free_worker(call, idle, replies)
-                if company is None:
+                member = _free_worker(call, idle, replies)
+                if member is None:
                     yield call.item, _computed_here(run, call)
                 else:
-                    busy[company] = call
-                    company.ask(run, call)
+                    busy[member] = call
+                    member.ask(run, call)
             if not busy:
                 return
             with suppress(queue.Empty):
-                company, content = replies.get(timeout=_STEP)
-                if company in busy:
-                    answered, future = busy.pop(company), company.outcome(content)
+                member, content = replies.get(timeout=_STEP)
+                if member in busy:
+                    answered, future = busy.pop(member), member.outcome(content)
                     if fresh:
-                        company.end()
+                        member.end()
                     elif content:
-                        idle.append(company)
+                        idle.append(member)
                     yield answered.item, future
-            for company in [working for working in busy if working.is_late]:
-                company.end()
+            for member in [working for working in busy if working.is_late]:
+                member.end()
                 late: Future[Answer] = Future()
                 late.set_exception(TimeoutError())
-                yield busy.pop(company).item, late
+                yield busy.pop(member).item, late
     finally:
-        for company in (*idle, *busy):
-            company.end()
+        for member in (*idle, *busy):
+            member.end()
 
 
 def _free_worker(
@@ -182,10 +182,10 @@ def _free_worker(
     why = call.here
     if not why:
         while idle:
-            company = idle.pop()
-            if company.is_alive:
-                return company
-            company.end()
+            member = idle.pop()
+            if member.is_alive:
+                return member
+            member.end()
         try:
             return _Worker(replies)
         except OSError as error:  # no interpreter, or no room for a process
@@ -221,7 +221,7 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )
-        self._send(worker.greeting())
+        self._send(worker.first_message())
         threading.Thread(target=self._listen, args=(replies,), daemon=True).start()
 
     @property

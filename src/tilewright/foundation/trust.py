@@ -138,19 +138,19 @@ def _root_owner() -> int:
     return os.stat("/").st_uid
 
 
-def _fault(found: os.stat_result, owners: set[int], *, above: bool = False) -> str:
+def _fault(entry: os.stat_result, owners: set[int], *, above: bool = False) -> str:
     """What is wrong with a folder or file; the empty text where nothing is.
 
     Parameters
     ----------
     above : whether it is a folder above the one in question
     """
-    if found.st_uid not in owners:
-        return f"belongs to another user (number {found.st_uid})"
-    open_to = found.st_mode & _OTHERS
-    if above and (found.st_mode & stat.S_ISVTX or (open_to == stat.S_IWGRP and _is_private(found.st_gid))):
+    if entry.st_uid not in owners:
+        return f"belongs to another user (number {entry.st_uid})"
+    open_to = entry.st_mode & _OTHERS
+    if above and (entry.st_mode & stat.S_ISVTX or (open_to == stat.S_IWGRP and _is_private(entry.st_gid))):
         return ""
-    return f"others can write to (mode {stat.S_IMODE(found.st_mode):04o})" if open_to else ""
+    return f"others can write to (mode {stat.S_IMODE(entry.st_mode):04o})" if open_to else ""
 
 
 def _is_private(group: int) -> bool:

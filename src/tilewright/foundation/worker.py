@@ -58,7 +58,7 @@ def main_module() -> str:
     return name if name.partition(".")[0] in (_PACKAGE, _STUDIES) else ""
 
 
-def greeting() -> bytes:
+def first_message() -> bytes:
     """What a worker is told first: the program that was started, and where the studies lie if in use."""
     studies = sys.modules.get(_STUDIES)
     folder = "" if studies is None else str(Path(studies.__file__ or "").parent)

@@ -67,7 +67,7 @@ _PLACE = re.compile(r"(\w+)|\[(\d+)\]")
 
 
 @contextmanager
-def telling_lines(path: Path) -> Iterator[None]:
+def with_line_numbers(path: Path) -> Iterator[None]:
     """Let errors on a field of a YAML file tell its line: ``m.yaml: nodes[3] (line 12): ...``."""
     try:
         yield

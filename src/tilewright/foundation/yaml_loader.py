@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from tilewright.foundation.loading import begin_reading, heed_limit
+from tilewright.foundation.loading import begin_reading, check_limit
 
 _EXPANSION = 20
 _SMALL = 10_000
@@ -32,7 +32,7 @@ class CarefulLoader(yaml.SafeLoader):
         begin_reading()
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        heed_limit("YAML")
+        check_limit("YAML")
         return super().compose_node(parent, index)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:

@@ -20,12 +20,11 @@ from tilewright.benchmarks.arena.work import answer
 from tilewright.benchmarks.store import Store
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
-from tilewright.foundation.database import Database
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.checks.scheduling.tiled.compare import check_compare
 from tilewright.report.html.scheduling.tiled.compare import write_contest_report
-from tilewright.report.records.evidence import EvidenceFile, content_hash, keep, kept
+from tilewright.report.records.evidence import EVIDENCE, EvidenceFile
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 from tilewright.report.records.schemas import COMPARE, generated_schema, result_schema
@@ -156,7 +155,7 @@ def test_the_store_keeps_the_plan_of_every_run(
     with EvidenceFile(tmp_path / "compare.sqlite") as kept:
         text = kept.text(run["evidence"])
     assert text is not None
-    assert content_hash(text) == run["evidence"]
+    assert EVIDENCE.hash_of(text) == run["evidence"]
     assert json.loads(text)["value_exact"] == run["value_exact"]
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -176,14 +175,14 @@ def test_forged_evidence_is_found_by_the_evaluator(call: Call, tmp_path: Path) -
     """Whoever writes a better value into the store, its hash and the document is refuted by the plan."""
     data = json.loads((tmp_path / "c.json").read_text())
     run = data["contestants"][0]["runs"][0]
-    base = Database(tmp_path / "compare.sqlite")
-    text = kept(base, run["evidence"])
+    store = Store(tmp_path / "compare.sqlite")
+    text = store.evidence(run["evidence"])
     assert text is not None
     forged = json.loads(text)
     forged["metrics"]["dram_read_bytes"] += 1
     run["dram_bytes"] += 1
-    run["evidence"] = keep(base, json.dumps(forged))
-    base.close()
+    run["evidence"] = store.add_text(EVIDENCE, json.dumps(forged))
+    store.close()
     (tmp_path / "c.json").write_text(json.dumps(data))
     outcome = call("check", "c.json")
     assert outcome.code == 5

@@ -12,7 +12,7 @@ import pytest
 from tilewright.formulation.scheduling.tiled.build import build_dag
 from tilewright.formulation.scheduling.tiled.dag import INPUT, WEIGHTS, AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
-from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Tiling, even_borders, tiling
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Tiling, tiling
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
@@ -205,7 +205,7 @@ def test_batch_is_one_graph_with_shared_weights() -> None:
 def test_group_tasks_have_the_borders_of_their_shares() -> None:
     """A tiling by even shares, as SET's partitions have it, is taken as it is."""
     unit = units_of(chain(conv2d(k=10, c=4, r=1, s=1, h=7, w=7)))[0]
-    one = Tiling((0, 1), even_borders(10, 4), even_borders(7, 2), (0, 7), (0, 4))
+    one = Tiling((0, 1), (0, 3, 5, 8, 10), (0, 4, 7), (0, 7), (0, 4))
     assert one.channels == (0, 3, 5, 8, 10)
     dag = build_dag([unit], [one], ENGINE)
     assert dag.tasks == 8

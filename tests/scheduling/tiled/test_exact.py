@@ -94,8 +94,8 @@ def test_other_atoms_lie_outside() -> None:
     search: TiledSearch = TiledSearch(space, Limits())
     assert search.offer(AtomicPlan(other, plan), "test") is None
     assert search.key is None
-    assert search.beside is not None
-    assert search.beside.reason == "it has other atoms"
+    assert search.out_of_space is not None
+    assert search.out_of_space.reason == "it has other atoms"
 
 
 def test_buffers_too_small_are_proven_infeasible() -> None:
@@ -234,7 +234,7 @@ def test_a_plan_to_begin_with_gives_its_atoms() -> None:
         if not proved and RoundSpace(case.problem, case.dag, plan.steps).outside(answer) is None:
             continue
         limits = Limits(30, threads=1)
-        result = plan_run(lambda: case.problem, "exact", limits, warm=lambda problem, one=answer: one).run()
+        result = plan_run(lambda: case.problem, "exact", limits, warm=answer).run()
         assert (result.status is Status.OPTIMAL) == proved, result.message
         assert result.answer is not None
         assert result.answer.dag.tilings == case.dag.tilings

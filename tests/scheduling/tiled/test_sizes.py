@@ -1,25 +1,20 @@
-"""Choices of sizes against plain enumeration: proven, genetic, and neighbourhoods in places."""
+"""Choices of sizes against plain enumeration: proven, and genetic."""
 
 from __future__ import annotations
 
 import random
-from itertools import permutations, product
+from itertools import product
 
-import numpy as np
 import pytest
-from tiled_plans import random_network, random_problem
+from tiled_plans import random_network
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.annealing import energy_of, sized_layer
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, evolved, genetic_sizes
-from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.solvers.scheduling.tiled import sizes
-from tilewright.solvers.scheduling.tiled.lns import replaced
 from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.solvers.scheduling.tiled.sizes import candidates, chosen_sizes, waits
 
@@ -77,37 +72,3 @@ def test_genetic_search_finds_balance() -> None:
     one, other = (genetic_sizes(problem, random.Random(5), Genetics(generations=5)) for _ in range(2))
     assert one == other
     assert problem.dag(one).needs.max() <= problem.machine.engine.buffer_bytes
-
-
-def bytes_times_hops(dag: AtomicDag, machine: TiledMachine, engine: np.ndarray, tasks: set[int]) -> int:
-    """Over all reads of results by or from some tasks, distances on the mesh."""
-    total = 0
-    for reader in range(dag.tasks):
-        for block in dag.reads_of(reader):
-            made = int(dag.block_parent[block])
-            if made >= 0 and (made in tasks or reader in tasks):
-                a, b = (machine.position(int(engine[one])) for one in (made, reader))
-                total += int(dag.block_bytes[block]) * (abs(a[0] - b[0]) + abs(a[1] - b[1]))
-    return total
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_places_of_a_window_equal_enumeration(seed: int) -> None:
-    """Two rounds on 2 x 2 engines are placed at the least bytes times hops of all pairs of permutations."""
-    problem, dag = random_problem(random.Random(seed), "atomic-2x2")
-    machine = problem.machine
-    engine, step = layer_sequential(dag, machine)
-    rounds = range(int(step.max()) // 2, int(step.max()) // 2 + 2)
-    mine = [np.flatnonzero(step == r) for r in rounds]
-    found = replaced(dag, machine, engine, step, rounds, Limits(20))
-    assert found is not None
-    assert found[1]
-    tasks = {int(t) for one in mine for t in one}
-    least = None
-    for places in product(*(permutations(engine[one].tolist()) for one in mine)):
-        tried = engine.copy()
-        for one, place in zip(mine, places, strict=True):
-            tried[one] = place
-        cost = bytes_times_hops(dag, machine, tried, tasks)
-        least = cost if least is None else min(least, cost)
-    assert bytes_times_hops(dag, machine, found[0], tasks) == least

@@ -120,9 +120,9 @@ def _grid_faults(document: CodesignDocument) -> Iterator[str]:
     points = [point.parts for point in document.points]
     if len(set(points)) < len(points):
         yield "points: a partition stands there twice"
-    strange = set(points) - set(grid)
-    if strange:
-        yield f"points: {len(strange)} are not of the grid of class {resources.name}"
+    unknown = set(points) - set(grid)
+    if unknown:
+        yield f"points: {len(unknown)} are not of the grid of class {resources.name}"
     elif points != [parts for parts in grid if parts in set(points)]:
         yield "points: not in the order of the grid"
     missing = len(grid) - len(points) - document.unfit
@@ -187,10 +187,10 @@ def _best_faults(document: CodesignDocument) -> Iterator[str]:
         yield "best.versions: not those of the document"
     if document.tables_s > document.wall_s:
         yield f"tables_s: {document.tables_s}, more than wall_s"
-    for field, mine, its in (
+    for field, expected, claimed in (
         ("objective", document.objective, best.objective),
         ("value", document.value_exact, best.value_exact),
         ("workload", document.workload, best.workload),
     ):
-        if mine != its:
-            yield f"best.{field}: {its}, expected {mine}"
+        if expected != claimed:
+            yield f"best.{field}: {claimed}, expected {expected}"

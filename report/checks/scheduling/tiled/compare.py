@@ -122,25 +122,25 @@ def _problem_faults(document: CompareDocument, least: Least) -> Iterator[str]:
         yield f"bound_exact: {document.bound_exact}, over all sizes of atoms {only}{least.key} is known"
 
 
-def _contestant_faults(document: CompareDocument, one: ContestantRecord, least: Least) -> Iterator[str]:
-    where = f"contestants.{one.method}"
+def _contestant_faults(document: CompareDocument, claimed: ContestantRecord, least: Least) -> Iterator[str]:
+    where = f"contestants.{claimed.method}"
     try:
-        stochastic = is_stochastic(METHODS.make(one.method))
+        stochastic = is_stochastic(METHODS.make(claimed.method))
     except InputError as error:
         yield f"{where}: {error.message}"
         return
     runs = document.settings.seeds if stochastic else 1
-    if len(one.runs) + one.missing != runs:
-        yield f"{where}.runs: {len(one.runs)} and {one.missing} missing, expected {runs} together"
-    fresh = contestant(one.method, one.runs, one.missing, document.bound_key)
+    if len(claimed.runs) + claimed.missing != runs:
+        yield f"{where}.runs: {len(claimed.runs)} and {claimed.missing} missing, expected {runs} together"
+    fresh = contestant(claimed.method, claimed.runs, claimed.missing, document.bound_key)
     for field in ("without_plan", "best", "median", "worst", "gap"):
-        if getattr(one, field) != getattr(fresh, field):
-            yield f"{where}.{field}: {getattr(one, field)}, its runs make {getattr(fresh, field)}"
-    seeds = [run.seed for run in one.runs]
+        if getattr(claimed, field) != getattr(fresh, field):
+            yield f"{where}.{field}: {getattr(claimed, field)}, its runs make {getattr(fresh, field)}"
+    seeds = [run.seed for run in claimed.runs]
     if seeds != sorted(set(seeds)) or not set(seeds) <= set(range(runs)):
         yield f"{where}.runs: of the seeds {seeds}, expected some of 0 to {runs - 1} in their order"
-    exact = proves(one.method, METHODS)
-    for run in one.runs:
+    exact = proves(claimed.method, METHODS)
+    for run in claimed.runs:
         faults = _run_faults(document, run, least, exact=exact)
         yield from (f"{where}.runs[seed {run.seed}].{fault}" for fault in faults)
 

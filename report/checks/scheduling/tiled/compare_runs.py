@@ -12,10 +12,10 @@ from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.foundation.errors import InputError
-from tilewright.report.checks.scheduling.tiled.plan import evaluated_faults
+from tilewright.report.checks.scheduling.tiled.plan import evaluated_faults, space_faults
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument, KeptRun, RunRecord
-from tilewright.solvers.scheduling.tiled.second_opinion import PlanClaim, named_space, prove_plan
+from tilewright.solvers.scheduling.tiled.second_opinion import PlanClaim, prove_plan
 from tilewright.solvers.second_opinion import Proof, Verdict
 
 Find = Callable[[str], str | None]
@@ -67,7 +67,7 @@ def _checked(
             answer = kept.plan.build(problem, f"{where}.plan")
             evaluation = problem.evaluate(answer.dag, answer.plan)
             faults += evaluated_faults(kept.value_key, kept.metrics, kept.plan, problem, answer, evaluation)
-            faults += _space_faults(run, problem, answer)
+            faults += space_faults(problem, answer, run.space) if run.space else ()
         elif kept.value_exact is not None:
             faults.append("plan: missing in the evidence")
     except (InputError, ValueError) as error:
@@ -93,17 +93,6 @@ def _kept_faults(document: CompareDocument, method: str, run: RunRecord, kept: K
         reported = getattr(run, field)
         if reported != value:
             yield f"{field}: {reported}, the evidence has {value}"
-
-
-def _space_faults(run: RunRecord, problem: TiledProblem, answer: AtomicPlan) -> Iterator[str]:
-    if not run.space:
-        return
-    space = named_space(problem, answer, run.space)
-    outside = None if space is None else space.outside(answer)
-    if space is None:
-        yield "space: none that the plan's atoms make"
-    elif outside is not None:
-        yield f"plan: lies outside the space: {outside}"
 
 
 def prove_runs(checks: list[RunCheck], problem: TiledProblem, limits: Limits) -> list[Proof]:

@@ -75,10 +75,14 @@ def check_plan(document: PlanDocument, where: str) -> PlanCheck:
 
 
 def _plan_faults(
-    document: PlanDocument, plan: PlanRecord, problem: TiledProblem, answer: AtomicPlan, found: Evaluation
+    document: PlanDocument,
+    plan: PlanRecord,
+    problem: TiledProblem,
+    answer: AtomicPlan,
+    evaluation: Evaluation,
 ) -> Iterator[str]:
     """Value, metrics and the way the plan is written down, against what the evaluator finds."""
-    value = problem.objective.key(Fraction(found.energy.total), found.cycles)
+    value = problem.objective.key(Fraction(evaluation.energy.total), evaluation.cycles)
     if document.value != number(value):
         yield f"value: {document.value}, the evaluator finds {number(value)}"
     yield from evaluated_faults(
@@ -87,7 +91,7 @@ def _plan_faults(
         plan,
         problem,
         answer,
-        found,
+        evaluation,
         effort=EFFORT if document.complete else 0,
     )
 
@@ -98,7 +102,7 @@ def evaluated_faults(
     plan: PlanRecord,
     problem: TiledProblem,
     answer: AtomicPlan,
-    found: Evaluation,
+    evaluation: Evaluation,
     *,
     effort: int = EFFORT,
 ) -> Iterator[str]:
@@ -110,7 +114,7 @@ def evaluated_faults(
     answer : the same plan
     effort : at which the bound of its atoms was computed
     """
-    value = problem.objective.key(Fraction(found.energy.total), found.cycles)
+    value = problem.objective.key(Fraction(evaluation.energy.total), evaluation.cycles)
     if key != value:
         yield f"value_exact: {key}, the evaluator finds {value}"
     fresh = PlanRecord.of(answer)
@@ -120,7 +124,7 @@ def evaluated_faults(
     if metrics is None:
         yield "metrics: missing"
     else:
-        yield from metric_faults(metrics, plan_metrics(problem, answer, found, effort=effort))
+        yield from metric_faults(metrics, plan_metrics(problem, answer, evaluation, effort=effort))
 
 
 def _bound_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:
@@ -141,12 +145,17 @@ def _space_faults(document: PlanDocument, problem: TiledProblem, answer: AtomicP
     if not proves(document.settings.method, METHODS):
         yield f"space: {document.settings.method} claims bounds over all sizes of atoms only"
     elif answer is not None:
-        space = named_space(problem, answer, document.space)
-        outside = None if space is None else space.outside(answer)
-        if space is None:
-            yield "space: none that the plan's atoms make"
-        elif outside is not None:
-            yield f"plan: lies outside the space: {outside}"
+        yield from space_faults(problem, answer, document.space)
+
+
+def space_faults(problem: TiledProblem, answer: AtomicPlan, name: str) -> Iterator[str]:
+    """The space that a claim names is one that the plan's atoms make, and the plan lies in it."""
+    space = named_space(problem, answer, name)
+    outside = None if space is None else space.outside(answer)
+    if space is None:
+        yield "space: none that the plan's atoms make"
+    elif outside is not None:
+        yield f"plan: lies outside the space: {outside}"
 
 
 def _problem_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:

@@ -33,16 +33,16 @@ def gantt_figure(
     colour = colours(names)
     data = []
     for name in names:
-        mine = [row for row in rows if networks[row.instance] == name]
+        bars = [row for row in rows if networks[row.instance] == name]
         data.append(
             {
                 "type": "bar",
                 "orientation": "h",
                 "name": name,
-                "y": [row.engine for row in mine],
-                "base": [row.start * seconds for row in mine],
-                "x": [(row.end - row.start) * seconds for row in mine],
-                "text": [f"{row.task}<br>cycles {row.start:,} to {row.end:,}" for row in mine],
+                "y": [row.engine for row in bars],
+                "base": [row.start * seconds for row in bars],
+                "x": [(row.end - row.start) * seconds for row in bars],
+                "text": [f"{row.task}<br>cycles {row.start:,} to {row.end:,}" for row in bars],
                 "textposition": "none",
                 "hovertemplate": "%{text}<extra></extra>",
                 "marker": {"color": colour[name], "line": {"color": PAPER, "width": 0.5}},
@@ -61,7 +61,15 @@ def gantt_figure(
 def memory_figure(
     occupancy: Sequence[tuple[int, int]], makespan: int, capacity: int | None, seconds: float
 ) -> Figure:
-    """Bytes of the shared memory in use over time, and how many there are."""
+    """Bytes of the shared memory in use over time, and how many there are.
+
+    Parameters
+    ----------
+    occupancy : (cycle, bytes in use from then on), in the order of time
+    makespan : cycles
+    capacity : bytes of the shared memory; ``None`` for no limit
+    seconds : of a cycle
+    """
     steps = [*occupancy, (makespan, occupancy[-1][1] if occupancy else 0)]
     data: list[dict[str, Any]] = [
         {

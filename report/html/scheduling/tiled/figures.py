@@ -145,8 +145,8 @@ def links_figure(plan: JudgedPlan, times: Timeline) -> Figure:
     most = max(line.load.busy for line in lines)
     data: list[dict[str, Any]] = []
     for index, colour in enumerate(LOADS):
-        mine = [line for line in lines if load_colour(line.load.busy / most) == colour]
-        if not mine:
+        coloured = [line for line in lines if load_colour(line.load.busy / most) == colour]
+        if not coloured:
             continue
         low, high = most * index / len(LOADS), most * (index + 1) / len(LOADS)
         data.append(
@@ -155,8 +155,8 @@ def links_figure(plan: JudgedPlan, times: Timeline) -> Figure:
                 "mode": "lines",
                 "name": f"{low:.0%} to {high:.0%}",
                 "line": {"color": colour, "width": 5},
-                "x": [x for line in mine for x in (line.start[0], line.end[0], None)],
-                "y": [y for line in mine for y in (line.start[1], line.end[1], None)],
+                "x": [x for line in coloured for x in (line.start[0], line.end[0], None)],
+                "y": [y for line in coloured for y in (line.start[1], line.end[1], None)],
                 "hoverinfo": "skip",
             }
         )

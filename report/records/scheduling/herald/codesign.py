@@ -11,7 +11,6 @@ from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.report.records.claims import claim, figures
 from tilewright.report.records.mapping.build import trace_record, versions
 from tilewright.report.records.scheduling.herald.document import (
-    CODESIGN,
     CodesignDocument,
     PartitionPointRecord,
     ScheduleSettingsRecord,
@@ -32,11 +31,22 @@ def codesign_document(
     *,
     complete: bool = True,
 ) -> CodesignDocument:
-    """The document of one co-design, with the best schedule on the best partition."""
+    """The document of one co-design, with the best schedule on the best partition.
+
+    Parameters
+    ----------
+    workload : networks with their instances
+    resources : PEs, bandwidth and memory that are divided
+    dataflows : one per sub-accelerator
+    search : how partitions are enumerated: ``exhaustive``, ``binary`` or ``random``
+    objective : of the schedules
+    result : partitions that were looked at, and the best one
+    settings : limits and seed of the call
+    complete : whether this is the end, and not an interim state
+    """
     best = result.best
     return CodesignDocument(
-        schema=CODESIGN,
-        command="codesign",
+        **CodesignDocument.head(),
         complete=complete,
         workload=workload.name,
         accelerator_class=resources.name,
@@ -52,29 +62,23 @@ def codesign_document(
         message=result.message,
         trace=[trace_record(parse_objective(objective_name(objective)), point) for point in result.trace],
         versions=versions(),
-        **_reported(objective, result),
+        **grid_figures(objective, result),
     )
 
 
-def codesign_data(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
-    """The proof, the best partition and every point with Herald's and the best figures, as plain data."""
-    points = [point_record(candidate).model_dump() for candidate in result.candidates]
-    return {**_reported(objective, result), "points": points}
-
-
-def point_record(one: Candidate) -> PartitionPointRecord:
+def point_record(candidate: Candidate) -> PartitionPointRecord:
     """What is known of one partition."""
-    cycles, energy = one.point
+    cycles, energy = candidate.point
     return PartitionPointRecord.model_validate(
         {
-            "partition": partition_data(one.parts),
+            "partition": partition_data(candidate.parts),
             "cycles": cycles,
             "energy_pj": float(energy),
             "energy_pj_exact": str(energy),
-            "herald_cycles": one.herald[0],
-            "herald_energy_pj": float(one.herald[1]),
-            **figures(one.value, one.bound, float),
-            "scheduled": one.visits > 0,
+            "herald_cycles": candidate.herald[0],
+            "herald_energy_pj": float(candidate.herald[1]),
+            **figures(candidate.value, candidate.bound, float),
+            "scheduled": candidate.visits > 0,
         }
     )
 
@@ -84,8 +88,8 @@ def partition_data(parts: Parts) -> list[dict[str, float]]:
     return [{"pes": pes, "bytes_per_cycle": float(rate)} for pes, rate in parts]
 
 
-def _reported(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
-    """What documents and benchmarks tell of the whole grid."""
+def grid_figures(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
+    """What is told of the whole grid: the claim, the best partition, and how many were looked at."""
     return {
         "objective": objective.value,
         **claim(parse_objective(objective_name(objective)), result, float),

@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.codesign import Parts
@@ -19,17 +19,14 @@ from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, 
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleResult
 from tilewright.hardware.scheduling.herald.system import System
-from tilewright.report.records.claims import ClaimRecord, ExactText, Number, StatusName, claim, number
+from tilewright.report.records.claims import ClaimRecord, ExactText, Number, TraceRecord, claim, number
+from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.build import trace_record, versions
-from tilewright.report.records.mapping.document import TraceRecord
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.herald.problem import ProblemRecord, problem_record
 from tilewright.report.records.scheduling.herald.system import SystemRecord
 from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.workloads.scheduling.workload import Workload
-
-SCHEDULE: Final = "tilewright.schedule/1"
-CODESIGN: Final = "tilewright.codesign/1"
 
 
 class ScheduleMetricsRecord(Record):
@@ -69,13 +66,9 @@ class ScheduleSettingsRecord(SearchSettingsRecord):
     metric: str = Field(description="by which the mappings of layers are chosen")
 
 
-class ScheduleDocument(ClaimRecord):
-    """The whole document of ``schedule``."""
+class AskedSchedule(Document[Literal["tilewright.schedule/1"], Literal["schedule"]]):
+    """What ``schedule`` was asked."""
 
-    model_config = ConfigDict(title=SCHEDULE, serialize_by_alias=True, populate_by_name=True)
-
-    schema_name: Literal["tilewright.schedule/1"] = Field(alias="schema")
-    command: Literal["schedule"]
     complete: bool = Field(description="whether the search has ended; false in a file of a running one")
     workload: str
     tasks: int
@@ -83,12 +76,12 @@ class ScheduleDocument(ClaimRecord):
     problem: ProblemRecord | None = Field(description="null where the costs of layers are not known")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
-    status: StatusName
-    value: Number | None
-    value_exact: ExactText | None
+
+
+class ScheduleDocument(ClaimRecord, AskedSchedule):
+    """The whole document of ``schedule``."""
+
     bound: Number | None = Field(description="no schedule has a smaller value")
-    bound_exact: ExactText | None
-    gap: float | None
     metrics: ScheduleMetricsRecord | None
     schedule: list[PlacementRecord] | None
     message: str
@@ -96,10 +89,6 @@ class ScheduleDocument(ClaimRecord):
     input_hash: str
     trace: list[TraceRecord]
     versions: dict[str, str]
-
-    def to_data(self) -> dict[str, Any]:
-        """Plain data in the sequence of the contract."""
-        return self.model_dump()
 
 
 class PartitionPointRecord(Record):
@@ -123,13 +112,9 @@ class PartitionPointRecord(Record):
         return parts_of(self.partition)
 
 
-class CodesignDocument(ClaimRecord):
-    """The whole document of ``codesign``."""
+class AskedCodesign(Document[Literal["tilewright.codesign/1"], Literal["codesign"]]):
+    """What ``codesign`` was asked."""
 
-    model_config = ConfigDict(title=CODESIGN, serialize_by_alias=True, populate_by_name=True)
-
-    schema_name: Literal["tilewright.codesign/1"] = Field(alias="schema")
-    command: Literal["codesign"]
     complete: bool = Field(description="whether the search has ended; false in a file of a running one")
     workload: str
     accelerator_class: str
@@ -139,12 +124,12 @@ class CodesignDocument(ClaimRecord):
     bandwidth_step: int = Field(ge=1, description="bytes per cycle, likewise")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
-    status: StatusName
-    value: Number | None
-    value_exact: ExactText | None
+
+
+class CodesignDocument(ClaimRecord, AskedCodesign):
+    """The whole document of ``codesign``."""
+
     bound: Number | None = Field(description="no partition of the grid has a schedule of smaller value")
-    bound_exact: ExactText | None
-    gap: float | None
     partition: list[dict[str, float]] | None
     partitions: int = Field(description="how many were looked at")
     unfit: int = Field(description="how many others have a layer that fits nowhere")
@@ -158,10 +143,6 @@ class CodesignDocument(ClaimRecord):
     trace: list[TraceRecord]
     versions: dict[str, str]
 
-    def to_data(self) -> dict[str, Any]:
-        """Plain data in the sequence of the contract."""
-        return self.model_dump()
-
 
 def schedule_document(
     workload: Workload,
@@ -173,7 +154,18 @@ def schedule_document(
     *,
     complete: bool = True,
 ) -> ScheduleDocument:
-    """The document of one result."""
+    """The document of one result.
+
+    Parameters
+    ----------
+    workload : networks with their instances
+    system : sub-accelerators and what they share
+    problem : tasks with their costs; ``None`` where a limit struck before it was stated
+    objective : of the schedule
+    result : schedule, bound and trace
+    settings : limits, metric and seed of the call
+    complete : whether this is the end, and not an interim state
+    """
     operators = {
         (part.name, layer.name): layer.operator
         for part in workload.parts
@@ -182,8 +174,7 @@ def schedule_document(
     shown = parse_objective(objective_name(objective))
     record = None if problem is None else problem_record(problem, operators)
     return ScheduleDocument(
-        schema=SCHEDULE,
-        command="schedule",
+        **ScheduleDocument.head(),
         complete=complete,
         workload=workload.name,
         tasks=0 if problem is None else len(problem.tasks),
@@ -212,6 +203,14 @@ def inputs_hash(
     """SHA-256 of everything that was asked, and of the costs with which it was answered.
 
     A system's description does not count.
+
+    Parameters
+    ----------
+    workload : its name
+    system : sub-accelerators and what they share
+    problem : tasks with the costs of their options
+    objective : of the schedule, by name
+    metric : by which mappings of layers were chosen, by name
     """
     machine = system.model_dump(exclude={"description"})
     content = [workload, machine, problem.model_dump(), objective, metric]
@@ -250,18 +249,18 @@ def placements(problem: SchedulingProblem, schedule: Schedule) -> list[Placement
 
 
 def schedule_metrics(
-    problem: SchedulingProblem, system: System, found: ScheduleEvaluation
+    problem: SchedulingProblem, system: System, evaluation: ScheduleEvaluation
 ) -> ScheduleMetricsRecord:
     """What the evaluator said, as data."""
     names = problem.engines
     return ScheduleMetricsRecord(
-        makespan=found.makespan,
-        energy_pj=number(found.energy),
-        energy_pj_exact=str(found.energy),
-        edp=number(found.edp),
-        time_s=float(found.makespan / (system.clock_mhz * 10**6)),
-        utilization=dict(zip(names, found.utilization, strict=True)),
-        energy_by_engine_pj={n: number(e) for n, e in zip(names, found.engine_energy, strict=True)},
-        context_energy_pj=number(found.context_energy),
-        peak_memory_bytes=found.peak_memory,
+        makespan=evaluation.makespan,
+        energy_pj=number(evaluation.energy),
+        energy_pj_exact=str(evaluation.energy),
+        edp=number(evaluation.edp),
+        time_s=float(evaluation.makespan / (system.clock_mhz * 10**6)),
+        utilization=dict(zip(names, evaluation.utilization, strict=True)),
+        energy_by_engine_pj={n: number(e) for n, e in zip(names, evaluation.engine_energy, strict=True)},
+        context_energy_pj=number(evaluation.context_energy),
+        peak_memory_bytes=evaluation.peak_memory,
     )

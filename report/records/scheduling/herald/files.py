@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.residency import with_results_kept
 from tilewright.formulation.scheduling.herald.schedule import MEMORY, Schedule, make_schedule
 from tilewright.formulation.scheduling.herald.timeline import Timeline
 from tilewright.foundation.errors import InputError, did_you_mean, unknown_name
-from tilewright.report.records.files import parse_record
-from tilewright.report.records.scheduling.herald.document import (
-    CODESIGN,
-    SCHEDULE,
-    CodesignDocument,
-    ScheduleDocument,
-)
+from tilewright.report.records.files import parse_kind, parse_record
+from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
 from tilewright.report.records.scheduling.herald.problem import ProblemRecord
+
+_KINDS: Final[tuple[type[ScheduleDocument | CodesignDocument], ...]] = (ScheduleDocument, CodesignDocument)
 
 
 def is_schedule(data: object) -> bool:
     """Whether data look like a document of ``schedule`` or ``codesign``."""
-    schema = str(data.get("schema", "")) if isinstance(data, dict) else ""
-    return schema.startswith(("tilewright.schedule/", "tilewright.codesign/"))
+    return any(kind.is_kind_of(data) for kind in _KINDS)
 
 
 def parse_schedule(data: dict[str, Any], where: str) -> ScheduleDocument | CodesignDocument:
     """The document that plain data hold; raises ``InputError``."""
-    if data["schema"] == SCHEDULE:
-        return parse_record(data, ScheduleDocument, where)
-    if data["schema"] == CODESIGN:
-        return parse_record(data, CodesignDocument, where)
-    raise InputError(where, "schema", f"expected {SCHEDULE} or {CODESIGN}, got {data['schema']!r}")
+    return parse_kind(data, where, *_KINDS)
 
 
 def edited_schedule(
@@ -53,7 +45,7 @@ def edited_schedule(
     ------
     InputError : for a missing problem or schedule, an unknown task or engine, or starts in some rows only
     """
-    if data["schema"] == CODESIGN:
+    if CodesignDocument.is_kind_of(data):
         data, where = data.get("best") or {}, f"{where}: best"
     for field in ("problem", "schedule"):
         if not data.get(field):
@@ -93,7 +85,16 @@ def edited_schedule(
 
 
 def option_of(problem: SchedulingProblem, task: int, engine: object, layout: object, where: str) -> Option:
-    """The option of a task on an engine; raises ``InputError`` where there is none."""
+    """The option of a task on an engine; raises ``InputError`` where there is none.
+
+    Parameters
+    ----------
+    problem : has the tasks with their options
+    task : index of the task
+    engine : name of a sub-accelerator, as a file gives it
+    layout : how the mapping lays out data, as a file gives it; needed only where several options fit
+    where : file and place, for errors
+    """
     if engine not in problem.engines:
         raise InputError(where, "engine", unknown_name(str(engine), problem.engines))
     own = problem.tasks[task].options

@@ -161,8 +161,8 @@ def problem_record(problem: SchedulingProblem, operators: Operators) -> ProblemR
     )
 
 
-def _alike(one: RunRecord, other: RunRecord) -> bool:
-    return (one.network, [*one.layers.items()], one.edges) == (
+def _alike(run: RunRecord, other: RunRecord) -> bool:
+    return (run.network, [*run.layers.items()], run.edges) == (
         other.network,
         [*other.layers.items()],
         other.edges,

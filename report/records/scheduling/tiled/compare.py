@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from tilewright.report.records.claims import ExactText, Number, StatusName, number
+from tilewright.report.records.claims import ExactText, KeyedRecord, Number, StatusName, number
+from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.tiled.document import PlanMetricsRecord
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
@@ -16,13 +17,11 @@ from tilewright.report.records.scheduling.tiled.problem import ObjectiveText, Ti
 
 ClockName = Literal["wall", "cpu"]
 
-COMPARE: Final = "tilewright.compare/1"
-
 CLEAR: Final = 0.05
 """Lead below which none is called a win: the evaluator itself lies up to 10 % from a simulation of events."""
 
 
-class RunRecord(Record):
+class RunRecord(KeyedRecord):
     """One method with one seed."""
 
     seed: int = Field(ge=0)
@@ -48,22 +47,13 @@ class RunRecord(Record):
     )
 
     @property
-    def value_key(self) -> Fraction | None:
-        return None if self.value_exact is None else Fraction(self.value_exact)
-
-    @property
-    def bound_key(self) -> Fraction | None:
-        """The run's own bound."""
-        return None if self.bound_exact is None else Fraction(self.bound_exact)
-
-    @property
     def bound(self) -> Number | None:
-        """The same as it is shown."""
+        """The run's own bound as it is shown."""
         key = self.bound_key
         return None if key is None else number(key)
 
 
-class KeptRun(Record):
+class KeptRun(KeyedRecord):
     """What the store keeps of a run, as evidence: how it was asked, what it found, and the plan."""
 
     input_hash: str = Field(description="of the contest's problem and objective")
@@ -82,10 +72,6 @@ class KeptRun(Record):
     message: str
     metrics: PlanMetricsRecord | None
     plan: PlanRecord | None
-
-    @property
-    def value_key(self) -> Fraction | None:
-        return None if self.value_exact is None else Fraction(self.value_exact)
 
     def shown(self, bound: Fraction, evidence: str | None) -> RunRecord:
         """The run as a contest's document has it.
@@ -164,13 +150,9 @@ class CompareSettingsRecord(Record):
     )
 
 
-class CompareDocument(Record):
+class CompareDocument(Document[Literal["tilewright.compare/1"], Literal["compare"]]):
     """The whole document of ``compare``."""
 
-    model_config = ConfigDict(title=COMPARE, serialize_by_alias=True, populate_by_name=True)
-
-    schema_name: Literal["tilewright.compare/1"] = Field(alias="schema")
-    command: Literal["compare"]
     complete: bool = Field(description="whether every run has ended")
     workload: str
     system: str
@@ -189,15 +171,6 @@ class CompareDocument(Record):
     def bound_key(self) -> Fraction:
         return Fraction(self.bound_exact)
 
-    def to_data(self) -> dict[str, Any]:
-        """Plain data in the sequence of the contract."""
-        return self.model_dump()
-
-
-def is_contest(data: object) -> bool:
-    """Whether data look like a document of a contest."""
-    return isinstance(data, dict) and str(data.get("schema", "")).startswith("tilewright.compare/")
-
 
 def keys_of(runs: Sequence[RunRecord]) -> list[Fraction]:
     """Exact keys of the runs that have a plan."""
@@ -210,7 +183,15 @@ def gap_of(value: Fraction | None, bound: Fraction) -> float | None:
 
 
 def contestant(method: str, runs: Sequence[RunRecord], missing: int, bound: Fraction) -> ContestantRecord:
-    """What the runs of a method come to."""
+    """What the runs of a method come to.
+
+    Parameters
+    ----------
+    method : as the user wrote it, with options
+    runs : those that ended, one per seed
+    missing : runs that were asked for and are not there
+    bound : the contest's lower bound of the key, for gaps
+    """
     keys = sorted(keys_of(runs))
     without = len(runs) - len(keys) + missing
     reported = ContestantRecord(
@@ -231,11 +212,11 @@ def contestant(method: str, runs: Sequence[RunRecord], missing: int, bound: Frac
 def ranked(contestants: Sequence[ContestantRecord]) -> list[ContestantRecord]:
     """The least median first; then methods without one, those with the larger part of plans first."""
 
-    def rank(one: ContestantRecord) -> tuple[bool, Fraction]:
-        median = one.median_key
+    def rank(record: ContestantRecord) -> tuple[bool, Fraction]:
+        median = record.median_key
         if median is not None:
             return False, median
-        return True, -Fraction(len(keys_of(one.runs)), max(1, len(one.runs) + one.missing))
+        return True, -Fraction(len(keys_of(record.runs)), max(1, len(record.runs) + record.missing))
 
     return sorted(contestants, key=rank)
 

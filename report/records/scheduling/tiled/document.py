@@ -5,25 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledResult
 from tilewright.hardware.scheduling.tiled.topology import topology
-from tilewright.report.records.claims import ClaimRecord, ExactText, Number, StatusName, claim, number
+from tilewright.report.records.claims import ClaimRecord, ExactText, Number, TraceRecord, claim, number
+from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.build import trace_record, versions
-from tilewright.report.records.mapping.document import TraceRecord
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.report.records.scheduling.tiled.problem import ObjectiveText, TiledProblemRecord
 from tilewright.solvers.scheduling.tiled.ancestors import EFFORT
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
-
-PLAN: Final = "tilewright.plan/1"
 
 
 class PlanMetricsRecord(Record):
@@ -55,13 +53,9 @@ class PlanMetricsRecord(Record):
     )
 
 
-class PlanDocument(ClaimRecord):
-    """The whole document of ``schedule`` on a tiled machine."""
+class AskedPlan(Document[Literal["tilewright.plan/1"], Literal["schedule"]]):
+    """What ``schedule`` was asked of a tiled machine, and the space of the answer."""
 
-    model_config = ConfigDict(title=PLAN, serialize_by_alias=True, populate_by_name=True)
-
-    schema_name: Literal["tilewright.plan/1"] = Field(alias="schema")
-    command: Literal["schedule"]
     complete: bool = Field(description="whether the search has ended; false in a file of a running one")
     workload: str
     system: str
@@ -71,12 +65,12 @@ class PlanDocument(ClaimRecord):
     space: str = Field(
         description="the plans over which status, bound and gap are claimed; empty for all plans"
     )
-    status: StatusName
-    value: Number | None
-    value_exact: ExactText | None
+
+
+class PlanDocument(ClaimRecord, AskedPlan):
+    """The whole document of ``schedule`` on a tiled machine."""
+
     bound: Number | None = Field(description="no plan of the space has a smaller value")
-    bound_exact: ExactText | None
-    gap: float | None
     metrics: PlanMetricsRecord | None
     message: str
     wall_s: float
@@ -85,10 +79,6 @@ class PlanDocument(ClaimRecord):
     problem: TiledProblemRecord
     plan: PlanRecord | None
     versions: dict[str, str]
-
-    def to_data(self) -> dict[str, Any]:
-        """Plain data in the sequence of the contract."""
-        return self.model_dump()
 
 
 def plan_document(
@@ -115,8 +105,7 @@ def plan_document(
         metrics = plan_metrics(problem, answer, evaluation, effort=effort)
     return PlanDocument.model_validate(
         {
-            "schema": PLAN,
-            "command": "schedule",
+            **PlanDocument.head(),
             "complete": complete,
             "workload": problem.network.name,
             "system": problem.machine.name,
@@ -144,7 +133,7 @@ def inputs_hash(problem: TiledProblemRecord, objective: str) -> str:
 
 
 def plan_metrics(
-    problem: TiledProblem, answer: AtomicPlan, found: Evaluation, *, effort: int = EFFORT
+    problem: TiledProblem, answer: AtomicPlan, evaluation: Evaluation, *, effort: int = EFFORT
 ) -> PlanMetricsRecord:
     """What the evaluator said, as data.
 
@@ -152,33 +141,33 @@ def plan_metrics(
     ----------
     effort : what the bound of the atoms may take, see `dag_bounds`
     """
-    machine, energy = problem.machine, found.energy
+    machine, energy = problem.machine, evaluation.energy
     exact = Fraction(energy.total)
     parts = {
         name: number(Fraction(getattr(energy, name)))
         for name in ("compute", "registers", "buffer", "network", "dram", "static")
     }
     net = topology(machine)
-    busiest = int((found.link_bytes[: len(net.names)] / net.rates).argmax())
+    busiest = int((evaluation.link_bytes[: len(net.names)] / net.rates).argmax())
     return PlanMetricsRecord(
-        cycles=found.cycles,
+        cycles=evaluation.cycles,
         energy_pj=number(exact),
         energy_pj_exact=str(exact),
         energy_by_component_pj=parts,
-        edp=number(exact * found.cycles),
-        time_s=found.cycles / (machine.clock_mhz * 1e6),
-        compute_cycles=found.compute_cycles,
-        utilization=found.utilization,
-        compute_utilization=found.compute_utilization,
-        atom_utilization=found.atom_utilization,
-        dram_read_bytes=found.dram_read_bytes,
-        dram_write_bytes=found.dram_write_bytes,
-        hop_bytes=found.hop_bytes,
-        network_overhead=found.network_overhead,
-        reuse=found.reuse,
+        edp=number(exact * evaluation.cycles),
+        time_s=evaluation.cycles / (machine.clock_mhz * 1e6),
+        compute_cycles=evaluation.compute_cycles,
+        utilization=evaluation.utilization,
+        compute_utilization=evaluation.compute_utilization,
+        atom_utilization=evaluation.atom_utilization,
+        dram_read_bytes=evaluation.dram_read_bytes,
+        dram_write_bytes=evaluation.dram_write_bytes,
+        hop_bytes=evaluation.hop_bytes,
+        network_overhead=evaluation.network_overhead,
+        reuse=evaluation.reuse,
         busiest_link=net.names[busiest],
-        busiest_link_bytes=float(found.link_bytes[busiest]),
-        peak_buffer_bytes=[int(peak) for peak in found.peak_bytes],
+        busiest_link_bytes=float(evaluation.link_bytes[busiest]),
+        peak_buffer_bytes=[int(peak) for peak in evaluation.peak_bytes],
         atoms=answer.dag.tasks,
         steps=answer.plan.steps,
         transfers=len(answer.plan.transfers),

@@ -12,8 +12,8 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.foundation.errors import InputError
-from tilewright.report.records.files import parse_record
-from tilewright.report.records.scheduling.tiled.document import PLAN, PlanDocument
+from tilewright.report.records.files import parse_kind, parse_record
+from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord, packed
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
 
@@ -51,14 +51,12 @@ class EditedPlan:
 
 def is_plan(data: object) -> bool:
     """Whether data look like a document of a plan on a tiled machine."""
-    return isinstance(data, dict) and str(data.get("schema", "")).startswith("tilewright.plan/")
+    return PlanDocument.is_kind_of(data)
 
 
 def parse_plan(data: dict[str, Any], where: str) -> PlanDocument:
     """The document that plain data hold; raises ``InputError``."""
-    if data.get("schema") != PLAN:
-        raise InputError(where, "schema", f"expected {PLAN}, got {data.get('schema')!r}")
-    return parse_record(data, PlanDocument, where)
+    return parse_kind(data, where, PlanDocument)
 
 
 def edited_plan(data: dict[str, Any], where: str, objective: str | None = None) -> EditedPlan:

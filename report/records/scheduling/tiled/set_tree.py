@@ -97,7 +97,16 @@ def check_tree_file(path: Path) -> None:
 
 
 def write_tree(path: Path, tree: PlanTree, network: str, system: str, batch: int, objective: str) -> None:
-    """Write a plan's tree as a file that `stated_tree` reads; raises ``OutputError``."""
+    """Write a plan's tree as a file that `stated_tree` reads; raises ``OutputError``.
+
+    Parameters
+    ----------
+    path : a ``.yaml`` file
+    tree : a plan's tree, with the rules under which its figures hold
+    network, system : names, as on the command line
+    batch : samples
+    objective : by name
+    """
     stated = {
         "network": network,
         "system": system,

@@ -112,32 +112,41 @@ class Timeline:
         return low, high, engines, work
 
 
-def timeline(answer: AtomicPlan, machine: TiledMachine, found: Evaluation) -> Timeline:
+def timeline(answer: AtomicPlan, machine: TiledMachine, evaluation: Evaluation) -> Timeline:
     """When every task of an evaluated plan runs."""
     plan, dag = answer.plan, answer.dag
-    start = found.step_start[plan.first] + found.late
+    start = evaluation.step_start[plan.first] + evaluation.late
     return Timeline(
         start,
         start + dag.cycles,
         plan.engine.astype(np.int64),
         dag.unit.astype(np.int64),
-        found.cycles,
+        evaluation.cycles,
         machine.engines,
     )
 
 
 def held_bytes(
-    answer: AtomicPlan, machine: TiledMachine, found: Evaluation, columns: int
+    answer: AtomicPlan, machine: TiledMachine, evaluation: Evaluation, columns: int
 ) -> tuple[Floats, Longs]:
     """What buffers hold at equally spaced moments.
+
+    Parameters
+    ----------
+    answer : a plan with the graph of its tasks
+    machine : whose buffers are looked at
+    evaluation : of this plan, which has the cycle of every step
+    columns : number of moments
 
     Returns
     -------
     cycles, shape (columns,), and bytes, shape (engines, columns): the most of all steps around a moment
     """
     held = occupancy(answer.dag, machine, answer.plan)
-    borders = np.linspace(0, max(1, found.cycles), columns + 1)
-    step = np.clip(np.searchsorted(found.step_start, borders, side="right") - 1, 0, answer.plan.steps - 1)
+    borders = np.linspace(0, max(1, evaluation.cycles), columns + 1)
+    step = np.clip(
+        np.searchsorted(evaluation.step_start, borders, side="right") - 1, 0, answer.plan.steps - 1
+    )
     most = np.empty((machine.engines, columns), dtype=np.int64)
     for column in range(columns):
         low, high = int(step[column]), int(step[column + 1])
@@ -154,22 +163,22 @@ class LinkLoad:
     busy: float
 
 
-def link_loads(machine: TiledMachine, found: Evaluation) -> list[LinkLoad]:
+def link_loads(machine: TiledMachine, evaluation: Evaluation) -> list[LinkLoad]:
     """All links that carry something, the busiest first; DRAM stands among them."""
     net = topology(machine)
-    cycles = max(1, found.cycles)
+    cycles = max(1, evaluation.cycles)
     loads = [
         LinkLoad(name, float(size), float(size / rate / cycles))
-        for name, size, rate in zip(net.names, found.link_bytes, net.rates, strict=False)
+        for name, size, rate in zip(net.names, evaluation.link_bytes, net.rates, strict=False)
         if size > 0
     ]
-    traffic = found.dram_read_bytes + found.dram_write_bytes
+    traffic = evaluation.dram_read_bytes + evaluation.dram_write_bytes
     loads.append(LinkLoad("DRAM", float(traffic), traffic / machine.dram_rate / cycles))
     return sorted(loads, key=lambda load: -load.busy)
 
 
 _ROUTER = re.compile(r"link \((\d+),(\d+)\)->\((\d+),(\d+)\)")
-_AWAY, _BESIDE = 0.24, 0.1
+_LINK_BEGIN, _LINK_OFFSET = 0.24, 0.1
 """Of the way between two routers, where a drawn link begins, and how far beside the middle it runs."""
 
 
@@ -186,22 +195,22 @@ class DrawnLink:
         return (self.start[0] + self.end[0]) / 2, (self.start[1] + self.end[1]) / 2
 
 
-def drawn_links(machine: TiledMachine, found: Evaluation) -> list[DrawnLink]:
+def drawn_links(machine: TiledMachine, evaluation: Evaluation) -> list[DrawnLink]:
     """Loaded links between routers of a grid; none on an H-tree, whose nodes are no positions.
 
     A link that closes a torus ends half-way, outside.
     """
     lines: list[DrawnLink] = []
-    for load in link_loads(machine, found):
+    for load in link_loads(machine, evaluation):
         match = _ROUTER.fullmatch(load.name)
         if match is None or machine.topology == "htree":
             continue
         x, y, to_x, to_y = map(int, match.groups())
         dx, dy = to_x - x, to_y - y
-        reach = 1 - _AWAY
+        reach = 1 - _LINK_BEGIN
         if abs(dx) + abs(dy) > 1:
             dx, dy, reach = (dx < 0) - (dx > 0), (dy < 0) - (dy > 0), 0.5
-        side = -dy * _BESIDE, dx * _BESIDE
-        start = x + _AWAY * dx + side[0], y + _AWAY * dy + side[1]
+        side = -dy * _LINK_OFFSET, dx * _LINK_OFFSET
+        start = x + _LINK_BEGIN * dx + side[0], y + _LINK_BEGIN * dy + side[1]
         lines.append(DrawnLink(load, start, (x + reach * dx + side[0], y + reach * dy + side[1])))
     return lines

@@ -21,18 +21,21 @@ def warm_plan(data: object, where: str, problem: TiledProblem) -> AtomicPlan:
         raise InputError(where, "schema", "expected a plan on a tiled machine, of tilewright.plan/1")
     assert isinstance(data, dict)
     edited = edited_plan(data, where, "makespan")
-    theirs, mine = edited.problem, problem
-    reported = ("network", theirs.network.name, mine.network.name), ("batch", theirs.batch, mine.batch)
+    given_problem, wanted = edited.problem, problem
+    reported = (
+        ("network", given_problem.network.name, wanted.network.name),
+        ("batch", given_problem.batch, wanted.batch),
+    )
     grids = [
         f"{given.machine.engines} engines and {len(given.machine.dram_ports)} DRAM ports"
-        for given in (theirs, mine)
+        for given in (given_problem, wanted)
     ]
     for what, given, other in (*reported, ("machine", *grids)):
         if given != other:
             raise InputError(where, "problem", f"is of another {what}: {given}, expected {other}")
     try:
-        answer = stated_again(edited, mine, f"{where}: plan").completed()
-        mine.evaluate(answer.dag, answer.plan)
+        answer = stated_again(edited, wanted, f"{where}: plan").completed()
+        wanted.evaluate(answer.dag, answer.plan)
     except IllegalPlanError as fault:
-        raise InputError(where, "plan", f"is illegal on {mine.machine.name}: {fault}") from None
+        raise InputError(where, "plan", f"is illegal on {wanted.machine.name}: {fault}") from None
     return answer

@@ -77,34 +77,36 @@ def compare_views(document: CompareDocument) -> list[RenderableType]:
     return [*shown, "", *notes]
 
 
-def typical(one: ContestantRecord) -> RunRecord | None:
+def typical(record: ContestantRecord) -> RunRecord | None:
     """The run whose value is the median."""
-    return next((run for run in one.runs if run.value_key == one.median_key is not None), None)
+    return next((run for run in record.runs if run.value_key == record.median_key is not None), None)
 
 
-def standing(one: ContestantRecord) -> str:
+def standing(record: ContestantRecord) -> str:
     """What stands in the place of a median that there is not."""
-    plans = len(keys_of(one.runs))
+    plans = len(keys_of(record.runs))
     if plans:
-        return f"{plans} of {len(one.runs) + one.missing} have plans"
-    return one.runs[0].status if one.runs else "not run"
+        return f"{plans} of {len(record.runs) + record.missing} have plans"
+    return record.runs[0].status if record.runs else "not run"
 
 
-def value_texts(document: CompareDocument, one: ContestantRecord) -> list[str]:
+def value_texts(document: CompareDocument, record: ContestantRecord) -> list[str]:
     """The cells of a method under `VALUES`: its median, and best and worst where it has several runs."""
-    objective, run = tiled_objective(document.objective), typical(one)
-    several = len(one.runs) + one.missing > 1
-    best = "" if one.best is None or not several else objective_text(objective, one.best)
-    if run is None or one.median is None:
-        return [one.method, standing(one), best, *[""] * (len(VALUES) - 3)]
-    worst = f"{one.without_plan} without" if one.worst is None else objective_text(objective, one.worst)
+    objective, run = tiled_objective(document.objective), typical(record)
+    several = len(record.runs) + record.missing > 1
+    best = "" if record.best is None or not several else objective_text(objective, record.best)
+    if run is None or record.median is None:
+        return [record.method, standing(record), best, *[""] * (len(VALUES) - 3)]
+    worst = (
+        f"{record.without_plan} without" if record.worst is None else objective_text(objective, record.worst)
+    )
     return [
-        one.method,
-        objective_text(objective, one.median),
+        record.method,
+        objective_text(objective, record.median),
         best,
         worst if several else "",
         "" if run.closed_form is None else objective_text(objective, run.closed_form),
-        "" if one.gap is None else percent_text(one.gap, 1),
+        "" if record.gap is None else percent_text(record.gap, 1),
         seconds_text(run.wall_s),
     ]
 
@@ -139,5 +141,5 @@ def _name(winner: WinnerRecord | None) -> str | None:
     return None if winner is None else winner.method
 
 
-def _messages(one: ContestantRecord) -> list[str]:
-    return [*dict.fromkeys(run.message for run in one.runs if run.message)]
+def _messages(record: ContestantRecord) -> list[str]:
+    return [*dict.fromkeys(run.message for run in record.runs if run.message)]

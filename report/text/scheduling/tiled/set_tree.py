@@ -17,6 +17,13 @@ def spatial_temporal_graph(
     """Lines of the graph, then its legend.
 
     A column is an equal part of the whole time and shows what runs at its middle; a dot is an idle tile.
+
+    Parameters
+    ----------
+    tree : the root with its costs
+    dataflow : says when each leaf runs
+    network : gives the layers' names
+    columns : characters for the whole time
     """
     runs = runs_of(tree, dataflow)
     whole = max(run.end for run in runs)

@@ -27,7 +27,14 @@ LATE = 30
 
 
 def single_steps(dag: AtomicDag, machine: TiledMachine, plan: Plan, seed: int = 0) -> Plan:
-    """A round plan with its transfers moved to other sources and other single steps."""
+    """A round plan with its transfers moved to other sources and other single steps.
+
+    Parameters
+    ----------
+    dag, machine : the atoms, and where they run
+    plan : a round plan
+    seed : of the moves
+    """
     return smoothed(dag, machine, plan, rounds=8, tries=16, most=32, widths=1, seed=seed)
 
 

@@ -118,7 +118,7 @@ def orders(dag: AtomicDag, machine: TiledMachine) -> Iterator[Ints]:
 
 
 def quick_plans(dag: AtomicDag, machine: TiledMachine) -> Iterator[Plan]:
-    """Round plans of all orders; none of an order where completion finds no room."""
+    """Round plans of all orders; none of an order where completion exceeds a buffer."""
     for step in orders(dag, machine):
         yield from placed_plans(dag, machine, step)
 

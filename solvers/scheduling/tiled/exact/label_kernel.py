@@ -72,18 +72,31 @@ def pop(memory: Memory) -> Any:
 def insert(
     memory: Memory, key: int, ran: int, time: int, moved: int, cap: int, bound: int, parent: int, done: int
 ) -> bool:
-    """A label, unless another one is as good; false where memory is full."""
+    """A label, unless another one is as good; false where memory is full.
+
+    Parameters
+    ----------
+    memory : changed in place
+    key, ran : which tasks have run, and which in the round before
+    time : since the beginning
+    moved, cap : DRAM's time that is used, and to which it may rise by waiting
+    bound : on the whole time by way of this label
+    parent : the label before
+    done : tasks that have run; of equal bounds, more of them come first
+    """
     mask = len(memory.table) - 1
     at = (((key + 31 * ran) * 0x9E3779B97F4A7C1) >> 17) & mask
     head = memory.table[at]
     while head >= 0 and (memory.key[head] != key or memory.ran[head] != ran):
         at = (at + 1) & mask
         head = memory.table[at]
+    # labels of equal tasks: another one that is as good refuses this one
     other = head
     while other >= 0:
         if memory.alive[other] and _as_good(memory, other, time, moved):
             return True
         other = memory.following[other]
+    # and this one ends those that it is as good as, waiting until their time if need be
     other = head
     while other >= 0:
         if memory.alive[other] and memory.time[other] >= time:
@@ -101,6 +114,7 @@ def insert(
     memory.following[label] = head
     memory.alive[label] = True
     memory.table[at] = label
+    # best bound first; of equal bounds the one that has run most, to reach an end soon
     _push(memory, label, bound * 64 - done)
     return True
 
@@ -115,7 +129,7 @@ def _as_good(memory: Memory, one: int, time: int, moved: int) -> bool:
 
 
 def memory_of(labels: int) -> Memory:
-    """Room for so many labels."""
+    """Arrays for so many labels."""
     size = 1 << (2 * labels - 1).bit_length()
     key, ran, time, moved, cap, bound, parent, following = np.zeros((8, labels), dtype=np.int64)
     return Memory(

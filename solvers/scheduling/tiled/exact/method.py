@@ -61,7 +61,7 @@ class Exact:
         if begun.free is not None:
             search.offer(begun.free, "heuristics", Origin.HEURISTIC)
         outcome = RoundProof(search, space).run()
-        return replace(outcome, message=outcome.message + beside(search))
+        return replace(outcome, message=outcome.message + out_of_space(search))
 
 
 def unstated(search: TiledSearch, begun: Beginning, stated: str) -> Outcome:
@@ -74,9 +74,9 @@ def unstated(search: TiledSearch, begun: Beginning, stated: str) -> Outcome:
     )
 
 
-def beside(search: TiledSearch) -> str:
+def out_of_space(search: TiledSearch) -> str:
     """What is known of faster plans outside the space."""
-    outside = search.beside
+    outside = search.out_of_space
     if outside is None or (search.key is not None and outside.key >= search.key):
         return ""
     return f"; outside the space ({outside.reason}) {outside.source} found {int(outside.key):,} cycles"

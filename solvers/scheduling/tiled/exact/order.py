@@ -20,7 +20,15 @@ Literal = cp_model.IntVar
 
 
 class OrderModel:
-    """The relaxation; parameters as of `PlanModel`."""
+    """The relaxation; parameters as of `PlanModel`.
+
+    Parameters
+    ----------
+    instance : the atoms and the machine
+    count, idle : rounds, and how many of them may be idle
+    least, most : bounds on the objective
+    check : called between groups of constraints; raises where a limit strikes
+    """
 
     def __init__(
         self,
@@ -205,7 +213,15 @@ class OrderModel:
         return late_of
 
     def shared_block(self, block: int, late: Literal, r: int, wait: cp_model.IntVar) -> None:
-        """A late block for k tasks travels as far as the k-th engine from its port, or is read twice."""
+        """A late block for k tasks travels as far as the k-th engine from its port, or is read twice.
+
+        Parameters
+        ----------
+        block : from DRAM
+        late : whether it is fetched for the first time in the round of its use
+        r : that round
+        wait : time in which DRAM delivers all late blocks of the round
+        """
         instance, unit = self.instance, self.instance.unit
         readers = [task for task in instance.readers[block] if r in self.window[task]]
         twice = instance.duration(instance.size[block], instance.dram_rate)
@@ -225,7 +241,14 @@ class OrderModel:
         return min(way[k - 1] for way in ways) * instance.hop_cycles
 
     def task_waits(self, task: int, r: int, late: dict[int, Literal], wait: cp_model.IntVar) -> Literal:
-        """What one task waits for in one round; the literal of its engine being away from all ports."""
+        """What one task waits for in one round; the literal of its engine being away from all ports.
+
+        Parameters
+        ----------
+        task, r : which of them, in which round
+        late : per block from DRAM, whether it is fetched for the first time in this round
+        wait : time in which DRAM delivers all late blocks of the round
+        """
         instance, model, unit = self.instance, self.model, self.instance.unit
         run, length = self.runs[task, r], self.rounds.length[r]
         compute = unit * instance.cycles[task]

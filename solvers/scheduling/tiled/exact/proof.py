@@ -332,7 +332,15 @@ class RoundProof:
     def start(
         self, statement: PlanStatement, source: str, limits: Limits, on_bound: Callable[[int], None] | None
     ) -> CpSatRun:
-        """A run that offers what it finds."""
+        """A run that offers what it finds.
+
+        Parameters
+        ----------
+        statement : the model
+        source : what the trace calls its solutions
+        limits : of the run
+        on_bound : called with every better bound
+        """
 
         def on_solution(values: Values) -> None:
             self.search.confirm(AtomicPlan(self.space.dag, plan_of(statement, values)), source)

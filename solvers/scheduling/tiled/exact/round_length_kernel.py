@@ -67,7 +67,7 @@ class Tables(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Room for one search for places beside results: per task of a round, and per class before it."""
+    """Arrays for one search for places beside results: per task of a round, and per class before it."""
 
     task: Longs
     coming: Longs
@@ -79,7 +79,15 @@ class Exchange(NamedTuple):
 
 @compiled
 def waiting(t: Tables, s: Longs, m: Longs, held: Longs) -> int:
-    """Cycles of the longest task that reads a counted block of its own round."""
+    """Cycles of the longest task that reads a counted block of its own round.
+
+    Parameters
+    ----------
+    t : the instance
+    s : per class, tasks of the round
+    m : per class, tasks that have run at its end
+    held : per group, blocks that were read before
+    """
     for c in range(len(s)):
         if s[c]:
             for g in range(len(held)):
@@ -90,7 +98,15 @@ def waiting(t: Tables, s: Longs, m: Longs, held: Longs) -> int:
 
 @compiled
 def passed(t: Tables, s: Longs, m: Longs, held: Longs) -> Any:
-    """Parts of a cycle of a task that waits for a counted block of its own round to pass a port."""
+    """Parts of a cycle of a task that waits for a counted block of its own round to pass a port.
+
+    Parameters
+    ----------
+    t : the instance
+    s : per class, tasks of the round
+    m : per class, tasks that have run at its end
+    held : per group, blocks that were read before
+    """
     longest = 0
     for g in range(len(held)):
         if t.group_strides[g] and t.passing[g]:
@@ -131,11 +147,19 @@ def begun(t: Tables, s: Longs, wait: int) -> Any:
 
 
 @compiled
-def exchanged(t: Tables, s: Longs, fresh: Longs, room: Exchange, length: int) -> Any:
+def exchanged(t: Tables, s: Longs, fresh: Longs, scratch: Exchange, length: int) -> Any:
     """Parts of a cycle of a round whose tasks read what the round before has made (``fresh``, per class).
 
     An engine that has run a task of that round runs one of this round at most, for which the result is there:
     the best of all ways to place the tasks beside results, depth first.
+
+    Parameters
+    ----------
+    t : the instance
+    s : per class, tasks of the round
+    fresh : per class, tasks of the round before
+    scratch : overwritten
+    length : of the round, whatever its tasks read
     """
     classes, many = len(s), 0
     for c in range(classes):
@@ -145,35 +169,37 @@ def exchanged(t: Tables, s: Longs, fresh: Longs, room: Exchange, length: int) ->
         away = t.cycles[c] + coming + t.hop
         if s[c] and coming and away > length:
             for _ in range(s[c]):
-                room.task[many], room.coming[many], room.away[many] = c, coming, away
+                scratch.task[many], scratch.coming[many], scratch.away[many] = c, coming, away
                 many += 1
     if many == 0:
         return length
-    room.free[:] = fresh
+    # depth first: task ``at`` tries a place beside each class's results in turn, then one away from all
+    scratch.free[:] = fresh
     at, best = 0, NEVER
-    room.choice[0], room.length[0] = -1, length
+    scratch.choice[0], scratch.length[0] = -1, length
     while at >= 0:
         if at == many:
-            best = room.length[at]
+            best = scratch.length[at]
             at -= 1
             continue
-        c, p = room.task[at], room.choice[at]
+        c, p = scratch.task[at], scratch.choice[at]
         if 0 <= p < classes:
-            room.free[p] += 1
+            scratch.free[p] += 1
         p += 1
-        while p < classes and (room.free[p] == 0 or t.results[c, p] == 0):
+        while p < classes and (scratch.free[p] == 0 or t.results[c, p] == 0):
             p += 1
         if p > classes:
             at -= 1
             continue
-        room.choice[at] = p
-        cost = room.away[at]
+        scratch.choice[at] = p
+        cost = scratch.away[at]
         if p < classes:
-            room.free[p] -= 1
-            cost -= t.results[c, p] + (t.hop if room.coming[at] == t.results[c, p] else 0)
-        if max(room.length[at], cost) < best:
-            room.length[at + 1] = max(room.length[at], cost)
+            scratch.free[p] -= 1
+            cost -= t.results[c, p] + (t.hop if scratch.coming[at] == t.results[c, p] else 0)
+        # only what stays below the best length is followed
+        if max(scratch.length[at], cost) < best:
+            scratch.length[at + 1] = max(scratch.length[at], cost)
             at += 1
             if at < many:
-                room.choice[at] = -1
+                scratch.choice[at] = -1
     return best

@@ -45,7 +45,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
     read = np.zeros(groups, dtype=np.int64)
     extra = np.zeros(groups, dtype=np.int64)
     fresh = np.zeros(classes, dtype=np.int64)
-    room = Exchange(
+    scratch = Exchange(
         np.zeros(t.engines, dtype=np.int64),
         np.zeros(t.engines, dtype=np.int64),
         np.zeros(t.engines, dtype=np.int64),
@@ -64,6 +64,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
             continue
         memory.state[BOUND] = max(memory.state[BOUND], memory.bound[label])
         key, time, moved = memory.key[label], memory.time[label], memory.moved[label]
+        # a key is a number in mixed radix: tasks that have run per class, counted blocks that are read
         done, counted = 0, 0
         for c in range(classes):
             n[c] = key // t.strides[c] % (t.number[c] + 1)
@@ -77,6 +78,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
             out_before += n[c] * t.leaving_most[c]
             s[c] = 0
             available[c] = 0
+            # tasks of a class follow each other: the next one may run if those that it needs have run
             while available[c] < t.engines and n[c] + available[c] < t.number[c]:
                 possible = True
                 for p in range(classes):
@@ -91,6 +93,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
             if t.group_strides[g]:
                 counted += (t.size[g] - held[g]) * t.time[g]
         fetched = min(moved, t.fluid)
+        # every round of available tasks, as numbers per class that count up
         size = 0
         while True:
             at = classes - 1
@@ -127,6 +130,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                     needed += most * t.time[g]
             if not t.linked and size < t.engines and _fillable(t, n, s, m, available, read, longest):
                 continue
+            # what earlier rounds left no time for passes DRAM now, and the tasks that read it wait
             late = max(0, needed - fetched)
             wait = late + late_counted
             if t.steady and done == 0:
@@ -137,7 +141,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
             if t.steady and done == 0:
                 least_length = max(least_length, begun(t, s, wait))
             elif t.linked:
-                least_length = exchanged(t, s, fresh, room, least_length)
+                least_length = exchanged(t, s, fresh, scratch, least_length)
             new_key, ran = key, 0
             for c in range(classes):
                 new_key += s[c] * t.strides[c]
@@ -147,6 +151,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                 if t.group_strides[g]:
                     new_key += extra[g] * t.group_strides[g]
                     read[g] = extra[g]
+            # counted blocks may be read before they are needed: all numbers from the least on
             while True:
                 whole, after = 0, new_key
                 for g in range(groups):

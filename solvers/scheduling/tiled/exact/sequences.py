@@ -131,7 +131,7 @@ def searched(
     Parameters
     ----------
     most : cycles of what is of interest
-    told : called with every better bound
+    reported : called with every better bound
     steady : whether every step before the last atom runs one
     """
     if prod(len(members) + 1 for members in counts.classes) >= LARGEST_KEY:

@@ -24,7 +24,7 @@ class PlanModel:
     order : the round of each task, where it is given
     places : the engine of each task, where it is given
     open_rounds : tasks that the order puts into them may run in any of them, on any engine
-    heed : raises where a limit has struck
+    check : raises where a limit has struck
     """
 
     def __init__(
@@ -140,7 +140,13 @@ class PlanModel:
                     self.model.add_bool_or([*ways, ~held])
 
     def may_arrive(self, block: int, e: int, r: int, first: int) -> Literal | None:
-        """The literal of an arrival, where one is possible."""
+        """The literal of an arrival, where one is possible.
+
+        Parameters
+        ----------
+        block, e, r : what arrives on which engine in which round
+        first : round from which the engine may hold the block
+        """
         parent = self.instance.parent[block]
         begin = 0 if parent < 0 else self.window[parent].start + 1
         if r < begin or r > self.last_use(block) or r >= self.count - 1:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright import __version__
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
+from tilewright.heuristics.scheduling.tiled.planning import Heuristic
 from tilewright.solvers.mapping.mip.child import ChildError
 from tilewright.solvers.scheduling.tiled.linear import SOLVERS, missing_solver
 from tilewright.solvers.scheduling.tiled.placing.windows import Window, place_windows
@@ -23,18 +23,13 @@ OFFERS = 16
 
 
 @dataclass(frozen=True)
-class PlacedWindows:
+class PlacedWindows(Heuristic):
     """Engines of several consecutive rounds together, window by window, each with a bound."""
 
     solver: str = option("cpsat", "what solves a window", choices=SOLVERS)
     rounds: int = option(2, "of a window", low=1, high=64)
 
     name = "windows"
-    exact = False
-
-    @property
-    def version(self) -> str:
-        return __version__
 
     def solve(self, search: TiledSearch) -> Outcome:
         """Begin with Atomic Dataflow's plan, then go through its rounds; the message has the bounds."""
@@ -68,7 +63,7 @@ class PlacedWindows:
 
 def summary(windows: list[Window]) -> str:
     """How many windows were proven, and what they gained in bytes times hops."""
-    proven = sum(window.cost == window.bound for window in windows)
+    proven = sum(window.proven for window in windows)
     before, cost, bound = (
         sum(getattr(window, name) for window in windows) for name in ("before", "cost", "bound")
     )

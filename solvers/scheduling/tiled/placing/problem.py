@@ -8,8 +8,9 @@ anything else it depends on one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,25 @@ from tilewright.hardware.scheduling.tiled.topology import topology
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Flows(NamedTuple):
+    """What moves between tasks, one row per reader and source.
+
+    Parameters
+    ----------
+    reader, source : tasks, or their places in a window; the source -1 is DRAM
+    size : bytes
+    """
+
+    reader: Longs
+    source: Longs
+    size: Longs
+
+    def rows(self) -> Iterator[tuple[int, int, int]]:
+        """Reader, source and bytes, one after the other."""
+        return zip(self.reader.tolist(), self.source.tolist(), self.size.tolist(), strict=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,78 +50,103 @@ class RoundPlacing:
     ----------
     tasks : in ascending order
     rounds : of each task
+    allowed : whether a task may run on an engine, shape (tasks, engines)
     single : bytes times hops of each task on each engine, towards what stands; shape (tasks, engines)
-    pairs : (i, j, bytes) between two tasks of the window, by their places in ``tasks``
+    pairs : between two tasks of the window, by their places in ``tasks``; a later round reads
     hops : between engines, shape (engines, engines)
     """
 
     tasks: Longs
     rounds: Ints
+    allowed: Flags
     single: Longs
-    pairs: tuple[tuple[int, int, int], ...]
+    pairs: Flows
     hops: Longs
 
     def cost(self, engine: Ints) -> int:
         """Bytes times hops of engines for the tasks, in their order."""
         total = int(self.single[np.arange(len(self.tasks)), engine].sum())
-        return total + sum(size * int(self.hops[engine[i], engine[j]]) for i, j, size in self.pairs)
+        return total + int(self.pairs.size @ self.hops[engine[self.pairs.reader], engine[self.pairs.source]])
 
 
-Sources = dict[int, list[tuple[int, int, int]]]
-"""Per task the (reader, source, bytes) in which it is either; the source -1 is DRAM."""
+def flows_of(dag: AtomicDag, step: Ints, *, from_dram: bool = True) -> Flows:
+    """From where every task reads: the task that made the data or read it last, or DRAM.
+
+    Parameters
+    ----------
+    step : the round of every task
+    from_dram : whether data from DRAM counts, of which the engine that read it last is a source too
+    """
+    reader = np.repeat(np.arange(dag.tasks), np.diff(dag.read_starts))
+    reader, block = np.divmod(np.unique(reader * dag.blocks + dag.reads), dag.blocks)
+    source = dag.block_parent[block].astype(np.int64)
+    if from_dram:
+        shared = np.flatnonzero(source < 0)
+        shared = shared[np.lexsort((reader[shared], step[reader[shared]], block[shared]))]
+        source[shared] = _read_last(block[shared], step[reader[shared]], reader[shared])
+    else:
+        made = source >= 0
+        reader, block, source = reader[made], block[made], source[made]
+    return _summed(reader, source, dag.block_bytes[block], dag.tasks)
 
 
-def round_sources(dag: AtomicDag, step: Ints) -> Sources:
-    """From where every task reads: the task that made the data or read it last, or DRAM."""
-    order = np.lexsort((np.arange(dag.tasks), step))
-    readers: dict[int, list[int]] = {}
-    bytes_of: dict[tuple[int, int], int] = {}
-    for task in order.tolist():
-        for block in {*dag.reads_of(task).tolist()}:
-            source = int(dag.block_parent[block])
-            if source < 0:
-                earlier = readers.setdefault(block, [])
-                before = [other for other in earlier[::-1] if step[other] < step[task]]
-                source = before[0] if before else -1
-                earlier.append(task)
-            key = (task, source)
-            bytes_of[key] = bytes_of.get(key, 0) + int(dag.block_bytes[block])
-    by_task: Sources = {}
-    for (reader, source), size in bytes_of.items():
-        for task in {reader, source} - {-1}:
-            by_task.setdefault(task, []).append((reader, source, size))
-    return by_task
+def _read_last(block: Longs, step: Ints, reader: Longs) -> Longs:
+    """Who read a block last in an earlier round, -1 for nobody; rows in ascending order."""
+    new = (np.diff(block, prepend=-1) != 0) | (np.diff(step, prepend=-1) != 0)
+    # the first row of each row's block and round: the row above it is of an earlier round or another block
+    first = np.maximum.accumulate(np.where(new, np.arange(len(block)), 0))
+    above = np.maximum(first - 1, 0)
+    return np.where((first > 0) & (block[above] == block), reader[above], -1)
+
+
+def _summed(reader: Longs, source: Longs, size: Longs, tasks: int) -> Flows:
+    """One row per reader and source, with the bytes of all."""
+    keys, row = np.unique(reader * (tasks + 1) + source + 1, return_inverse=True)
+    total = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(total, row, size)
+    return Flows(keys // (tasks + 1), keys % (tasks + 1) - 1, total)
 
 
 def placing_of(
-    machine: TiledMachine, sources: Sources, step: Ints, rounds: Sequence[int], engine: Ints | None
+    machine: TiledMachine,
+    flows: Flows,
+    step: Ints,
+    rounds: Sequence[int],
+    engine: Ints | None,
+    *,
+    exchange: bool = False,
 ) -> RoundPlacing:
     """The problem of some rounds.
 
     Parameters
     ----------
-    sources : of `round_sources`
+    flows : of all tasks
+    step : the round of every task
+    rounds : of which the tasks move
     engine : of every task; ``None`` leaves out what passes between the window and other rounds, so that the
         least costs of windows that share no round add up to a bound on the whole
+    exchange : whether the tasks of a round exchange the engines that they have, instead of taking any
     """
     net, engines = topology(machine), machine.engines
     hops = net.hops.reshape(net.places, net.places).astype(np.int64)
     dram = hops[engines:, :engines].min(axis=0)
     hops = hops[:engines, :engines]
-    tasks = np.flatnonzero(np.isin(step, np.array(rounds)))
-    place = {int(task): i for i, task in enumerate(tasks)}
+    tasks = np.flatnonzero(np.isin(step, rounds))
+    place = np.full(len(step) + 1, -1)  # the last one is DRAM's, which -1 finds
+    place[tasks] = np.arange(len(tasks))
+    reader, source = place[flows.reader], place[flows.source]
     single = np.zeros((len(tasks), engines), dtype=np.int64)
-    pairs: dict[tuple[int, int], int] = {}
-    for reader, source, size in {flow for task in place for flow in sources.get(task, ())}:
-        here, there = place.get(reader), place.get(source)
-        if here is not None and there is not None:
-            key = (min(here, there), max(here, there))
-            pairs[key] = pairs.get(key, 0) + size
-        elif here is not None and source < 0:
-            single[here] += size * dram
-        elif engine is not None and here is not None:
-            single[here] += size * hops[engine[source]]
-        elif engine is not None and there is not None:
-            single[there] += size * hops[:, engine[reader]]
-    listed = tuple((i, j, size) for (i, j), size in sorted(pairs.items()))
-    return RoundPlacing(tasks, step[tasks].astype(np.int32), single, listed, hops)
+    from_dram = (reader >= 0) & (flows.source < 0)
+    np.add.at(single, reader[from_dram], np.outer(flows.size[from_dram], dram))
+    if engine is not None:
+        for moves, stays, other in ((reader, source, flows.source), (source, reader, flows.reader)):
+            alone = (moves >= 0) & (stays < 0) & (flows.source >= 0)
+            np.add.at(single, moves[alone], flows.size[alone, None] * hops[engine[other[alone]]])
+    both = (reader >= 0) & (source >= 0)
+    pairs = _summed(reader[both], source[both], flows.size[both], len(tasks))
+    allowed = np.ones((len(tasks), engines), dtype=np.bool_)
+    if exchange and engine is not None:
+        for r in rounds:
+            mine = step[tasks] == r
+            allowed[mine] = np.isin(np.arange(engines), engine[tasks[mine]])
+    return RoundPlacing(tasks, step[tasks].astype(np.int32), allowed, single, pairs, hops)

@@ -76,7 +76,7 @@ def check_mappings(
     Parameters
     ----------
     limits : of all second opinions together; ``None`` to ask for none
-    told : told of every second opinion
+    reported : called with every second opinion
 
     Raises
     ------
@@ -87,12 +87,12 @@ def check_mappings(
     proofs: list[Proof] = []
     for index, check in enumerate(checks if limits is not None else ()):
         assert limits is not None
-        mine = share_of_layer(limits, len(checks) - index)
-        if check.problem is None or mine.expired:
+        own_limits = share_of_layer(limits, len(checks) - index)
+        if check.problem is None or own_limits.expired:
             text = "the problem cannot be stated" if check.problem is None else "no time left"
             proofs.append(Proof(Verdict.UNDECIDED, "-", text))
             continue
-        proofs.append(prove(claim_of(check.layer, record.settings), check.problem, mine))
+        proofs.append(prove(claim_of(check.layer, record.settings), check.problem, own_limits))
         if reported is not None:
             reported(index + 1, len(checks), check.layer.name, proofs[-1])
     own = (f"{check.layer.name}: {fault}" for check in checks for fault in check.faults)

@@ -8,33 +8,26 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from rich.console import RenderableType
-
-from tilewright.api.arguments import interruptible, named_arguments, read_budget
-from tilewright.api.display import Displayed
+from tilewright.api.arguments import SearchRequest, interruptible, named_arguments, read_budget
+from tilewright.api.live import LiveDocument, Subject, hearing
+from tilewright.api.mapping.exploration_document import ExplorationDocument
 from tilewright.api.mapping.layer import Layer
 from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.api.mapping.network import Network, network
-from tilewright.api.mapping.result import MappingDocument
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.network_objective import parse_network_objective
 from tilewright.formulation.stopping import NEVER, Stop
-from tilewright.foundation.disk import check_writable, suffix_error, write_file
-from tilewright.foundation.errors import InputError, OutputError
+from tilewright.foundation.errors import InputError
 from tilewright.foundation.processes import available_cores
 from tilewright.hardware.mapping.design_cost import design_costs
 from tilewright.hardware.mapping.design_space import design_space
 from tilewright.hardware.mapping.variations import Variation, variation
-from tilewright.report.records.files import json_text
 from tilewright.report.records.mapping.build import key_gap
-from tilewright.report.records.mapping.explore import ExploreDocument, ExploreSettings
+from tilewright.report.records.mapping.explore import ExploreSettings
 from tilewright.report.records.mapping.explore_build import ExploreQuestion, explore_document
-from tilewright.report.text.mapping.explore import explore_csv, explore_views
 from tilewright.solvers.mapping.explore.cells import CELLS, Asked, Cell, Reported, answers_here
 from tilewright.solvers.mapping.explore.goals import Goal
 from tilewright.solvers.mapping.explore.search import LAYER_SECONDS, Answers, Exploration, Watcher
@@ -48,97 +41,6 @@ FEW_CELLS = 100
 """With fewer layers on designs than this, starting worker processes takes longer than it saves."""
 
 
-class ExplorationDocument(Displayed):
-    """What is known of every design of a space, and the best one with its mappings.
-
-    Parameters
-    ----------
-    record : the document's content
-    where : what errors call it
-    unsaved : why proofs are not in the store that was asked for, if so
-    """
-
-    def __init__(
-        self, record: ExploreDocument, where: str = "document", unsaved: OutputError | None = None
-    ) -> None:
-        self.record = record
-        self.where = where
-        self.unsaved = unsaved
-
-    @property
-    def value(self) -> float | int | None:
-        """Of the best design; ``None`` where none is known."""
-        return None if self.record.best is None else self.record.best.value
-
-    @property
-    def bound(self) -> float | int | None:
-        """No design of the space has a smaller value."""
-        return None if self.record.best is None else self.record.best.bound
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """Fields of the best design; raises ``InputError`` where none is known."""
-        return dict(self._best.fields)
-
-    @property
-    def optimal(self) -> bool:
-        """Whether the best design is proven to be the best."""
-        return self.record.best is not None and self.record.best.optimal
-
-    @property
-    def complete(self) -> bool:
-        """Whether everything that was asked for is proven."""
-        return self.record.complete
-
-    @cached_property
-    def mappings(self) -> MappingDocument:
-        """The best design's layers with their mappings; raises ``InputError`` where none is known."""
-        return MappingDocument(self._best.result, self.where)
-
-    @property
-    def machine(self) -> Machine:
-        """The best design; raises ``InputError`` where none is known."""
-        return self.mappings.machine
-
-    @property
-    def front(self) -> list[dict[str, Any]]:
-        """Rows of the designs on the front, in increasing order of cost; empty unless it was asked for."""
-        listed = [] if self.record.front is None else self.record.front.designs
-        rows = {row["index"]: row for row in self.rows()}
-        return [rows[index] for index in listed]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per design."""
-        return [design.model_dump() for design in self.record.designs]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document as plain data: what ``tilewright explore --format json`` prints."""
-        return self.record.to_data()
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the document as JSON, or its designs as CSV; raises ``InputError`` for another suffix."""
-        path = Path(path)
-        if path.suffix.lower() not in (".json", ".csv"):
-            raise suffix_error(path, (".json", ".csv"))
-        check_writable(path)
-        text = explore_csv(self.record) if path.suffix.lower() == ".csv" else json_text(self.to_dict())
-        write_file(path, text)
-
-    def views(self) -> Sequence[RenderableType]:
-        """The best design, how it was proven, and a table of the designs."""
-        return explore_views(self.record)
-
-    def __repr__(self) -> str:
-        outcome = "nothing found" if self.record.best is None else f"best {self.value} {self.fields}"
-        return f"ExplorationDocument({self.record.model!r} on {self.record.machine!r}, {outcome})"
-
-    @property
-    def _best(self) -> Any:
-        if self.record.best is None:
-            raise InputError(self.where, "best", "no design has a value")
-        return self.record.best
-
-
 Vary = (
     MappingABC[str, object] | MappingABC[tuple[str, ...], object] | MappingABC[str | tuple[str, ...], object]
 )
@@ -147,7 +49,7 @@ Vary = (
 
 @dataclass(frozen=True)
 class ExploreRequest:
-    """The arguments of `explore`, which explains them."""
+    """The question for the best machine of a design space; `explore` explains its parameters."""
 
     model: Layer | Network | str | Path
     machine: Machine | str | Path
@@ -171,6 +73,20 @@ class ExploreRequest:
     jobs: int | None = None
     cluster: str | None = None
     store: Path | None = None
+
+    def answer(self, request: SearchRequest) -> ExplorationDocument:
+        """What `explore` calls: method and limits are the request's."""
+        budget = request.budget
+        asked = replace(
+            self,
+            solver=request.method or self.solver,
+            seconds=budget.seconds,
+            gap=budget.gap,
+            until=budget.until,
+        )
+        live = LiveDocument[ExplorationDocument](Subject(str(self.model)), None, request.listeners)
+        live.begin()
+        return live.end(answered(asked, request.stop, budget.started, live))
 
 
 def explore(
@@ -230,8 +146,8 @@ def explore(
     InputError : for whatever is wrong with an argument, before anything is searched
     """
     budget = read_budget(stop, 1, 0)
-    with named_arguments():
-        request = ExploreRequest(
+    with named_arguments(), interruptible() as event:
+        question = ExploreRequest(
             model=model,
             machine=machine,
             axes=tuple(variation(field, values) for field, values in vary.items()),
@@ -246,17 +162,12 @@ def explore(
             each_layer=each_layer,
             every=every,
             values=values,
-            solver=method or AUTO,
-            seconds=budget.seconds,
-            gap=budget.gap,
-            until=budget.until,
             layer_limit=layer_limit,
             jobs=jobs,
             cluster=cluster,
             store=None if store is None else Path(store),
         )
-        with interruptible() as event:
-            return answered(request, event, budget.started, watcher)
+        return question.answer(SearchRequest(method, budget, event, listeners=hearing(watcher)))
 
 
 def answered(
@@ -268,6 +179,7 @@ def answered(
     ----------
     stop : ends it with what is known
     started : the moment from which its time counts
+    watcher : told of goals and cells
     """
     question = stated_question(request)
     settings, objective = question.settings, question.stated.objective

@@ -85,7 +85,7 @@ def check_exploration(
     Parameters
     ----------
     limits : of all second opinions together; ``None`` to ask for none
-    told : told of every second opinion
+    reported : called with every second opinion
 
     Raises
     ------

@@ -17,7 +17,6 @@ from tilewright.api.mapping.result import MappingResult, only_layer
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.foundation.errors import InputError
 from tilewright.report.records.mapping.operator import OperatorRecord, shape_text
-from tilewright.report.text.network import operator_views
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.selection import SelectedLayer
@@ -82,6 +81,8 @@ class Layer(Displayed):
 
     def views(self) -> Sequence[RenderableType]:
         """Statement, loops and tensors."""
+        from tilewright.report.text.network import operator_views
+
         return operator_views(self.name, self.operator)
 
     def __repr__(self) -> str:
@@ -125,7 +126,7 @@ class LayerOnMachine(LayersOnMachine):
         **demands: Unpack[Demands],
     ) -> None:
         self.layer = layer
-        super().__init__(layer.model, layer.batch, layer.selected, machine, objective, **demands)
+        super().__init__(layer.model, layer.batch, layer.selected, (), machine, objective, **demands)
 
     @cached_property
     def problem(self) -> LayerProblem:
@@ -134,7 +135,7 @@ class LayerOnMachine(LayersOnMachine):
 
     def answer(self, request: SearchRequest) -> MappingResult:
         """What `solve` calls."""
-        return only_layer(self._document(request), self.layer.name)
+        return only_layer(self.document(request), self.layer.name)
 
     def __repr__(self) -> str:
         return f"LayerOnMachine({self.layer.name!r} on {self.machine.name!r}, {self.objective})"

@@ -101,9 +101,9 @@ class Machine(Displayed):
         InputError : naming the file and the field, as for a machine file that is wrong there
         """
         description, _ = self.description
-        mine = {**(changes or {}), **{key.replace("__", "."): value for key, value in fields.items()}}
-        data = changed(description, mine, self._where)
-        every = {**self._changes, **mine}
+        own_changes = {**(changes or {}), **{key.replace("__", "."): value for key, value in fields.items()}}
+        data = changed(description, own_changes, self._where)
+        every = {**self._changes, **own_changes}
         inside = ",".join(f"{path}={value}" for path, value in every.items())
         title = name or (f"{self._base}[{inside}]" if every else self._base)
         engine = build_description(data, self._where, MachineFile, lambda file: build_engine(file, title))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -18,8 +17,6 @@ from tilewright.api.mapping.result import MappingDocument
 from tilewright.foundation.errors import unknown_name
 from tilewright.foundation.loading import loading_within
 from tilewright.report.records.mapping.operator import shape_text
-from tilewright.report.records.network import network_data
-from tilewright.report.text.network import network_views
 from tilewright.workloads.catalog import list_models, resolve_model
 from tilewright.workloads.network import Network as LayerGraph
 from tilewright.workloads.selection import SelectedLayer, select_layers
@@ -87,6 +84,8 @@ class Network(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """Layers and links as plain data: what ``tilewright show --format json`` prints."""
+        from tilewright.report.records.network import network_data
+
         return network_data(self.graph)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -104,6 +103,8 @@ class Network(Displayed):
 
     def views(self) -> Sequence[RenderableType]:
         """A table of the distinct layers."""
+        from tilewright.report.text.network import network_views
+
         return network_views(self.graph)
 
     def __repr__(self) -> str:
@@ -142,12 +143,12 @@ class NetworkOnMachine(LayersOnMachine):
         self.network = network
         with named_arguments():
             selected = network.select(layers, all_operators)
-        super().__init__(network.name, network.batch, selected, machine, objective, **demands)
-        self.stated = replace(self.stated, left_out=network.graph.left_out)
+        left_out = network.graph.left_out
+        super().__init__(network.name, network.batch, selected, left_out, machine, objective, **demands)
 
     def answer(self, request: SearchRequest) -> MappingDocument:
         """What `solve` calls."""
-        return self._document(request)
+        return self.document(request)
 
     def __repr__(self) -> str:
         count = len(self.stated.layers)

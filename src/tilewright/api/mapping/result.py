@@ -6,9 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from rich.console import RenderableType
+from typing import TYPE_CHECKING, Any
 
 from tilewright.api.claimed import Claimed
 from tilewright.api.display import Displayed
@@ -28,11 +26,11 @@ from tilewright.report.records.mapping.document import (
     SolutionRecord,
     layer_data,
 )
-from tilewright.report.text.mapping.answer_sets import further_views
-from tilewright.report.text.mapping.documents import document_views
 from tilewright.report.text.quantities import gap_text
-from tilewright.report.text.tables import layer_view
 from tilewright.workloads.mapping.operator import Operator
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 class MappingResult(Claimed):
@@ -103,6 +101,9 @@ class MappingResult(Claimed):
 
     def views(self) -> Sequence[RenderableType]:
         """Figures, loop nest and traffic, and whatever else was asked for."""
+        from tilewright.report.text.mapping.answer_sets import further_views
+        from tilewright.report.text.tables import layer_view
+
         objective = self.document.objective
         view = layer_view(self.record, self._operator, self._engine, objective)
         return [view, *further_views(self.record, objective)]
@@ -243,6 +244,15 @@ class MappingDocument(Displayed):
         """The document as plain data: what ``tilewright map --format json`` prints."""
         return self.record.to_data()
 
+    def to_text(self, form: str = "json") -> str:
+        """The document as a file holds it.
+
+        Parameters
+        ----------
+        form : ``json``, ``jsonl``, ``yaml`` or ``csv``
+        """
+        return render(self.record, form)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the document; the suffix (.json, .jsonl, .yaml, .csv) tells the format.
 
@@ -254,7 +264,7 @@ class MappingDocument(Displayed):
         path = Path(path)
         form = output_format(path, "")
         check_writable(path)
-        write_file(path, render(self.record, form))
+        write_file(path, self.to_text(form))
 
     def save_report(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained page of tables and plots (the extra ``plots``); raises ``InputError``."""
@@ -264,9 +274,17 @@ class MappingDocument(Displayed):
         check_report(Path(path))
         write_result_report(Path(path), self.record)
 
-    def views(self) -> Sequence[RenderableType]:
-        """All about a single layer, or a table of several."""
-        return document_views(self.record, sum(layer.wall_s for layer in self.record.layers))
+    def views(self, seconds: float | None = None) -> Sequence[RenderableType]:
+        """All about a single layer, or a table of several.
+
+        Parameters
+        ----------
+        seconds : that the call took; by default those of its layers together
+        """
+        from tilewright.report.text.mapping.documents import document_views
+
+        took = sum(layer.wall_s for layer in self.record.layers) if seconds is None else seconds
+        return document_views(self.record, took)
 
     def __repr__(self) -> str:
         reported = ", ".join(f"{count} {status}" for status, count in self.record.totals.statuses.items())

@@ -4,18 +4,83 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from tilewright.api.arguments import interruptible, named_arguments, read_budget
+from tilewright.api.arguments import SearchRequest, named_arguments
+from tilewright.api.live import LiveDocument
+from tilewright.api.scheduling.herald_question import chosen_metric, schedule_objective
 from tilewright.api.scheduling.plan import Codesign
+from tilewright.api.scheduling.question import SearchedQuestion
 from tilewright.api.scheduling.settings import schedule_settings
-from tilewright.api.scheduling.workload import EXACT, Workload, schedule_objective, workload
+from tilewright.api.scheduling.workload import Workload, workload
+from tilewright.api.solving import solve
+from tilewright.formulation.scheduling.herald.codesign import CodesignResult
 from tilewright.formulation.stopping import Stop
 from tilewright.hardware.mapping.styles import dataflow
 from tilewright.hardware.scheduling.herald.classes import accelerator_class, with_steps
 from tilewright.report.records.scheduling.herald.codesign import codesign_document
-from tilewright.solvers.observer import Observer, Unobserved
-from tilewright.solvers.scheduling.herald.build import METRIC_OF
-from tilewright.solvers.scheduling.herald.codesign import codesign_run
+from tilewright.solvers.observer import Observer
+from tilewright.solvers.scheduling.herald.codesign import CodesignRun, codesign_run
+
+
+class WorkloadOnClass(SearchedQuestion[Codesign]):
+    """The question for the best split of a class's resources; `codesign` has the parameters."""
+
+    method = "cpsat"
+
+    def __init__(
+        self,
+        work: Workload | str | Path,
+        resources: str,
+        *,
+        dataflows: Sequence[str] = ("nvdla", "shidiannao"),
+        objective: str = "edp",
+        metric: str | None = None,
+        search: str = "exhaustive",
+        pe_step: int | None = None,
+        bandwidth_step: int | None = None,
+    ) -> None:
+        self.objective = schedule_objective(objective)
+        self.metric = chosen_metric(metric, self.objective)
+        self.search = search
+        with named_arguments():
+            self.resources = with_steps(accelerator_class(resources), pe_step, bandwidth_step)
+            self.dataflows = [dataflow(name).name for name in dataflows]
+            self.workload = work if isinstance(work, Workload) else workload(work)
+        name = self.workload.name
+        head = f"{name}, class {self.resources.name}, {' + '.join(self.dataflows)}"
+        super().__init__(head, name, self.objective.value)
+
+    def _begin(
+        self, method: str, request: SearchRequest, live: LiveDocument[Codesign], starts: Any
+    ) -> CodesignRun:
+        return codesign_run(
+            self.workload.networks,
+            self.resources,
+            self.dataflows,
+            self.objective,
+            request.limits(),
+            self.search,
+            self.metric,
+            reported=live.improved,
+            note=live.phase,
+        )
+
+    def _document(
+        self, run: CodesignRun, result: CodesignResult, method: str, request: SearchRequest, *, complete: bool
+    ) -> Codesign:
+        return Codesign(
+            codesign_document(
+                self.workload.networks,
+                self.resources,
+                self.dataflows,
+                self.search,
+                self.objective,
+                result,
+                schedule_settings(method, self.metric, request.budget),
+                complete=complete,
+            )
+        )
 
 
 def codesign(
@@ -49,16 +114,14 @@ def codesign(
     ------
     InputError : for an unknown name, or steps that leave no split
     """
-    budget, reported = read_budget(stop, threads, seed), observer or Unobserved()
-    goal = schedule_objective(objective)
-    with named_arguments(), interruptible() as event:
-        chip = with_steps(accelerator_class(resources), pe_step, bandwidth_step)
-        flows = [dataflow(name).name for name in dataflows]
-        networks = (work if isinstance(work, Workload) else workload(work)).networks
-        limits = budget.limits(event)
-        run = codesign_run(
-            networks, chip, flows, goal, limits, search, metric, reported=reported.point, note=reported.phase
-        )
-        result = run.run()
-    settings = schedule_settings(EXACT, metric or METRIC_OF[goal], budget)
-    return Codesign(codesign_document(networks, chip, flows, search, goal, result, settings))
+    question = WorkloadOnClass(
+        work,
+        resources,
+        dataflows=dataflows,
+        objective=objective,
+        metric=metric,
+        search=search,
+        pe_step=pe_step,
+        bandwidth_step=bandwidth_step,
+    )
+    return solve(question, stop=stop, threads=threads, seed=seed, observer=observer)

@@ -18,6 +18,7 @@ from tilewright.formulation.result import Status
 from tilewright.report.checks.scheduling.tiled.compare import check_compare
 from tilewright.report.checks.scheduling.tiled.compare_runs import Find, RunCheck, check_runs, prove_runs
 from tilewright.report.records.evidence import open_evidence, places_of
+from tilewright.report.records.files import json_text
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 from tilewright.report.text.proofs import proof_data
 from tilewright.report.text.scheduling.tiled.compare import compare_views
@@ -46,7 +47,11 @@ class Contest(Displayed):
             for run in contestant.runs
         ]
 
-    def views(self) -> Sequence[RenderableType]:
+    def to_text(self, form: str = "json") -> str:
+        """The document as a file holds it; the one format is ``json``."""
+        return json_text(self.record.to_data())
+
+    def views(self, seconds: float | None = None) -> Sequence[RenderableType]:
         """A row per method, and who is ahead."""
         return compare_views(self.record)
 
@@ -113,11 +118,11 @@ class ContestCheck(Check):
         if self.faults:
             return Proof(Verdict.REFUTED, "check", self.faults[0], seconds)
         for verdict in (Verdict.REFUTED, Verdict.UNDECIDED):
-            mine = [proof for proof in self.proofs if proof.verdict is verdict]
-            if mine:
-                texts = dict.fromkeys(proof.text for proof in mine)
-                reported = f"{len(mine)} of {len(self.proofs)} claims: {'; '.join(texts)}"
-                return Proof(verdict, mine[0].solver, reported, seconds)
+            agreeing = [proof for proof in self.proofs if proof.verdict is verdict]
+            if agreeing:
+                texts = dict.fromkeys(proof.text for proof in agreeing)
+                reported = f"{len(agreeing)} of {len(self.proofs)} claims: {'; '.join(texts)}"
+                return Proof(verdict, agreeing[0].solver, reported, seconds)
         return Proof(Verdict.CONFIRMED, "evaluator", "the bound, and every plan has its value", seconds)
 
     def views(self) -> Sequence[RenderableType]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from rich.console import RenderableType
+from typing import TYPE_CHECKING, Any
 
 from tilewright.api.claimed import Claimed
 from tilewright.foundation.disk import check_writable, write_file
@@ -19,7 +17,9 @@ from tilewright.report.records.scheduling.herald.document import (
 )
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.report.text.quantities import gap_text
-from tilewright.report.text.scheduling.herald.tables import codesign_views, schedule_views
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 SchedulingDocument = ScheduleDocument | CodesignDocument | PlanDocument
 
@@ -43,6 +43,10 @@ class SchedulingAnswer(Claimed):
         """The document as plain data: what the command line prints with ``--format json``."""
         return self.record.to_data()
 
+    def to_text(self, form: str = "json") -> str:
+        """The document as a file holds it; the one format is ``json``."""
+        return json_text(self.record.to_data())
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the document as JSON.
 
@@ -54,7 +58,7 @@ class SchedulingAnswer(Claimed):
         path = Path(path)
         output_format(path, "", ("json",))
         check_writable(path)
-        write_file(path, json_text(self.record.to_data()))
+        write_file(path, self.to_text())
 
     def _claim_text(self) -> str:
         gap = "" if self.gap is None else f", gap {gap_text(self.gap)}"
@@ -84,9 +88,16 @@ class Plan(SchedulingAnswer):
         check_report(Path(path))
         write_schedule_report(Path(path), self.record)
 
-    def views(self) -> Sequence[RenderableType]:
-        """Status, figures, and what each engine does."""
-        return schedule_views(self.record, self.record.wall_s)
+    def views(self, seconds: float | None = None) -> Sequence[RenderableType]:
+        """Status, figures, and what each engine does.
+
+        Parameters
+        ----------
+        seconds : that the call took; by default those of the search
+        """
+        from tilewright.report.text.scheduling.herald.tables import schedule_views
+
+        return schedule_views(self.record, self.record.wall_s if seconds is None else seconds)
 
     def __repr__(self) -> str:
         place = f"{self.record.workload!r} on {self.record.system.name!r}"
@@ -121,9 +132,16 @@ class Codesign(SchedulingAnswer):
         check_report(Path(path))
         write_codesign_report(Path(path), self.record)
 
-    def views(self) -> Sequence[RenderableType]:
-        """The best partition, the proof, and the partitions that come next."""
-        return codesign_views(self.record, self.record.wall_s)
+    def views(self, seconds: float | None = None) -> Sequence[RenderableType]:
+        """The best partition, the proof, and the partitions that come next.
+
+        Parameters
+        ----------
+        seconds : that the call took; by default those of the search
+        """
+        from tilewright.report.text.scheduling.herald.tables import codesign_views
+
+        return codesign_views(self.record, self.record.wall_s if seconds is None else seconds)
 
     def __repr__(self) -> str:
         place = f"{self.record.workload!r}, class {self.record.accelerator_class!r}"

@@ -57,10 +57,10 @@ class System(Displayed):
         ------
         InputError : naming the field, as for a system file that is wrong there
         """
-        mine = {**(changes or {}), **{key.replace("__", "."): value for key, value in fields.items()}}
-        inside = ",".join(f"{path}={value}" for path, value in mine.items())
-        title = name or (f"{self.name}[{inside}]" if mine else self.name)
-        return System(changed_system(self.hardware, mine, title))
+        own_changes = {**(changes or {}), **{key.replace("__", "."): value for key, value in fields.items()}}
+        inside = ",".join(f"{path}={value}" for path, value in own_changes.items())
+        title = name or (f"{self.name}[{inside}]" if own_changes else self.name)
+        return System(changed_system(self.hardware, own_changes, title))
 
     def to_dict(self) -> dict[str, Any]:
         """Every field as plain data; fractions are exact text."""

@@ -6,9 +6,7 @@ import os
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
-
-from rich.console import RenderableType
+from typing import TYPE_CHECKING, Any
 
 from tilewright.api.display import Displayed
 from tilewright.api.scheduling.plan import SchedulingAnswer
@@ -25,15 +23,24 @@ from tilewright.report.records.scheduling.tiled.evaluation import (
     layer_rows,
 )
 from tilewright.report.records.scheduling.tiled.files import edited_plan, is_plan
-from tilewright.report.text.scheduling.tiled.listing import evaluation_views
-from tilewright.report.text.scheduling.tiled.tables import plan_views
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from tilewright.formulation.scheduling.tiled.search import PlanTree
 
 
 class TiledPlan(SchedulingAnswer):
-    """The plan of a network on a tiled machine, and what is proven of it."""
+    """The plan of a network on a tiled machine, and what is proven of it.
 
-    def __init__(self, record: PlanDocument) -> None:
+    Parameters
+    ----------
+    tree : that the plan was made from, where a search on trees has just found it
+    """
+
+    def __init__(self, record: PlanDocument, tree: PlanTree | None = None) -> None:
         self.record: PlanDocument = record
+        self.tree = tree
 
     @property
     def metrics(self) -> PlanMetricsRecord | None:
@@ -69,9 +76,16 @@ class TiledPlan(SchedulingAnswer):
         check_report(Path(path))
         write_plan_report(Path(path), self.record)
 
-    def views(self) -> Sequence[RenderableType]:
-        """Status, figures, energy and the layers with the most atoms."""
-        return plan_views(self.record, self.record.wall_s)
+    def views(self, seconds: float | None = None) -> Sequence[RenderableType]:
+        """Status, figures, energy and the layers with the most atoms.
+
+        Parameters
+        ----------
+        seconds : that the call took; by default those of the search
+        """
+        from tilewright.report.text.scheduling.tiled.tables import plan_views
+
+        return plan_views(self.record, self.record.wall_s if seconds is None else seconds)
 
     def __repr__(self) -> str:
         place = f"{self.record.workload!r} on {self.record.system!r}"
@@ -131,6 +145,8 @@ class PlanEvaluation(Displayed):
 
     def views(self) -> Sequence[RenderableType]:
         """The verdict, then figures, links and layers."""
+        from tilewright.report.text.scheduling.tiled.listing import evaluation_views
+
         return evaluation_views(self.plan)
 
     def __repr__(self) -> str:

@@ -47,6 +47,7 @@ class Arithmetic:
 
     def binary(self, operation: ast.operator, left: Value, right: Value) -> Value:
         kind, text = type(operation), self.text
+        # Folded here, so that indices and steps made of constants count as known.
         known = _known(operation, left, right)
         if known is not None:
             return known
@@ -101,6 +102,7 @@ class Arithmetic:
         a, b = self._as(left, number), self._as(right, number)
         if number == FLOAT:
             return Value(BOOL, (self.text.compute(f"fcmp {real} double {a.part}, {b.part}"),))
+        # LLVM's integers have no sign; comparisons do.
         sign = "" if whole in ("eq", "ne") else "u" if number == UINT else "s"
         return Value(BOOL, (self.text.compute(f"icmp {sign}{whole} i64 {a.part}, {b.part}"),))
 
@@ -111,6 +113,7 @@ class Arithmetic:
         for value in values[1:]:
             number = self._number(best, value)
             best, value = self._as(best, number), self._as(value, number)
+            # A strict comparison: the first of equals stays, as in Python.
             better = self.test(test, value, best).part
             if number == FLOAT:
                 part = self.text.compute(f"select i1 {better}, double {value.part}, double {best.part}")
@@ -120,6 +123,7 @@ class Arithmetic:
         return best
 
     def quotient(self, a: Value, b: Value) -> Value:
+        # A known divisor other than 0 needs no test.
         if not self.ieee and not b.constant:
             self.text.fail_if(self.text.compute(f"fcmp oeq double {b.part}, 0.0"), ZERO_DIVISION)
         return Value(FLOAT, (self.text.compute(f"fdiv double {a.part}, {b.part}"),))
@@ -140,6 +144,7 @@ class Arithmetic:
         whole = text.compute(f"sdiv i64 {a.part}, {divisor}")
         left = text.compute(f"srem i64 {a.part}, {divisor}")
         some = text.compute(f"icmp ne i64 {left}, 0")
+        # Python rounds down, LLVM towards 0: they differ where the remainder has the other sign.
         signs = text.compute(f"xor i64 {left}, {divisor}")
         apart = text.compute(f"icmp slt i64 {signs}, 0")
         shifted = text.compute(f"and i1 {some}, {apart}")
@@ -150,6 +155,7 @@ class Arithmetic:
         quotient = text.compute(f"add i64 {whole}, {less}")
         if b.constant is None:
             negative = text.compute(f"sub i64 0, {a.part}")
+            # Division by -1 was replaced by one by 1; negation wraps like the other operations.
             quotient = text.compute(f"select i1 {turned}, i64 {negative}, i64 {quotient}")
         return Value(INT, (quotient,))
 
@@ -157,6 +163,7 @@ class Arithmetic:
         text = self.text
         if not self.ieee and not b.constant:
             text.fail_if(text.compute(f"fcmp oeq double {b.part}, 0.0"), ZERO_DIVISION)
+        # The steps of CPython's own float division, so that results are equal to the last bit.
         left = text.compute(f"frem double {a.part}, {b.part}")
         some = text.compute(f"fcmp une double {left}, 0.0")
         below, under = (text.compute(f"fcmp olt double {part}, 0.0") for part in (left, b.part))
@@ -173,6 +180,7 @@ class Arithmetic:
         down = self.called("llvm.floor.f64", [Value(FLOAT, (quotient,))]).part
         over = text.compute(f"fsub double {quotient}, {down}")
         next_one = text.compute(f"fadd double {down}, 1.0")
+        # The quotient of an exact multiple may have been rounded to just below it.
         is_over = text.compute(f"fcmp ogt double {over}, 0.5")
         whole = text.compute(f"select i1 {is_over}, double {next_one}, double {down}")
         return self._signed_zero(whole, text.compute(f"fdiv double {a.part}, {b.part}"))
@@ -186,6 +194,7 @@ class Arithmetic:
 
     def power(self, base: Value, exponent: Value) -> Value:
         count = exponent.constant
+        # Square and multiply, exact in whole numbers.
         if isinstance(count, int) and not isinstance(count, bool) and 0 < count <= _LARGEST_POWER:
             product: Value | None = None
             while count:
@@ -221,6 +230,8 @@ class Arithmetic:
         kinds = {left.type, right.type}
         if kinds == {INT, UINT}:
             for value in (left, right):
+                # A constant that is not negative follows the other operand, as in ``x & 1`` of an unsigned
+                # one.
                 if value.type == INT and isinstance(value.constant, int) and value.constant >= 0:
                     return UINT
         return numeric(left.type, right.type)

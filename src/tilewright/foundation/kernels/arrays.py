@@ -32,6 +32,7 @@ def _place(text: Text, index: Value, length: str) -> str:
         raise KernelTypeError(f"{index.type} is no index")
     if isinstance(index.constant, int):
         return index.part if index.constant >= 0 else text.compute(f"add i64 {length}, {index.constant}")
+    # A loop counter from 0 on: without the test for the back the loop can be vectorised.
     if index.natural:
         return index.part
     behind = text.compute(f"icmp slt i64 {index.part}, 0")
@@ -43,6 +44,7 @@ def _border(text: Text, index: Value, length: str) -> str:
     """A border of a slice, between 0 and the length."""
     if index.constant == 0:
         return "0"
+    # As Python's slices: borders beyond the ends are moved to them.
     place = _place(text, index, length)
     low = text.compute(f"call i64 @llvm.smax.i64(i64 {place}, i64 0)")
     return text.compute(f"call i64 @llvm.smin.i64(i64 {low}, i64 {length})")
@@ -54,6 +56,7 @@ def view(text: Text, array: Value, indices: Sequence[Index]) -> Value:
     if len(indices) > kind.dimensions:
         raise KernelTypeError(f"{len(indices)} indices for {kind}")
     sizes, strides = lengths(array), text.strides(array)
+    # Dimensions without an index are taken whole.
     every = [*indices, *[Part(None, None)] * (kind.dimensions - len(indices))]
     address = array.part
     left: list[str] = []
@@ -62,6 +65,7 @@ def view(text: Text, array: Value, indices: Sequence[Index]) -> Value:
     for at, index in enumerate(every):
         if isinstance(index, Value):
             place = _place(text, index, sizes[at])
+            # Entries stay together only where whole dimensions follow what was cut.
             contiguous = contiguous and not left
         else:
             start = "0" if index.start is None else _border(text, index.start, sizes[at])
@@ -74,6 +78,7 @@ def view(text: Text, array: Value, indices: Sequence[Index]) -> Value:
             left.append(length)
             gaps.append(strides[at])
         if place != "0":
+            # An index in units of entries is what LLVM recognises as walking through an array.
             if strides[at] == str(kind.size):
                 address = text.compute(f"getelementptr inbounds {kind.memory}, ptr {address}, i64 {place}")
             else:
@@ -90,6 +95,7 @@ def read(text: Text, array: Value) -> Value:
     if kind.dtype == "bool":
         return Value(BOOL, (text.compute(f"trunc i8 {part} to i1"),))
     if kind.memory not in ("i64", "double"):
+        # All whole numbers are computed with in 64 bits.
         grown = "zext" if kind.dtype.startswith("u") else "sext"
         part = text.compute(f"{grown} {kind.memory} {part} to i64")
     return Value(kind.entry, (part,))
@@ -140,6 +146,7 @@ def fill(text: Text, array: Value, value: Value) -> None:
     """Set all entries to one number."""
     kind = _array(array)
     part = text.converted(value, kind.entry)
+    # One loop over all entries, whatever the shape.
     target = _flat(array, entries(text, array)) if kind.contiguous else array
     each(text, lengths(target), lambda at: write(text, view(text, target, at), part))
 
@@ -149,6 +156,7 @@ def assign(text: Text, target: Value, source: Value) -> None:
     if _array(target).dimensions != _array(source).dimensions:
         raise KernelTypeError(f"{source.type} is copied to {target.type}")
     for length, other in zip(lengths(target), lengths(source), strict=True):
+        # Names in LLVM: the same name is surely the same length, others are compared when the kernel runs.
         if length != other:
             text.fail_if(text.compute(f"icmp ne i64 {length}, {other}"), SHAPE)
     if _array(target).contiguous and _array(source).contiguous:
@@ -167,6 +175,7 @@ def new(text: Text, dtype: str, shape: Sequence[Value]) -> Value:
     sizes = [text.converted(length, INT).part for length in shape]
     for length in shape:
         if not isinstance(length.constant, int):
+            # A negative length would take a wrong size from the arena.
             text.fail_if(text.compute(f"icmp slt i64 {length.part}, 0"), SHAPE)
     count = entries(text, Value(kind, ("", *sizes)))
     size = text.compute(f"mul i64 {count}, {kind.size}") if kind.size > 1 else count
@@ -176,6 +185,15 @@ def new(text: Text, dtype: str, shape: Sequence[Value]) -> Value:
 
 
 def filled(text: Text, dtype: str, shape: Sequence[Value], value: Value) -> Value:
+    """A new array with the same value everywhere.
+
+    Parameters
+    ----------
+    text : the function that is being written
+    dtype : of the entries, such as ``float64``
+    shape : one length per axis
+    value : of every entry
+    """
     array = new(text, dtype, shape)
     fill(text, array, value)
     return array
@@ -192,7 +210,15 @@ def copied(text: Text, array: Value) -> Value:
 
 
 def mapped(text: Text, array: Value, function: Callable[[Value], Value], dtype: str) -> Value:
-    """A new array of what a function makes of every entry."""
+    """A new array of what a function makes of every entry.
+
+    Parameters
+    ----------
+    text : the function that is being written
+    array : of any shape, which the result shares
+    function : writes what becomes of one entry
+    dtype : of the results
+    """
     results = new(text, dtype, shaped_like(array))
     each(
         text,
@@ -203,15 +229,23 @@ def mapped(text: Text, array: Value, function: Callable[[Value], Value], dtype: 
 
 
 def folded(text: Text, array: Value, start: Value, function: Callable[[Value, Value], Value]) -> Value:
-    """What a function of two makes of all entries, one after the other."""
-    room = text.room(start.type.parts[0])
-    text.store(start, room)
+    """What a function of two makes of all entries, one after the other.
+
+    Parameters
+    ----------
+    text : the function that is being written
+    array : of any shape, read in the order of its indices
+    start : the result where there are no entries
+    function : writes the next result, of the last one and an entry
+    """
+    stack_slot = text.stack_slot(start.type.parts[0])
+    text.store(start, stack_slot)
 
     def step(at: list[Value]) -> None:
-        text.store(function(text.load(start.type, room), read(text, view(text, array, at))), room)
+        text.store(function(text.load(start.type, stack_slot), read(text, view(text, array, at))), stack_slot)
 
     each(text, lengths(array), step)
-    return text.load(start.type, room)
+    return text.load(start.type, stack_slot)
 
 
 def first_entry(text: Text, array: Value) -> Value:
@@ -237,8 +271,8 @@ def sorted_places(text: Text, array: Value) -> Value:
         plain = new(text, dtype, [number(count)])
         assign(text, plain, array)
         array, kind = plain, _array(plain)
-    places, room = new(text, "int64", [number(count)]), new(text, "int64", [number(count)])
+    places, scratch = new(text, "int64", [number(count)]), new(text, "int64", [number(count)])
     text.write(
-        f"call void @sort_{kind.dtype}(ptr {array.part}, i64 {count}, ptr {places.part}, ptr {room.part})"
+        f"call void @sort_{kind.dtype}(ptr {array.part}, i64 {count}, ptr {places.part}, ptr {scratch.part})"
     )
     return places

@@ -74,7 +74,7 @@ class Loaded:
 
     Attributes
     ----------
-    entry : called with the arguments as a tuple, the address of the room for the result, and that of types
+    entry : called with the arguments as a tuple, the address of the memory for the result, and that of types
     release : takes back what the arrays of a result lie in
     """
 

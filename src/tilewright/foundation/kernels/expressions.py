@@ -28,7 +28,7 @@ from tilewright.foundation.kernels.types import (
     common,
     has_arrays,
 )
-from tilewright.foundation.kernels.values import Text, Value, lengths, literal, static, tuple_of
+from tilewright.foundation.kernels.values import Text, Value, bound_to, lengths, literal, static, tuple_of
 
 if TYPE_CHECKING:
     from tilewright.foundation.kernels.module import Module
@@ -99,6 +99,7 @@ class Expressions:
     def items_of(self, value: Value) -> list[Value]:
         """The items of a tuple, as literals where they are known."""
         items = value.items()
+        # A known tuple gives known items: indices into shapes and steps of ranges must be known.
         if value.constant is not None:
             return [literal(item) for item in value.constant]
         return items
@@ -138,6 +139,7 @@ class Expressions:
         kind = owner.type
         if isinstance(kind, Tuple) and name in kind.fields:
             return owner.items()[kind.fields.index(name)]
+        # Constants of modules are read at compile time.
         if isinstance(kind, Static) and isinstance(kind.value, ModuleType):
             return literal(getattr(kind.value, name))
         if isinstance(kind, Array):
@@ -166,25 +168,27 @@ class Expressions:
     def _connected(self, node: ast.BoolOp, operand: Callable[[ast.expr], Value]) -> Value:
         """``and``, or ``or``; what does not matter is not computed."""
         text, both, values = self.text, isinstance(node.op, ast.And), node.values
-        room, end = text.room("i1"), text.new_label()
+        stack_slot, end = text.stack_slot("i1"), text.new_label()
         for at, part in enumerate(values):
             value = operand(part)
             if value.type != BOOL:
                 raise KernelTypeError("'and' and 'or' connect what is true or false")
-            text.write(f"store i1 {value.part}, ptr {room}")
+            # The last operand that was computed is the result.
+            text.write(f"store i1 {value.part}, ptr {stack_slot}")
             if at + 1 < len(values):
                 following = text.new_label()
                 then, otherwise = (following, end) if both else (end, following)
                 text.branch(value.part, then, otherwise)
                 text.label(following)
         text.label(end)
-        return text.load(BOOL, room)
+        return text.load(BOOL, stack_slot)
 
     def _compared(self, left: ast.expr, operations: Sequence[ast.cmpop], others: Sequence[ast.expr]) -> Value:
         """A chain of comparisons; every operand is computed once, and costs nothing but time."""
         value, holds = self.expression(left), None
         for operation, node in zip(operations, others, strict=True):
             other = self.expression(node)
+            # Whether a value is ``None`` is part of its type.
             if isinstance(operation, ast.Is | ast.IsNot):
                 same = (value.type == NOTHING) == (other.type == NOTHING)
                 return literal(same == isinstance(operation, ast.Is))
@@ -197,18 +201,20 @@ class Expressions:
 
     def _either(self, test: ast.expr, then: ast.expr, otherwise: ast.expr) -> Value:
         text, condition = self.text, self.condition(test)
+        # Only one of both has to have machine code, as where an optional array is passed.
         if isinstance(condition.constant, bool):
             return self.expression(then if condition.constant else otherwise)
+        # Both sides are stored in one place, whose type must be known before either is written.
         kind = common(*(self._type(node) for node in (then, otherwise)))
-        room = text.room("i64", max(1, len(kind.parts)))
+        stack_slot = text.stack_slot("i64", max(1, len(kind.parts)))
         first, second, behind = text.new_label(), text.new_label(), text.new_label()
         text.branch(text.truth(condition), first, second)
         for label, node in ((first, then), (second, otherwise)):
             text.label(label)
-            text.store(text.converted(self.expression(node), kind), room)
+            text.store(text.converted(self.expression(node), kind), stack_slot)
             text.go(behind)
         text.label(behind)
-        return text.load(kind, room)
+        return text.load(kind, stack_slot)
 
     def _type(self, node: ast.expr) -> Type:
         """The type of an expression, of which nothing is written."""
@@ -221,6 +227,7 @@ class Expressions:
     # calls
 
     def _call(self, node: ast.Call) -> Value:
+        # Methods of arrays share their names with no field that kernels use.
         if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
             owner = self.expression(node.func.value)
             if isinstance(owner.type, Array):
@@ -238,7 +245,7 @@ class Expressions:
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             defaults = getattr(function, "_field_defaults", {})
             names = function._fields
-            return tuple_of(_bound(names, given, named, defaults), function)
+            return tuple_of(bound_to(names, given, named, defaults), function)
         if function in _REAL:
             return self.numbers.called(_REAL[function], given)
         if function in _KINDS:
@@ -248,6 +255,7 @@ class Expressions:
         if function in (max, min):
             values = given if len(given) > 1 else self.items_of(given[0])
             return self.numbers.extreme(values, largest=function is max)
+        # A negated zero would keep its sign.
         if function is abs and given[0].type == FLOAT:
             return self.numbers.called("llvm.fabs.f64", given)
         if function is abs:
@@ -260,6 +268,7 @@ class Expressions:
         return self._new(function, given, named)
 
     def _number(self, kind: Scalar, value: Value) -> Value:
+        # The same bits under another name.
         if kind in (INT, UINT) and value.type in (INT, UINT):
             return Value(kind, value.parts, value.constant, natural=value.natural)
         return self.numbers.whole(value) if kind == INT else self.text.converted(value, kind)
@@ -271,8 +280,9 @@ class Expressions:
             for name, parameter in source.signature.parameters.items()
             if parameter.default is not parameter.empty
         }
-        arguments = _bound(source.parameters, given, named, defaults)
+        arguments = bound_to(source.parameters, given, named, defaults)
         text = self.text
+        # Compiled for these types of arguments, once in the module.
         function = self.module.function(source, [argument.type for argument in arguments])
         self.allocates = self.allocates or has_arrays([function.returned])
         if not text.writes:
@@ -281,19 +291,21 @@ class Expressions:
         passed = []
         for argument in arguments:
             if isinstance(argument.type, Tuple):
+                # A tuple that lies in memory already is passed on as it is.
                 address = argument.address
                 if not address:
-                    address = text.room("i64", max(1, len(argument.parts)))
+                    address = text.stack_slot("i64", max(1, len(argument.parts)))
                     text.store(argument, address)
                 passed.append(f"ptr {address}")
             else:
                 passed += [
                     f"{kind} {part}" for kind, part in zip(argument.type.parts, argument.parts, strict=True)
                 ]
-        room = text.room("i64", max(1, len(function.returned.parts)))
+        stack_slot = text.stack_slot("i64", max(1, len(function.returned.parts)))
         status = text.compute(
-            f"call i32 @{function.symbol}({', '.join(['ptr %arena', f'ptr {room}', *passed])})"
+            f"call i32 @{function.symbol}({', '.join(['ptr %arena', f'ptr {stack_slot}', *passed])})"
         )
+        # A failure ends the caller as well; functions that cannot fail cost no branch.
         if function.fails:
             bad, good = text.new_label(), text.new_label()
             text.fails = True
@@ -304,14 +316,14 @@ class Expressions:
             text.write(f"ret i32 {status}")
             text.is_open = False
             text.label(good)
-        return text.load(function.returned, room)
+        return text.load(function.returned, stack_slot)
 
     def _new(self, function: Any, given: list[Value], named: dict[str, Value]) -> Value:
         """A new array."""
         text, self.allocates = self.text, True
         if function in (np.zeros, np.empty, np.ones, np.full):
             names = ("shape", "fill_value", "dtype") if function is np.full else ("shape", "dtype")
-            bound = dict(zip(names, _bound(names, given, named, {"dtype": np.float64}), strict=True))
+            bound = dict(zip(names, bound_to(names, given, named, {"dtype": np.float64}), strict=True))
             shape = bound["shape"]
             sizes = self.items_of(shape) if isinstance(shape.type, Tuple) else [shape]
             dtype = np.dtype(bound["dtype"].constant).name
@@ -359,7 +371,7 @@ class Expressions:
     def _searched(self, array: Value, value: Value) -> Value:
         """The first place of an ascending array whose entry is not below a value."""
         text = self.text
-        low, high = text.room("i64"), text.room("i64")
+        low, high = text.stack_slot("i64"), text.stack_slot("i64")
         text.store(literal(0), low)
         text.store(self.length(array), high)
         test, inside, behind = text.new_label(), text.new_label(), text.new_label()
@@ -368,6 +380,7 @@ class Expressions:
         text.branch(self.numbers.test(ast.Lt(), first, last).part, inside, behind)
         text.label(inside)
         both = self.numbers.binary(ast.Add(), first, last)
+        # Lengths are far below 2^62: the sum of two cannot overflow.
         middle = self.numbers.binary(ast.RShift(), both, literal(1))
         entry = arrays.read(text, arrays.view(text, array, [arrays.number(middle.part)]))
         below, above, then = text.new_label(), text.new_label(), text.new_label()
@@ -384,16 +397,3 @@ class Expressions:
 
 
 _DTYPES: dict[Type, str] = {INT: "int64", FLOAT: "float64", BOOL: "bool", UINT: "uint64"}
-
-
-def _bound(
-    names: Sequence[str], given: Sequence[Value], named: dict[str, Value], defaults: dict[str, Any]
-) -> list[Value]:
-    """An argument per name, in their order."""
-    bound = dict(zip(names, given, strict=False)) | named
-    if len(given) > len(names) or not set(bound) <= set(names):
-        raise KernelTypeError(f"arguments for {', '.join(names)} do not match")
-    missing = [name for name in names if name not in bound and name not in defaults]
-    if missing:
-        raise KernelTypeError(f"{', '.join(missing)}: no argument")
-    return [bound[name] if name in bound else literal(defaults[name]) for name in names]

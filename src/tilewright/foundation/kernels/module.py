@@ -88,6 +88,7 @@ class Module:
         self._functions: dict[tuple[Source, tuple[Type, ...]], Function | None] = {}
         self.entry = self.function(source, types)
         self.result = self.entry.returned
+        # Results are copied as one block of memory.
         if has_arrays([self.result]):
             _check_contiguous(self.result)
 
@@ -95,6 +96,7 @@ class Module:
         """A kernel for arguments of these types; once for all that call it."""
         key = (source, tuple(types))
         if key not in self._functions:
+            # A mark for recursion: machine code of a function needs the types of what it calls.
             self._functions[key] = None
             symbol = f"{source.name}.{len(self._functions)}"
             self._functions[key] = Function(self, source, types, symbol)
@@ -105,28 +107,34 @@ class Module:
 
     def text(self) -> str:
         """The module in the text of LLVM."""
-        door = self._door()
+        entry_point = self._entry_point()
         body = "\n".join(function.written() for function in list(self._functions.values()) if function)
         sorts = [text for name, text in SORTS.items() if f"@sort_{name}(" in body]
-        return "\n".join([DECLARED, _DECLARED, ARENA, *sorts, body, door, _release(len(self.result.parts))])
+        return "\n".join(
+            [DECLARED, _DECLARED, ARENA, *sorts, body, entry_point, _release(len(self.result.parts))]
+        )
 
-    def _door(self) -> str:
+    def _entry_point(self) -> str:
         text = Text(True)
-        door = _Door(text)
+        entry_point = _EntryPoint(text)
         passed = ["ptr %arena", "ptr %out"]
         for at, kind in enumerate(self.entry.types):
+            # A borrowed reference: Python's tuple outlives the call.
             item = text.compute(f"call ptr @PyTuple_GetItem(ptr %arguments, i64 {at})")
-            parts = door.taken(item, kind)
+            parts = entry_point.taken(item, kind)
             if isinstance(kind, Tuple):
-                address = text.room("i64", max(1, len(parts)))
+                address = text.stack_slot("i64", max(1, len(parts)))
                 for place, (part, name) in enumerate(zip(parts, kind.parts, strict=True)):
                     text.write(f"store {name} {part}, ptr {text.slot(address, place)}")
                 passed.append(f"ptr {address}")
             else:
                 passed += [f"{name} {part}" for name, part in zip(kind.parts, parts, strict=True)]
+        # Arrays in the result live in the arena until Python has copied them; `RELEASE` frees it then.
         kept = has_arrays([self.result])
-        lines = "\n  ".join([*text.rooms, *text.lines])
+        lines = "\n  ".join([*text.stack_slots, *text.lines])
         give_back = "call void @arena_give_back(ptr %arena, ptr null, i64 0)"
+        # Between saving and restoring the thread no object of Python is touched, so that other threads run
+        # meanwhile.
         return f"""
 define i64 @{ENTRY}(ptr %arguments, ptr %out, ptr %types) {{
   %arena = getelementptr i8, ptr %out, i64 {SLOT * len(self.result.parts)}
@@ -172,7 +180,7 @@ def _check_contiguous(kind: Type) -> None:
             _check_contiguous(item)
 
 
-class _Door:
+class _EntryPoint:
     """How arguments are taken out of Python's objects."""
 
     def __init__(self, text: Text) -> None:
@@ -191,6 +199,7 @@ class _Door:
                 parts += self.taken(text.compute(f"call ptr @PyTuple_GetItem(ptr {item}, i64 {at})"), inner)
             return parts
         if kind == BOOL:
+            # Python's and numpy's own truth values; an int would pass `PyObject_IsTrue` as well.
             own = self._at(item, _TYPE, "ptr")
             same = [
                 text.compute(f"icmp eq ptr {own}, {self._at('%types', SLOT * place, 'ptr')}")
@@ -210,6 +219,7 @@ class _Door:
     def _number(self, item: str, function: str, test: str, doubtful: str) -> str:
         """A number; what may be one, or a failure, is looked at twice."""
         text = self.text
+        # -1 is a number and the sign of an error: only then is the interpreter asked which it is.
         number = text.compute(f"call {function}(ptr {item})")
         asked, good = text.new_label(), text.new_label()
         text.branch(text.compute(f"{test} {number}, {doubtful}"), asked, good)
@@ -230,6 +240,7 @@ class _Door:
         number = np.dtype(kind.dtype).num
         self._need(text.compute(f"icmp eq i32 {self._at(entry, _NUMBER, 'i32')}, {number}"))
         self._need(text.compute(f"icmp ne i8 {self._at(entry, _ORDER, 'i8')}, {_SWAPPED}"))
+        # Code for contiguous arrays computes strides from lengths, and reads none.
         mask = _ALIGNED | (_CONTIGUOUS if kind.contiguous else 0)
         flags = text.compute(f"and i32 {self._at(item, _FLAGS, 'i32')}, {mask}")
         self._need(text.compute(f"icmp eq i32 {flags}, {mask}"))

@@ -1,6 +1,6 @@
-"""What every module of kernels has besides them: room for arrays, and sorting.
+"""What every module of kernels has besides them: memory for arrays, and sorting.
 
-Room is taken from blocks that are kept in a list, newest first; a function gives back at its end what was
+Memory is taken from blocks that are kept in a list, newest first; a function gives back at its end what was
 taken since it began.  An arena is three slots: its newest block, and where that is free and ends.
 """
 
@@ -113,8 +113,9 @@ over:
 !1 = !{{!"branch_weights", i32 1000000, i32 1}}
 """
 
+# Runs of doubling length are merged into the scratch memory and copied back; equal keys keep their sequence.
 _SORT = Template("""
-define internal void @sort_$name(ptr %keys, i64 %count, ptr %places, ptr %room) noinline {
+define internal void @sort_$name(ptr %keys, i64 %count, ptr %places, ptr %scratch) noinline {
 start:
   br label %number
 number:
@@ -175,7 +176,7 @@ taken:
   %b.next = phi i64 [ %b, %take.a ], [ %b.after, %take.b ]
   %from.at = getelementptr i64, ptr %places, i64 %from
   %moved = load i64, ptr %from.at
-  %to.at = getelementptr i64, ptr %room, i64 %k
+  %to.at = getelementptr i64, ptr %scratch, i64 %k
   store i64 %moved, ptr %to.at
   %k.next = add i64 %k, 1
   br label %merge
@@ -186,7 +187,7 @@ copy:
   %c.more = icmp slt i64 %c, %count
   br i1 %c.more, label %one, label %copied
 one:
-  %c.from = getelementptr i64, ptr %room, i64 %c
+  %c.from = getelementptr i64, ptr %scratch, i64 %c
   %c.moved = load i64, ptr %c.from
   %c.to = getelementptr i64, ptr %places, i64 %c
   store i64 %c.moved, ptr %c.to

@@ -59,6 +59,7 @@ class Function(Expressions):
             self._walk(False)
             if self.result is None:
                 self.result = NOTHING
+            # Types only widen from pass to pass, so that a pass without a change is the last one.
             if before == (self.names, self.result, self.allocates):
                 break
         else:
@@ -75,20 +76,24 @@ class Function(Expressions):
         parameters = ["ptr %arena", "ptr noalias %result"]
         loads = []
         for at, kind in enumerate(self.types):
+            # Tuples are passed by address: a program of arrays has dozens of parts, and most functions read a
+            # few.
             if isinstance(kind, Tuple):
                 parameters.append(f"ptr noalias readonly %a{at}")
                 loads += [(f"%a{at}.{k}", part, f"%a{at}", k) for k, part in enumerate(kind.parts)]
             else:
                 parameters += [f"{part} %a{at}.{k}" for k, part in enumerate(kind.parts)]
         body = "\n  ".join(self.text.lines)
+        # Parts that nothing reads are not loaded.
         used = {word.rstrip(",)") for word in body.replace("(", " ").split() if word.startswith("%a")}
-        begin = [*self.text.rooms]
+        begin = [*self.text.stack_slots]
         for name, part, address, at in loads:
             if name in used:
                 begin += [
                     f"{name}.at = getelementptr i8, ptr {address}, i64 {8 * at}",
                     f"{name} = load {part}, ptr {name}.at",
                 ]
+        # Where the arena stood at the beginning; returning puts it back there.
         if self._gives_back:
             begin += [
                 "%mark.block = load ptr, ptr %arena",
@@ -107,10 +112,11 @@ class Function(Expressions):
         self.begin(Text(writes))
         self.loops: list[tuple[str, str]] = []
         self.values: dict[str, Value] = {}
-        self.rooms: dict[str, str] = {}
+        self.stack_slots: dict[str, str] = {}
         for at, (name, kind) in enumerate(zip(self.source.parameters, self.types, strict=True)):
             address = f"%a{at}" if isinstance(kind, Tuple) else ""
             value = Value(kind, tuple(f"%a{at}.{k}" for k in range(len(kind.parts))), address=address)
+            # A parameter that is assigned needs memory of its own; others stay the values that were passed.
             if name in self.source.assigned:
                 self._set(name, value)
             else:
@@ -128,21 +134,23 @@ class Function(Expressions):
         if name in self.names:
             kind = self.names[name]
             if not self.text.writes:
+                # While types are looked for there are no values; nothing is written that could read this one.
                 return Value(kind, ("poison",) * len(kind.parts))
-            return self.text.load(kind, self._room(name))
+            return self.text.load(kind, self._stack_slot(name))
         return self.source.outside(name)
 
-    def _room(self, name: str) -> str:
-        if name not in self.rooms:
-            self.rooms[name] = self.text.room("i64", max(1, len(self.names[name].parts)))
-        return self.rooms[name]
+    def _stack_slot(self, name: str) -> str:
+        if name not in self.stack_slots:
+            self.stack_slots[name] = self.text.stack_slot("i64", max(1, len(self.names[name].parts)))
+        return self.stack_slots[name]
 
     def _set(self, name: str, value: Value) -> None:
         if not self.text.writes:
             kind = self.names.get(name)
+            # A name has one type in the whole function: the least that all of its values convert to.
             self.names[name] = value.type if kind is None else common(kind, value.type)
             return
-        self.text.store(self.text.converted(value, self.names[name]), self._room(name))
+        self.text.store(self.text.converted(value, self.names[name]), self._stack_slot(name))
 
     # statements
 
@@ -155,6 +163,7 @@ class Function(Expressions):
             except KernelTypeError as error:
                 if "line" in str(error):
                     raise
+                # The innermost statement names the line; outer blocks pass the error on.
                 raise KernelTypeError(f"{self.source.place(statement)}: {error}") from None
 
     def _statement(self, statement: ast.stmt) -> None:
@@ -227,6 +236,7 @@ class Function(Expressions):
         text.branch(condition.part, then, other if otherwise else behind)
         text.label(then)
         self._block(body)
+        # Whether anything comes out of the branch at its end: both may return.
         ends = text.is_open
         text.go(behind)
         if otherwise:
@@ -249,6 +259,7 @@ class Function(Expressions):
         text.go(again)
         text.label(behind)
         endless = isinstance(test, ast.Constant) and test.value is True
+        # Nothing follows a loop without an end, which LLVM has to be told.
         if endless and not any(isinstance(node, ast.Break) for part in body for node in ast.walk(part)):
             text.write("unreachable")
             text.is_open = False
@@ -269,6 +280,7 @@ class Function(Expressions):
         if len(values) == 1 and isinstance(values[0].type, Tuple):
             self._each(target, self.items_of(values[0]), body)
             return
+        # ``zip`` ends with the shortest.
         length = self.numbers.extreme([self.length(value) for value in values], largest=False)
 
         def begin(at: Value) -> None:
@@ -282,13 +294,14 @@ class Function(Expressions):
         text = self.text
         kind = reduce(common, (item.type for item in items))
         size = len(kind.parts)
-        room = text.room("i64", max(1, size * len(items)))
+        stack_slot = text.stack_slot("i64", max(1, size * len(items)))
         for at, item in enumerate(items):
-            text.store(text.converted(item, kind), text.slot(room, at * size))
+            text.store(text.converted(item, kind), text.slot(stack_slot, at * size))
 
         def begin(at: Value) -> None:
+            # Items of a tuple lie one after the other, so that a loop in machine code can index them.
             offset = text.compute(f"mul nsw i64 {at.part}, {SLOT * size}")
-            address = text.compute(f"getelementptr i8, ptr {room}, i64 {offset}")
+            address = text.compute(f"getelementptr i8, ptr {stack_slot}, i64 {offset}")
             self._assign(target, text.load(kind, address))
 
         self._count(literal(0), literal(len(items)), literal(1), begin, body)
@@ -296,6 +309,7 @@ class Function(Expressions):
     def _range(self, target: ast.expr, borders: list[Value], body: list[ast.stmt]) -> None:
         start, stop = (literal(0), borders[0]) if len(borders) == 1 else borders[:2]
         step = borders[2] if len(borders) == 3 else literal(1)
+        # The sign of the step decides the comparison that ends the loop.
         if not isinstance(step.constant, int) or step.constant == 0:
             raise KernelTypeError("the step of a range is not known")
         self._count(start, stop, step, lambda at: self._assign(target, at), body)
@@ -307,11 +321,12 @@ class Function(Expressions):
         for border in (start, stop):
             if not isinstance(border.type, Scalar) or border.type.llvm != "i64":
                 raise KernelTypeError(f"a range up to {border.type}")
-        counter = text.room("i64")
+        counter = text.stack_slot("i64")
         text.store(start, counter)
         test, inside, again, behind = (text.new_label() for _ in range(4))
         text.label(test)
         at = text.load(INT, counter)
+        # An index that is never negative needs no test for counting from the end.
         begins = start.natural or (isinstance(start.constant, int) and start.constant >= 0)
         at = Value(INT, at.parts, natural=begins and step.constant > 0)
         order = "slt" if step.constant > 0 else "sgt"

@@ -78,6 +78,7 @@ def literal(value: Any) -> Value:
             raise KernelTypeError(f"{value} does not fit 64 bits")
         return Value(INT if value < 1 << 63 else UINT, (str(value),), value)
     if isinstance(value, float):
+        # LLVM reads decimals only where they are exact; the bits always are.
         bits = struct.unpack("<Q", struct.pack("<d", value))[0]
         return Value(FLOAT, (f"0x{bits:016X}",), value)
     if isinstance(value, tuple):
@@ -102,7 +103,7 @@ class Text:
     def __init__(self, writes: bool) -> None:
         self.writes = writes
         self.lines: list[str] = []
-        self.rooms: list[str] = []  # memory that the function takes when it begins
+        self.stack_slots: list[str] = []  # memory that the function takes when it begins
         self.is_open = True  # whether what is written now can be reached
         self.fails = False
         self._count = 0
@@ -117,18 +118,21 @@ class Text:
 
     def compute(self, operation: str) -> str:
         """The name of what an operation computes."""
+        # Behind a return or a jump nothing can be reached, and LLVM would refuse it.
         if not (self.writes and self.is_open):
             return "poison"
         name = self.name()
         self.lines.append(f"{name} = {operation}")
         return name
 
-    def room(self, kind: str, count: int = 1) -> str:
+    def stack_slot(self, kind: str, count: int = 1) -> str:
         """The address of memory that is the function's own."""
         if not self.writes:
             return "poison"
         name = self.name()
-        self.rooms.append(f"{name} = alloca {kind}, i64 {count}, align 8")
+        # All at the beginning of the function: in a loop each round would take more of the stack, and LLVM
+        # turns only these into registers.
+        self.stack_slots.append(f"{name} = alloca {kind}, i64 {count}, align 8")
         return name
 
     def new_label(self) -> str:
@@ -136,6 +140,7 @@ class Text:
         return f"b{self._count}"
 
     def label(self, label: str) -> None:
+        # A block ends with a jump; falling through is one to the next label.
         self.go(label)
         self.is_open = True
         if self.writes:
@@ -153,6 +158,7 @@ class Text:
         """End the whole kernel where a condition holds."""
         self.fails = True
         bad, good = self.new_label(), self.new_label()
+        # Weighted as almost never taken, so that the failing path lies out of the way.
         self.write(f"br i1 {condition}, label %{bad}, label %{good}, !prof !0")
         self.is_open = False
         self.label(bad)
@@ -176,7 +182,7 @@ class Text:
 
     def repeat(self, count: str, body: Callable[[str], None]) -> None:
         """Do something for 0, 1, …, ``count - 1``; the number is passed."""
-        counter = self.room("i64")
+        counter = self.stack_slot("i64")
         self.write(f"store i64 0, ptr {counter}")
         test, inside, behind = self.new_label(), self.new_label(), self.new_label()
         self.label(test)
@@ -206,6 +212,7 @@ class Text:
             return value
         if isinstance(value.type, Scalar) and isinstance(kind, Scalar):
             return Value(kind, (self._number(value, kind),))
+        # A contiguous array is also one with gaps, once its strides are written out.
         if isinstance(value.type, Array) and isinstance(kind, Array) and value.type.contiguous:
             return Value(kind, (*value.parts, *self.strides(value)))
         if (
@@ -224,6 +231,7 @@ class Text:
         if kind == FLOAT:
             if isinstance(value.constant, int) and not isinstance(value.constant, bool):
                 return literal(float(value.constant)).part
+            # Truth values and unsigned numbers count from 0 up.
             how = "sitofp" if before == INT else "uitofp"
             return self.compute(f"{how} {before.parts[0]} {part} to double")
         if before == BOOL:
@@ -240,6 +248,7 @@ class Text:
         if not kind.contiguous:
             return list(array.parts[1 + count :])
         strides = [str(kind.size)]
+        # The last dimension lies together; each one before it spans all that follow.
         for length in reversed(array.parts[2 : 1 + count]):
             strides.append(self.compute(f"mul nsw i64 {strides[-1]}, {length}"))
         return strides[::-1][-count:] if count else []
@@ -258,3 +267,23 @@ def tuple_of(items: Sequence[Value], kind: type | None = None) -> Value:
     )
     parts = tuple(part for item in items for part in item.parts)
     return Value(Tuple(tuple(item.type for item in items), kind), parts, constant)
+
+
+def bound_to(
+    names: Sequence[str], given: Sequence[Value], named: dict[str, Value], defaults: dict[str, Any]
+) -> list[Value]:
+    """An argument per name, in their order.
+
+    Parameters
+    ----------
+    names : of the parameters
+    given, named : arguments by position and by keyword
+    defaults : Python objects for parameters without an argument
+    """
+    bound = dict(zip(names, given, strict=False)) | named
+    if len(given) > len(names) or not set(bound) <= set(names):
+        raise KernelTypeError(f"arguments for {', '.join(names)} do not match")
+    missing = [name for name in names if name not in bound and name not in defaults]
+    if missing:
+        raise KernelTypeError(f"{', '.join(missing)}: no argument")
+    return [bound[name] if name in bound else literal(defaults[name]) for name in names]

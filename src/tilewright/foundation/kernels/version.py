@@ -51,7 +51,8 @@ class Version:
     def __init__(self, types: tuple[Type, ...], result: Type, code: bytes) -> None:
         self.types, self.result, self.code = types, result, code
         self._loaded = Loaded(code)
-        self._room = ctypes.c_int64 * (len(result.parts) + ARENA_SLOTS)
+        # The parts of the result, and behind them the arena that its arrays lie in.
+        self._result_buffer = ctypes.c_int64 * (len(result.parts) + ARENA_SLOTS)
         self._parts = struct.Struct("=" + "".join(_FORMATS[part] for part in result.parts))
         self._made, self._releases = _maker(result), has_arrays([result])
 
@@ -65,15 +66,15 @@ class Version:
         ------
         MemoryError, ZeroDivisionError, ValueError : where the function fails
         """
-        loaded, room = self._loaded, self._room()
-        address = ctypes.addressof(room)
+        loaded, result_buffer = self._loaded, self._result_buffer()
+        address = ctypes.addressof(result_buffer)
         status = loaded.entry(arguments, address, loaded.types)
         if status:
             if status == OTHER_TYPES:
                 return False, None
             kind, text = _FAILURES[status]
             raise kind(text)
-        parts = iter(self._parts.unpack_from(room))
+        parts = iter(self._parts.unpack_from(result_buffer))
         if not self._releases:
             return True, self._made(parts)
         try:
@@ -104,6 +105,7 @@ def _array_maker(kind: Array) -> Callable[[Iterator[Any]], Any]:
 
     def made(parts: Iterator[Any]) -> Any:
         address = next(parts)
+        # Copied into memory of numpy's own before the arena is given back.
         array = np.empty([next(parts) for _ in range(kind.dimensions)], dtype)
         if array.size:
             ctypes.memmove(array.__array_interface__["data"][0], address, array.nbytes)

@@ -1,0 +1,119 @@
+"""How ``explore`` runs and ends: lines of progress, files, and what the process tells the shell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.api.arguments import Budget, SearchRequest
+from tilewright.api.live import Listener
+from tilewright.api.mapping.exploration import ExploreRequest
+from tilewright.api.mapping.exploration_document import ExplorationDocument, file_format
+from tilewright.api.saving import FileListener, WrittenAtEnd
+from tilewright.cli.exits import Exit
+from tilewright.cli.terminal.clock import call
+from tilewright.cli.terminal.command import command
+from tilewright.cli.terminal.console import note_line, tell
+from tilewright.cli.terminal.signals import graceful_stop
+from tilewright.formulation.stopping import NEVER
+from tilewright.foundation.disk import check_writable, write_file
+from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.workloads.selection import SelectedLayer
+
+_QUIET_SECONDS = 1.0
+"""Between two lines of progress."""
+
+
+class ToldCells(Listener):
+    """A line now and then of how far the exploration is.
+
+    Parameters
+    ----------
+    every : whether every search has its line
+    """
+
+    def __init__(self, *, every: bool) -> None:
+        self._every = every
+        self._cells = 0
+        self._last = time.monotonic()
+
+    def goal(self, number: int, total: int, designs: int) -> None:
+        if total > 1:
+            tell(f"[{number}/{total}] {designs} designs")
+
+    def reported(self, layer: SelectedLayer, design: int, reported: Any, left: int) -> None:
+        self._cells += 1
+        now = time.monotonic()
+        failed = reported.status == "error"
+        if failed or self._every or now - self._last >= _QUIET_SECONDS:
+            self._last = now
+            failure = f": {reported.message}" if failed else ""
+            tell(f"{self._cells} searches, {left} designs left ({layer.name} {reported.status}{failure})")
+
+
+def files(out: Path | None, plot: Path | None, report: Path | None) -> list[FileListener]:
+    """Who writes the files that were asked for.
+
+    Raises
+    ------
+    InputError : for a file that could not be written
+    """
+    listeners: list[FileListener] = []
+    if out is not None:
+        form = file_format(out)
+        check_writable(out)
+        listeners.append(WrittenAtEnd(out, lambda path, answer: write_file(path, answer.to_text(form))))
+    if plot is not None:
+        from tilewright.report.plots.style import check_plot_file
+
+        check_plot_file(plot)
+        listeners.append(WrittenAtEnd(plot, _draw))
+    if report is not None:
+        from tilewright.report.html.page import check_report
+
+        check_report(report)
+        listeners.append(WrittenAtEnd(report, _write_page))
+    return listeners
+
+
+def _draw(path: Path, answer: ExplorationDocument) -> None:
+    from tilewright.report.plots.explore import plot_exploration
+
+    plot_exploration(answer.record, path)
+
+
+def _write_page(path: Path, answer: ExplorationDocument) -> None:
+    from tilewright.report.html.mapping.explore import write_explore_report
+
+    write_explore_report(path, answer.record, command.text)
+
+
+def explored(
+    question: ExploreRequest, solver: str, seconds: float | None, gap: float, listeners: Sequence[Listener]
+) -> tuple[ExplorationDocument, bool]:
+    """The answer, and whether the user ended the search."""
+    with graceful_stop() as stop:
+        budget = Budget(seconds, gap, NEVER, 1, 0, call.limit_from(seconds))
+        answer = question.answer(SearchRequest(solver, budget, stop, listeners=listeners))
+        return answer, stop.is_set()
+
+
+def exit_code(record: ExploreDocument, *, interrupted: bool, quiet: bool) -> Exit:
+    """The exit code of an exploration; tells why there is no best design where nothing else has."""
+    code = _exit(record, interrupted=interrupted)
+    if quiet and code:
+        counts = ", ".join(f"{count} {status}" for status, count in record.totals.statuses.items())
+        why = next((design.message for design in record.designs if design.message), "")
+        note_line(f"no best design: {counts}" + (f" ({why})" if why else ""))
+    return code
+
+
+def _exit(record: ExploreDocument, *, interrupted: bool) -> Exit:
+    if interrupted and not record.complete:
+        return Exit.INTERRUPTED
+    if record.best is not None:
+        return Exit.OK
+    statuses = set(record.totals.statuses)
+    return Exit.INFEASIBLE if statuses <= {"infeasible", "refused"} else Exit.LIMIT

@@ -1,0 +1,73 @@
+"""``tilewright schedule`` on sub-accelerators: the question, and what is drawn of its schedule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from tilewright.api.catalog import made_method
+from tilewright.api.scheduling.herald_question import WorkloadOnSystem
+from tilewright.api.scheduling.plan import Plan
+from tilewright.api.scheduling.system import System, system
+from tilewright.api.scheduling.workload import workload
+from tilewright.cli.exits import Exit
+from tilewright.cli.searching import Printed, SearchFlags, failed
+from tilewright.cli.terminal.command import command
+
+
+def run_schedule(
+    flags: SearchFlags,
+    what: str,
+    where: str,
+    objective: str,
+    metric: str | None,
+    keep_activations: bool | None,
+    method: str | None,
+    pictures: dict[str, Path | None],
+) -> int:
+    """Schedule a workload on a system; returns the exit code.
+
+    Parameters
+    ----------
+    what, where : texts of the workload and of the system
+    pictures : files to draw, by kind
+    """
+    method = method or WorkloadOnSystem.method
+    made_method(method, "scheduling")
+    files = flags.saved(("json",), *pictures.values())
+    place = system(where)
+    if keep_activations is not None:
+        place = System(replace(place.hardware, keep_activations=keep_activations))
+    question = WorkloadOnSystem(workload(what), place, objective, metric=metric)
+    drawings = [(path, partial(_draw, kind)) for kind, path in pictures.items()]
+    pages = flags.drawn(*drawings, (flags.report, _write_page))
+    listeners = [*files, Printed(flags.form), *pages]
+    plan, _ = flags.ask(question.answer, question.shown_objective, method, listeners)
+    code = flags.exit_code(plan.record, solved=plan.record.schedule is not None)
+    return Exit.ERROR if failed([*files, *pages]) else code
+
+
+def _draw(kind: str, path: Path, plan: Plan) -> None:
+    """One of the pictures of a schedule, where there is one."""
+    document = plan.record
+    if document.schedule is None or document.problem is None:
+        return
+    from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
+    from tilewright.report.checks.scheduling.herald.schedule import schedule_of
+    from tilewright.report.plots.scheduling.herald.gantt import draw_gantt
+    from tilewright.report.plots.scheduling.herald.occupancy import draw_occupancy
+
+    problem = document.problem.build("problem")
+    schedule = schedule_of(problem, document.schedule)
+    seconds = float(1 / (document.system.build().clock_mhz * 1_000_000))
+    if kind == "gantt":
+        draw_gantt(problem, schedule, seconds, path)
+    else:
+        draw_occupancy(problem, evaluate_schedule(problem, schedule), seconds, path)
+
+
+def _write_page(path: Path, plan: Plan) -> None:
+    from tilewright.report.html.scheduling.herald.schedule import write_schedule_report
+
+    write_schedule_report(path, plan.record, command.text)

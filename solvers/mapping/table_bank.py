@@ -1,0 +1,62 @@
+"""Values that the bound programs of one search read, each array once.
+
+Arrangements of storage share most of their tables: what a store's tile costs does not depend on where other
+tensors are stored.  A bank keeps arrays that differ, so memory hardly grows with the number of trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tilewright.solvers.mapping.opcodes import Floats
+
+_CHUNK = 1 << 26
+"""Values of which an arena has room.  They are addresses; memory is taken as values are written."""
+
+
+class TableBank:
+    """Arenas of values, for one thread at a time.
+
+    Parameters
+    ----------
+    exact : whether arenas have no more room than what is put there at once, as for a single program
+    """
+
+    def __init__(self, exact: bool = False) -> None:
+        self._least = 0 if exact else _CHUNK
+        self._arena: Floats = np.empty(0)
+        self._used = 0
+        self._places: dict[tuple[int, float, float, float], list[int]] = {}
+
+    def placed(self, tables: Sequence[Floats]) -> tuple[Floats, list[int]]:
+        """Put some arrays where a program can read them.
+
+        Returns
+        -------
+        An arena that has all of them, and where each begins there
+        """
+        if self._used + sum(map(len, tables)) > len(self._arena):
+            self._arena = np.empty(max(self._least, sum(map(len, tables))))
+            self._used = 0
+            self._places.clear()
+        return self._arena, [self._place(values) for values in tables]
+
+    def _place(self, values: Floats) -> int:
+        """Where the arena has an array, now if not before."""
+        size = len(values)
+        likely = self._places.setdefault((size, *_traits(values)), [])
+        for start in likely:
+            if np.array_equal(self._arena[start : start + size], values):
+                return start
+        start = self._used
+        self._arena[start : start + size] = values
+        self._used += size
+        likely.append(start)
+        return start
+
+
+def _traits(values: Floats) -> tuple[float, float, float]:
+    """What tells most arrays of one length apart."""
+    return (float(values[0]), float(values[-1]), float(values.sum())) if len(values) else (0.0, 0.0, 0.0)

@@ -1,0 +1,126 @@
+"""What an exploration gives: the designs of a space, and the best one with its mappings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.api.display import Displayed
+from tilewright.api.mapping.machine import Machine
+from tilewright.api.mapping.result import MappingDocument
+from tilewright.foundation.disk import check_writable, suffix_error, write_file
+from tilewright.foundation.errors import InputError, OutputError
+from tilewright.report.records.files import json_text
+from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.report.text.mapping.explore import explore_csv, explore_views
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class ExplorationDocument(Displayed):
+    """What is known of every design of a space, and the best one with its mappings.
+
+    Parameters
+    ----------
+    record : the document's content
+    where : what errors call it
+    unsaved : why proofs are not in the store that was asked for, if so
+    """
+
+    def __init__(
+        self, record: ExploreDocument, where: str = "document", unsaved: OutputError | None = None
+    ) -> None:
+        self.record = record
+        self.where = where
+        self.unsaved = unsaved
+
+    @property
+    def value(self) -> float | int | None:
+        """Of the best design; ``None`` where none is known."""
+        return None if self.record.best is None else self.record.best.value
+
+    @property
+    def bound(self) -> float | int | None:
+        """No design of the space has a smaller value."""
+        return None if self.record.best is None else self.record.best.bound
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Fields of the best design; raises ``InputError`` where none is known."""
+        return dict(self._best.fields)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the best design is proven to be the best."""
+        return self.record.best is not None and self.record.best.optimal
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that was asked for is proven."""
+        return self.record.complete
+
+    @cached_property
+    def mappings(self) -> MappingDocument:
+        """The best design's layers with their mappings; raises ``InputError`` where none is known."""
+        return MappingDocument(self._best.result, self.where)
+
+    @property
+    def machine(self) -> Machine:
+        """The best design; raises ``InputError`` where none is known."""
+        return self.mappings.machine
+
+    @property
+    def front(self) -> list[dict[str, Any]]:
+        """Rows of the designs on the front, in increasing order of cost; empty unless it was asked for."""
+        listed = [] if self.record.front is None else self.record.front.designs
+        rows = {row["index"]: row for row in self.rows()}
+        return [rows[index] for index in listed]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per design."""
+        return [design.model_dump() for design in self.record.designs]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as plain data: what ``tilewright explore --format json`` prints."""
+        return self.record.to_data()
+
+    def to_text(self, form: str = "json") -> str:
+        """The document as a file holds it.
+
+        Parameters
+        ----------
+        form : ``json``, or ``csv`` for its designs
+        """
+        return explore_csv(self.record) if form == "csv" else json_text(self.to_dict())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the document as JSON, or its designs as CSV; raises ``InputError`` for another suffix."""
+        path = Path(path)
+        form = file_format(path)
+        check_writable(path)
+        write_file(path, self.to_text(form))
+
+    def views(self, seconds: float | None = None) -> Sequence[RenderableType]:
+        """The best design, how it was proven, and a table of the designs."""
+        return explore_views(self.record)
+
+    def __repr__(self) -> str:
+        outcome = "nothing found" if self.record.best is None else f"best {self.value} {self.fields}"
+        return f"ExplorationDocument({self.record.model!r} on {self.record.machine!r}, {outcome})"
+
+    @property
+    def _best(self) -> Any:
+        if self.record.best is None:
+            raise InputError(self.where, "best", "no design has a value")
+        return self.record.best
+
+
+def file_format(path: Path) -> str:
+    """The format that an exploration's file has by its suffix; raises ``InputError`` for another one."""
+    if path.suffix.lower() not in (".json", ".csv"):
+        raise suffix_error(path, (".json", ".csv"))
+    return path.suffix.lower().removeprefix(".")

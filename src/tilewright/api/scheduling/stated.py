@@ -1,0 +1,32 @@
+"""Problems on tiled machines that are stated already: one search at a time, and the least cost of a plan."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledResult
+from tilewright.solvers.scheduling.tiled.running import bound_key, claimed_space, plan_run, prepare
+from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+
+
+def prepare_planning(method: str) -> None:
+    """Compile and load what a method needs, before a clock starts."""
+    prepare(method)
+
+
+def searched_plan(problem: TiledProblem, method: str, limits: Limits) -> tuple[TiledResult, str]:
+    """What a method finds within limits, and over which plans its bound holds; empty for all.
+
+    Raises
+    ------
+    InputError : for an unknown method
+    """
+    run = plan_run(lambda: problem, method, limits)
+    return run.run(), claimed_space(run)
+
+
+def least_key(problem: TiledProblem) -> Fraction:
+    """The key below which no plan lies, whatever its sizes of atoms."""
+    return bound_key(TiledGoal(problem), size_bounds(problem))
