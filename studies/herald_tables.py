@@ -95,6 +95,9 @@ def codesign_table(rows: list[Row], schedules: list[Row]) -> str:
         "|---|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
+        if row["partition"] is None:
+            lines.append(f"| {row['workload']}, {row['class']} | - | | | | | {row['partitions']} | | | |")
+            continue
         pes = " / ".join(f"{part['pes']:g}" for part in row["partition"])
         rates = " / ".join(f"{part['bytes_per_cycle']:g}" for part in row["partition"])
         published = _published(row, schedules)
