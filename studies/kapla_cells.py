@@ -12,10 +12,10 @@ from random import Random
 from studies.answers import AnswerStore
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, Priced, priced_chain
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme, SegmentSpace
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
-from tilewright.formulation.scheduling.tiled.set.rules import Rules, in_small_buffers
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, engine_form
+from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules, in_small_buffers
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.prioritization import top_chains

@@ -15,11 +15,15 @@ from typing import Final
 from studies.answers import AnswerStore
 from studies.command import Work
 from studies.set_searches import METHODS, Best
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
-from tilewright.formulation.scheduling.tiled.set.program_networks import PROGRAM_NETWORKS, program_network
-from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED, Rules
+from tilewright.formulation.scheduling.tiled.set.released.networks import PROGRAM_NETWORKS, program_network
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import (
+    ClosedForm,
+    engine_form,
+    program_form,
+)
+from tilewright.formulation.scheduling.tiled.set.trees.rules import PUBLISHED, Rules
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.foundation.errors import one_line
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine

@@ -17,7 +17,7 @@ from random import Random
 from studies.answers import AnswerStore
 from studies.command import run_study, study_parser
 from studies.set_cells import TREES, TreeCell, TreeFound
-from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
+from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
 from tilewright.foundation.errors import InputError
 
 NETWORKS = ("resnet", "goog", "darknet", "ires", "vgg", "trans_cell")

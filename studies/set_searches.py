@@ -11,8 +11,8 @@ from random import Random
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain
 from tilewright.formulation.scheduling.tiled.kapla.segments import SPATIAL, TEMPORAL, Kind
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.tree import Node
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Node
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
 from tilewright.heuristics.scheduling.tiled.set.annealing import FOREVER, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch

@@ -15,10 +15,14 @@ import time
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
-from tilewright.formulation.scheduling.tiled.set.program_networks import PROGRAM_NETWORKS, program_network
-from tilewright.formulation.scheduling.tiled.set.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.released.networks import PROGRAM_NETWORKS, program_network
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import (
+    ClosedForm,
+    engine_form,
+    program_form,
+)
+from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.methods import ESTIMATES, ORDERS, PIPELINING

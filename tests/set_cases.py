@@ -1,10 +1,10 @@
 """Small networks and closed forms for tests on trees."""
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, program_form
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
-from tilewright.formulation.scheduling.tiled.set.rules import Rules
-from tilewright.formulation.scheduling.tiled.set.tree import Node
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, program_form
+from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Node
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 
 EDGE = load_tiled_machine("set-edge-4x4")

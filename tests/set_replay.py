@@ -9,8 +9,8 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, NodeCost
-from tilewright.formulation.scheduling.tiled.set.tree import Leaf
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, NodeCost
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Leaf
 
 Value = tuple[int, int, int, int]
 """Channel, sample, row, column."""

@@ -7,22 +7,23 @@ from typing import Final
 
 from tilewright.formulation.scheduling.tiled.kapla import leaf_bound_kernel
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
-from tilewright.formulation.scheduling.tiled.set import (
+from tilewright.formulation.scheduling.tiled.set.leaf import (
     leaf_kernel,
     leaf_search_kernel,
     leaf_traffic_kernel,
-    program_tile,
     stripe_kernel,
 )
-from tilewright.formulation.scheduling.tiled.set.closed_form import engine_form, program_form
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
-from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED, Rules
+from tilewright.formulation.scheduling.tiled.set.released import tile as released_tile
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import engine_form, program_form
+from tilewright.formulation.scheduling.tiled.set.trees.rules import PUBLISHED, Rules
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
 from tilewright.solvers.compiling import Kernels
-from tilewright.solvers.scheduling.tiled.set import leaf_figures_kernel, places_kernel
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
+from tilewright.solvers.scheduling.tiled.set.leaf import leaf_figures_kernel
+from tilewright.solvers.scheduling.tiled.set.trees import places_kernel
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
 
@@ -60,7 +61,7 @@ TREES: Final = Kernels(
         places_kernel.fewer,
         places_kernel.side_by_side,
         places_kernel.wider,
-        program_tile.map_share,
+        released_tile.map_share,
     ),
     calls,
 )

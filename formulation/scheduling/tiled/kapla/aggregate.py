@@ -12,9 +12,9 @@ from math import ceil
 from tilewright.formulation.scheduling.tiled.kapla.estimate import SegmentBound
 from tilewright.formulation.scheduling.tiled.kapla.leaf_bounds import ROUNDING
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.layers import SUM_BYTES, Producer, SetLayer
-from tilewright.formulation.scheduling.tiled.set.stripes import reach, stripe_borders
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SUM_BYTES, Producer, SetLayer
+from tilewright.formulation.scheduling.tiled.set.leaf.stripes import reach, stripe_borders
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 
 
 class AggregateEstimator:

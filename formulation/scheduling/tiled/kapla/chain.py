@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.tree import Node, rooted
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Node, rooted
 
 Value = Callable[[float, float], float]
 """An objective of energy and cycles, rising in both."""

@@ -18,12 +18,12 @@ from typing import Literal
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, loads_of
 from tilewright.formulation.scheduling.tiled.kapla.segments import Kind, SegmentScheme
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, NodeCost
-from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
-from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, GROUPED, SetLayer, SetNetwork
-from tilewright.formulation.scheduling.tiled.set.partition import Partition
-from tilewright.formulation.scheduling.tiled.set.stripes import stripe_borders
-from tilewright.formulation.scheduling.tiled.set.tree import Leaf
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION, GROUPED, SetLayer, SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.partition import Partition
+from tilewright.formulation.scheduling.tiled.set.leaf.stripes import stripe_borders
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, NodeCost
+from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Leaf
 from tilewright.foundation.errors import InputError
 
 Place = Literal["from tiles", "from DRAM", "to tiles", "to DRAM", "to tiles and DRAM"]

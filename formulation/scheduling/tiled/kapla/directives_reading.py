@@ -12,10 +12,10 @@ from tilewright.formulation.scheduling.tiled.kapla.directives import (
     segment_directives,
 )
 from tilewright.formulation.scheduling.tiled.kapla.segments import Kind, SegmentScheme
-from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.partition import Partition
-from tilewright.formulation.scheduling.tiled.set.tree import Node, rooted
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.partition import Partition
+from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Node, rooted
 from tilewright.foundation.errors import InputError
 
 

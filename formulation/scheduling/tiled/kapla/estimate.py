@@ -26,11 +26,11 @@ from typing import Protocol
 
 from tilewright.formulation.scheduling.tiled.kapla.leaf_bounds import LeafBound, LeafBounds, LeafRun
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
-from tilewright.formulation.scheduling.tiled.set.striped import copies, slot_cycles
-from tilewright.formulation.scheduling.tiled.set.stripes import stripe_borders
-from tilewright.formulation.scheduling.tiled.set.tree import Cut
+from tilewright.formulation.scheduling.tiled.set.leaf.stripes import stripe_borders
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
+from tilewright.formulation.scheduling.tiled.set.trees.striped import copies, slot_cycles
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ leave, so sets grow from single layers by one neighbour at a time and stay conve
 from __future__ import annotations
 
 from tilewright.formulation.scheduling.tiled.kapla.segments import members
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 
 
 class Reach:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION
-from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import (
     Flow,
     Leaf,
     Mesh,
@@ -20,8 +20,8 @@ from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     fullest,
     usage,
 )
-from tilewright.formulation.scheduling.tiled.set.leaf_traffic_kernel import traffic
-from tilewright.formulation.scheduling.tiled.set.traffic_kernel import DRAM, HOPS
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_traffic_kernel import traffic
+from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import DRAM, HOPS
 from tilewright.foundation.compiled import compiled
 
 Longs = npt.NDArray[np.int64]

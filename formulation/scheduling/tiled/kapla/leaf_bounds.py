@@ -19,11 +19,11 @@ from tilewright.formulation.scheduling.tiled.kapla.leaf_bound_kernel import (
     TWICE,
     WEIGHTS,
 )
-from tilewright.formulation.scheduling.tiled.set import stripe_kernel
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.layers import SetLayer
-from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow
-from tilewright.formulation.scheduling.tiled.set.striped_leaf import Estimated
+from tilewright.formulation.scheduling.tiled.set.leaf import stripe_kernel
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetLayer
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import Flow
+from tilewright.formulation.scheduling.tiled.set.leaf.striped_leaf import Estimated
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 
 Longs = npt.NDArray[np.int64]
 

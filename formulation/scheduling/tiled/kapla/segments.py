@@ -4,7 +4,7 @@ into.
 A *scheme* is a row of layers with a kind and a number of subbatches.  *Spatial* pipelining puts every layer
 on tiles of its own (SET's S cut), *temporal* pipelining all layers in turn on all tiles (T cut).  ``groups``
 is the granularity of forwarding: ``batch / groups`` samples of every layer pass on together; where single
-samples do, ``bands`` parts of each may pass on one after the other (`set/bands.py`).
+samples do, ``bands`` parts of each may pass on one after the other (`set/leaf/stripes.py`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.stripes import stripe_borders
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.stripes import stripe_borders
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node
 from tilewright.foundation.errors import InputError
 
 Kind = Literal["S", "T"]

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, ROW, coordinate_of, shape_of
-from tilewright.formulation.scheduling.tiled.set.layers import (
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import (
     CONVOLUTION,
     GROUPED,
     SAMPLING,

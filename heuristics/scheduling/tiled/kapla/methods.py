@@ -11,8 +11,8 @@ from tilewright.formulation.scheduling.tiled.kapla.aggregate import AggregateEst
 from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimates, Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH, SPATIAL, TEMPORAL, Kind, Orders
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.rules import Rules, in_small_buffers
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules, in_small_buffers
 from tilewright.foundation.options import option
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain

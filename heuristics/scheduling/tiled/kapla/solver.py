@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, Priced, loads_of, priced_chain
 from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimates, Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH, SPATIAL, Kind, Orders, SegmentSpace
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.heuristics.scheduling.tiled.kapla.prioritization import top_chains, undominated
 
 

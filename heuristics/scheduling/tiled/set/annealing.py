@@ -13,9 +13,9 @@ from math import exp
 from random import Random
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import loads_of
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Node, chain
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Node, chain
 from tilewright.heuristics.scheduling.tiled.set.operators import random_step
 
 

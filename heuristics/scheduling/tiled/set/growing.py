@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, leaves
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, leaves
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments
 from tilewright.heuristics.scheduling.tiled.set.operators import KINDS, divisors, fitted
 

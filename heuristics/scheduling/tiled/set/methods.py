@@ -11,12 +11,16 @@ from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, PlanTree, TiledSearch
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
-from tilewright.formulation.scheduling.tiled.set.expansion import expand
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
-from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED, Rules
-from tilewright.formulation.scheduling.tiled.set.tree import Node
-from tilewright.formulation.scheduling.tiled.set.tree_text import format_tree
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import (
+    ClosedForm,
+    engine_form,
+    program_form,
+)
+from tilewright.formulation.scheduling.tiled.set.trees.expansion import expand
+from tilewright.formulation.scheduling.tiled.set.trees.rules import PUBLISHED, Rules
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Node
+from tilewright.formulation.scheduling.tiled.set.trees.tree_text import format_tree
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.options import option
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine

@@ -22,8 +22,8 @@ from itertools import pairwise
 from random import Random
 from typing import Literal
 
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node
 
 KINDS: tuple[Literal["S", "T"], ...] = ("S", "T")
 

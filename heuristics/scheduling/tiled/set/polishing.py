@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Node
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Node
 from tilewright.heuristics.scheduling.tiled.set.operators import KINDS, fitted, neighbours, random_step
 
 Row = list[Node]

@@ -31,9 +31,9 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import loads_of
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, rooted
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, by_samples, grow_from

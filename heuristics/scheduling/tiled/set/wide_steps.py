@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from random import Random
 
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node
 from tilewright.heuristics.scheduling.tiled.set.operators import (
     KINDS,
     Path,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, NodeCost
-from tilewright.formulation.scheduling.tiled.set.expansion import runs_of
-from tilewright.formulation.scheduling.tiled.set.tree import Leaf
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, NodeCost
+from tilewright.formulation.scheduling.tiled.set.trees.expansion import runs_of
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Leaf
 from tilewright.report.plots.style import layer_colour, save
 
 if TYPE_CHECKING:

@@ -11,12 +11,16 @@ from pydantic import Field
 
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import PlanTree
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
-from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
-from tilewright.formulation.scheduling.tiled.set.rules import DEFECTS, PUBLISHED, rules_with
-from tilewright.formulation.scheduling.tiled.set.tree import Node
-from tilewright.formulation.scheduling.tiled.set.tree_text import parse_tree
+from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import (
+    ClosedForm,
+    engine_form,
+    program_form,
+)
+from tilewright.formulation.scheduling.tiled.set.trees.rules import DEFECTS, PUBLISHED, rules_with
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Node
+from tilewright.formulation.scheduling.tiled.set.trees.tree_text import parse_tree
 from tilewright.foundation.disk import check_writable, write_file
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine

@@ -18,7 +18,7 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentSpace
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain
 from tilewright.solvers.scheduling.tiled.kapla.prices import BestKnown, Prices, ProvenChain, least_prices

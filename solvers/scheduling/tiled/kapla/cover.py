@@ -20,7 +20,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain
 from tilewright.formulation.scheduling.tiled.kapla.layer_sets import Reach, grown_sets
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme, SegmentSpace, members
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing
 from tilewright.solvers.mapping.mip.child import Child
 from tilewright.solvers.scheduling.tiled.kapla.cover_relaxation import CoverRelaxation

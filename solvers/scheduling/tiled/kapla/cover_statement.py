@@ -22,7 +22,7 @@ from itertools import pairwise
 from math import floor, log
 
 from tilewright.formulation.scheduling.tiled.kapla.segments import members
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 from tilewright.solvers.scheduling.tiled.linear import LinearStatement
 
 UNITS = 1 << 24

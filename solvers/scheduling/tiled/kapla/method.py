@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.kapla.methods import ChainMethod
 from tilewright.solvers.mapping.mip.child import ChildError

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, loads_of, priced_chain
 from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 
 Floats = npt.NDArray[np.float64]
 

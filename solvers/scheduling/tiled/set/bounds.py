@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.solvers.scheduling.tiled.set.frontier import least_value, summed
-from tilewright.solvers.scheduling.tiled.set.layer_bounds import LayerBounds
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
+from tilewright.solvers.scheduling.tiled.set.trees.frontier import least_value, summed
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.tree import Node, rooted
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Node, rooted
 from tilewright.heuristics.scheduling.tiled.set.chains import Segments, best_chain, down_sets
-from tilewright.solvers.scheduling.tiled.set.layer_bounds import LayerBounds
-from tilewright.solvers.scheduling.tiled.set.open_trees import OpenTrees
+from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
 from tilewright.solvers.scheduling.tiled.set.segments import SegmentMaker
+from tilewright.solvers.scheduling.tiled.set.trees.open_trees import OpenTrees
 
 STEP, GROWTH = 0.02, 1.6
 """How far above what all layers take at least the first value lies, and by how much more each step grows."""

@@ -11,8 +11,8 @@ from random import Random
 
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.tree import Node
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Node
 from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod, beside
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds

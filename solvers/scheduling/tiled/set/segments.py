@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import HUGE, ClosedForm, NodeCost
-from tilewright.formulation.scheduling.tiled.set.intra_layer import LeafCost
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
+from tilewright.formulation.scheduling.tiled.set.leaf.intra_layer import LeafCost
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import HUGE, ClosedForm, NodeCost
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, shortest
 from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers
-from tilewright.solvers.scheduling.tiled.set.open_trees import OpenTrees
+from tilewright.solvers.scheduling.tiled.set.trees.open_trees import OpenTrees
 
 SPAN, SPANS = 1.04, 8
 """How many times as long as its beginning a span of cycles ends, and how many there are at most."""

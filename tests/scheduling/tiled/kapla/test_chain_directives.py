@@ -21,10 +21,10 @@ from tilewright.formulation.scheduling.tiled.kapla.directives import (
 from tilewright.formulation.scheduling.tiled.kapla.directives_reading import read_chain
 from tilewright.formulation.scheduling.tiled.kapla.directives_text import parse_chain, write_chain
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentSpace
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
-from tilewright.formulation.scheduling.tiled.set.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, engine_form
+from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine

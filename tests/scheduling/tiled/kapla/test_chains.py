@@ -9,16 +9,16 @@ import pytest
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain
 from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH, SPATIAL, TEMPORAL, Kind, SegmentSpace
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, program_form
-from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
-from tilewright.formulation.scheduling.tiled.set.rules import Rules
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, check_tree, rooted
+from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, program_form
+from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, check_tree, rooted
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
 from tilewright.solvers.scheduling.tiled.kapla.best_first import BestFirst
 from tilewright.solvers.scheduling.tiled.kapla.relaxation import Edges, Relaxation
-from tilewright.solvers.scheduling.tiled.set.enumeration import topological_orders
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
+from tilewright.solvers.scheduling.tiled.set.trees.enumeration import topological_orders
 
 SMALL = [
     ("resnet", (2, 3, 4, 5, 6), 1, BOTH),

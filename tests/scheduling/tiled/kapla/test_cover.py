@@ -11,10 +11,10 @@ from tests.scheduling.tiled.kapla.test_chains import SMALL, divisors, form_of, s
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.kapla.layer_sets import grown_sets
 from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH, Kind, members
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
-from tilewright.formulation.scheduling.tiled.set.tree import check_tree, rooted
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.tree import check_tree, rooted
 from tilewright.heuristics.scheduling.tiled.kapla.solver import Slicing
 from tilewright.solvers.scheduling.tiled.kapla import cover
 from tilewright.solvers.scheduling.tiled.kapla.best_first import BestFirst

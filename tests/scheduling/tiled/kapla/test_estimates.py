@@ -9,10 +9,14 @@ from tilewright.formulation.scheduling.tiled.kapla.aggregate import AggregateEst
 from tilewright.formulation.scheduling.tiled.kapla.chain import loads_of
 from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme, SegmentSpace
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
-from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
-from tilewright.formulation.scheduling.tiled.set.rules import DEFECTS, PUBLISHED, Rules, rules_with
+from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import (
+    ClosedForm,
+    engine_form,
+    program_form,
+)
+from tilewright.formulation.scheduling.tiled.set.trees.rules import DEFECTS, PUBLISHED, Rules, rules_with
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.workloads.catalog import resolve_model

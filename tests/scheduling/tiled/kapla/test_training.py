@@ -7,18 +7,18 @@ import pytest
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentSpace
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form
-from tilewright.formulation.scheduling.tiled.set.layers import SetLayer, shares
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetLayer, shares
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
-from tilewright.formulation.scheduling.tiled.set.rules import Rules
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, engine_form
+from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, rooted
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
 from tilewright.solvers.scheduling.tiled.kapla.best_first import BestFirst
 from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
-from tilewright.solvers.scheduling.tiled.set.enumeration import topological_orders
+from tilewright.solvers.scheduling.tiled.set.trees.enumeration import topological_orders
 from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.network import Network

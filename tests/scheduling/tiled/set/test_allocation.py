@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright.formulation.scheduling.tiled.set.allocation import allocate, slowest, utilization
-from tilewright.formulation.scheduling.tiled.set.placement import grid_of, stripe_position
+from tilewright.formulation.scheduling.tiled.set.trees.allocation import allocate, slowest, utilization
+from tilewright.formulation.scheduling.tiled.set.trees.placement import grid_of, stripe_position
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 
 CASES = json.loads((Path(__file__).parents[3] / "data" / "set_tile_allocation.json").read_text())

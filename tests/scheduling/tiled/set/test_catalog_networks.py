@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.formulation.scheduling.tiled.set.layers import SetLayer
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetLayer
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.foundation.errors import InputError

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form
-from tilewright.formulation.scheduling.tiled.set.expansion import expand
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
-from tilewright.formulation.scheduling.tiled.set.rules import Rules
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, engine_form
+from tilewright.formulation.scheduling.tiled.set.trees.expansion import expand
+from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, rooted
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.running import plan_run

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from set_cases import form_of, part
 
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, chain
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, chain
 from tilewright.heuristics.scheduling.tiled.set.annealing import first_tree, objective
 from tilewright.heuristics.scheduling.tiled.set.chains import Segments
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from

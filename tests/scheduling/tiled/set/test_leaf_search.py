@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from set_cases import EDGE, part
 
-from tilewright.formulation.scheduling.tiled.set import leaf_kernel, leaf_traffic_kernel
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, program_form
-from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED, Rules
+from tilewright.formulation.scheduling.tiled.set.leaf import leaf_kernel, leaf_traffic_kernel
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, program_form
+from tilewright.formulation.scheduling.tiled.set.trees.rules import PUBLISHED, Rules
 from tilewright.heuristics.scheduling.tiled.set.annealing import first_tree
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
 

@@ -10,36 +10,36 @@ import numpy as np
 import pytest
 from set_cases import EDGE, form_of, part, value_of
 
-from tilewright.formulation.scheduling.tiled.set.allocation import allocate
-from tilewright.formulation.scheduling.tiled.set.closed_form import (
+from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
+from tilewright.formulation.scheduling.tiled.set.trees.allocation import allocate
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import (
     HUGE,
     ClosedForm,
     NodeCost,
     UnfitTreeError,
     program_form,
 )
-from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
-from tilewright.formulation.scheduling.tiled.set.rules import Rules
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, chain, rooted
+from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, chain, rooted
 from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.set.annealing import FOREVER, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
-from tilewright.solvers.scheduling.tiled.set import open_trees, places
-from tilewright.solvers.scheduling.tiled.set.any_order import allocations_in_any_order
 from tilewright.solvers.scheduling.tiled.set.bounds import TreeBounds, tree_bounds
-from tilewright.solvers.scheduling.tiled.set.enumeration import (
+from tilewright.solvers.scheduling.tiled.set.exact import best_tree
+from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
+from tilewright.solvers.scheduling.tiled.set.leaf.leaf_figures import Given
+from tilewright.solvers.scheduling.tiled.set.segments import parts_of_time
+from tilewright.solvers.scheduling.tiled.set.trees import open_trees, places
+from tilewright.solvers.scheduling.tiled.set.trees.any_order import allocations_in_any_order
+from tilewright.solvers.scheduling.tiled.set.trees.enumeration import (
     all_trees,
     lone_trees,
     topological_orders,
     trees_over,
 )
-from tilewright.solvers.scheduling.tiled.set.exact import best_tree
-from tilewright.solvers.scheduling.tiled.set.layer_bounds import LayerBounds
-from tilewright.solvers.scheduling.tiled.set.leaf_figures import Given
-from tilewright.solvers.scheduling.tiled.set.open_trees import OpenTrees
-from tilewright.solvers.scheduling.tiled.set.segments import parts_of_time
-from tilewright.solvers.scheduling.tiled.set.subtree_terms import Asked, Limit
+from tilewright.solvers.scheduling.tiled.set.trees.open_trees import OpenTrees
+from tilewright.solvers.scheduling.tiled.set.trees.subtree_terms import Asked, Limit
 
 SMALL = [
     ("resnet", (2, 3, 4, 5, 6), 1),

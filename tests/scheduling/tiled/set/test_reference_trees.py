@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, NodeCost, program_form
-from tilewright.formulation.scheduling.tiled.set.partition import parse_partition
-from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
-from tilewright.formulation.scheduling.tiled.set.rules import DEFECTS, PUBLISHED, Rules, rules_with
-from tilewright.formulation.scheduling.tiled.set.tree import leaves
-from tilewright.formulation.scheduling.tiled.set.tree_text import format_tree, parse_tree
+from tilewright.formulation.scheduling.tiled.set.leaf.partition import parse_partition
+from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, NodeCost, program_form
+from tilewright.formulation.scheduling.tiled.set.trees.rules import DEFECTS, PUBLISHED, Rules, rules_with
+from tilewright.formulation.scheduling.tiled.set.trees.tree import leaves
+from tilewright.formulation.scheduling.tiled.set.trees.tree_text import format_tree, parse_tree
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 
 DATA = json.loads((Path(__file__).parents[3] / "data" / "set_schedules.json").read_text())

@@ -8,11 +8,8 @@ import pytest
 from set_cases import EDGE, form_of
 from set_replay import Replay
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import program_form
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.program_builder import NetworkBuilder
-from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED
-from tilewright.formulation.scheduling.tiled.set.traffic_kernel import (
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import (
     LINKS,
     aim,
     fetch,
@@ -22,7 +19,10 @@ from tilewright.formulation.scheduling.tiled.set.traffic_kernel import (
     send,
     store,
 )
-from tilewright.formulation.scheduling.tiled.set.tree_text import parse_tree
+from tilewright.formulation.scheduling.tiled.set.released.builder import NetworkBuilder
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import program_form
+from tilewright.formulation.scheduling.tiled.set.trees.rules import PUBLISHED
+from tilewright.formulation.scheduling.tiled.set.trees.tree_text import parse_tree
 
 
 def small_network() -> SetNetwork:

@@ -6,15 +6,21 @@ from random import Random
 import numpy as np
 import pytest
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form
-from tilewright.formulation.scheduling.tiled.set.layers import SAMPLING, Producer, SetLayer, SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SAMPLING, Producer, SetLayer, SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.partition import parse_partition
+from tilewright.formulation.scheduling.tiled.set.leaf.stripes import stripe_borders
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
-from tilewright.formulation.scheduling.tiled.set.partition import parse_partition
-from tilewright.formulation.scheduling.tiled.set.rules import Rules
-from tilewright.formulation.scheduling.tiled.set.striped import slot_cycles
-from tilewright.formulation.scheduling.tiled.set.stripes import stripe_borders
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, InvalidTreeError, Leaf, check_tree, rooted
-from tilewright.formulation.scheduling.tiled.set.tree_text import format_tree, parse_tree
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, engine_form
+from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.trees.striped import slot_cycles
+from tilewright.formulation.scheduling.tiled.set.trees.tree import (
+    Cut,
+    InvalidTreeError,
+    Leaf,
+    check_tree,
+    rooted,
+)
+from tilewright.formulation.scheduling.tiled.set.trees.tree_text import format_tree, parse_tree
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.workloads.catalog import resolve_model

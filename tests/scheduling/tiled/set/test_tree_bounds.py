@@ -5,12 +5,12 @@ import math
 import pytest
 from set_cases import EDGE
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form
-from tilewright.formulation.scheduling.tiled.set.program_builder import NetworkBuilder
-from tilewright.formulation.scheduling.tiled.set.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.released.builder import NetworkBuilder
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, engine_form
+from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
-from tilewright.solvers.scheduling.tiled.set.enumeration import all_trees, lone_trees
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
+from tilewright.solvers.scheduling.tiled.set.trees.enumeration import all_trees, lone_trees
 
 
 def tiny_form(width: int, height: int, batch: int, energy: float, delay: float) -> ClosedForm:

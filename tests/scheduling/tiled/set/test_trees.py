@@ -7,9 +7,9 @@ from random import Random
 import pytest
 from set_cases import part
 
-from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
-from tilewright.formulation.scheduling.tiled.set.tree import (
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
+from tilewright.formulation.scheduling.tiled.set.trees.tree import (
     Cut,
     InvalidTreeError,
     Leaf,
@@ -18,10 +18,10 @@ from tilewright.formulation.scheduling.tiled.set.tree import (
     check_tree,
     layer_order,
 )
-from tilewright.formulation.scheduling.tiled.set.tree_text import format_tree, parse_tree
+from tilewright.formulation.scheduling.tiled.set.trees.tree_text import format_tree, parse_tree
 from tilewright.heuristics.scheduling.tiled.set.operators import neighbours, random_step
 from tilewright.heuristics.scheduling.tiled.set.wide_steps import change, merge, shift, split, wide_step
-from tilewright.solvers.scheduling.tiled.set.enumeration import all_trees, trees_over
+from tilewright.solvers.scheduling.tiled.set.trees.enumeration import all_trees, trees_over
 
 COUNTS = {1: (10, 62, 430, 3194, 24850), 2: (28, 232), 4: (54, 558)}
 

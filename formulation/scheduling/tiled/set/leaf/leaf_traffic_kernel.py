@@ -1,0 +1,317 @@
+"""What one run of a leaf moves, in machine code."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION, SUMMED
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import (
+    Flow,
+    Leaf,
+    Mesh,
+    Shares,
+    divided,
+    input_box,
+    volume,
+)
+from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import (
+    HOPS,
+    Targets,
+    aim,
+    fetch,
+    forget,
+    measure,
+    no_targets,
+    receive,
+    store,
+)
+from tilewright.foundation.compiled import compiled
+
+Longs = npt.NDArray[np.int64]
+
+
+@compiled(inline=True)
+def aim_at_shares(
+    targets: Targets,
+    mesh: Mesh,
+    shares: Shares,
+    k: tuple[int, int],
+    b: tuple[int, int],
+    h: tuple[int, int],
+    w: tuple[int, int],
+) -> None:
+    """The tiles of a box of shares as targets, those with an empty share only where these receive, too."""
+    forget(targets)
+    steps, idle = shares.steps, mesh.idle_receive
+    for k2 in range(k[0], k[1]):
+        if shares.k[k2] == shares.k[k2 + 1] and not idle:
+            continue
+        for b2 in range(b[0], b[1]):
+            if shares.b[b2] == shares.b[b2 + 1] and not idle:
+                continue
+            for h2 in range(h[0], h[1]):
+                if shares.h[h2] == shares.h[h2 + 1] and not idle:
+                    continue
+                for w2 in range(w[0], w[1]):
+                    if shares.w[w2] == shares.w[w2 + 1] and not idle:
+                        continue
+                    at = steps[0] * k2 + steps[1] * b2 + steps[2] * h2 + steps[3] * w2
+                    aim(targets, mesh.x[at], mesh.y[at])
+
+
+class Operand(NamedTuple):
+    """What the tiles of a leaf read from one place.
+
+    Parameters
+    ----------
+    direct : whether it comes straight from the tiles that made it; ``start``: where their layout begins
+    offset, channels : of the leaf's operand
+    weights, late : what it stands for; both false for inputs
+    scattered : whether every tile reads its share of every part
+    over_k, over_b, over_hw : whether shares that differ in nothing but that dimension read the same
+    ratio : runs that share what is counted
+    """
+
+    direct: bool
+    start: int
+    offset: int
+    channels: int
+    weights: bool
+    late: bool
+    scattered: bool
+    over_k: bool
+    over_b: bool
+    over_hw: bool
+    ratio: int
+
+
+@compiled
+def has_operand(leaf: Leaf, which: int) -> bool:
+    """Whether anything is read: of a producer always, of DRAM's inputs (-1) or weights (-2) not always."""
+    if which == -2:
+        return leaf.weighs and not leaf.made
+    return which >= 0 or leaf.external > 0
+
+
+@compiled
+def operand_of(leaf: Leaf, flow: Flow, which: int) -> Operand:
+    """Producer ``which`` of a leaf, or DRAM's inputs (-1), or weights (-2)."""
+    direct, start, offset, channels, scattered, ratio = False, 0, 0, leaf.external, False, 1
+    weights, late, summed = which == -2, False, leaf.window == SUMMED
+    if which >= 0:
+        row = flow.producers[which]
+        direct, offset, channels, start = row[0] != 0, row[1], row[2], row[5]
+        weights, late, scattered = row[3] == 1, row[3] == 2, row[4] != 0
+        if direct and not scattered:
+            ratio = max(1, flow.layouts[start] // leaf.batch)
+    elif which == -2:
+        channels = leaf.channels
+        ratio = 1 if summed else flow.runs
+    over_k = leaf.window == CONVOLUTION and not weights and not late
+    over_b = weights and not leaf.made and not summed
+    return Operand(
+        direct=direct,
+        start=start,
+        offset=offset,
+        channels=channels,
+        weights=weights,
+        late=late,
+        scattered=scattered,
+        over_k=over_k,
+        over_b=over_b,
+        over_hw=weights,
+        ratio=ratio,
+    )
+
+
+@compiled
+def needed_box(
+    leaf: Leaf,
+    operand: Operand,
+    need: Longs,
+    k: tuple[int, int],
+    b: tuple[int, int],
+    h: tuple[int, int],
+    w: tuple[int, int],
+) -> None:
+    """The box of an operand that a box of results reads."""
+    if operand.weights:
+        summed = leaf.window == SUMMED
+        need[0], need[1] = k
+        need[2], need[3] = b if leaf.made or summed else (0, 1)
+        need[4], need[5] = 0, 1 if summed else leaf.inputs // leaf.groups
+        need[6], need[7] = 0, leaf.taps_rows * leaf.taps_columns
+        if summed:
+            need[5], need[7] = leaf.taps_rows, leaf.taps_columns
+    elif operand.late:
+        need[0], need[1], need[2], need[3] = k[0], k[1], b[0], b[1]
+        need[4], need[5] = leaf.first_row + h[0], leaf.first_row + h[1]
+        need[6], need[7] = w
+    else:
+        input_box(
+            leaf=leaf, need=need, k0=k[0], k1=k[1], b0=b[0], b1=b[1], h0=h[0], h1=h[1], w0=w[0], w1=w[1]
+        )
+
+
+@compiled
+def fetched_bytes(operand: Operand, need: Longs) -> int:
+    """Bytes of a box that DRAM has; the box is cut to the channels of the operand."""
+    if not operand.scattered:
+        need[0] = max(need[0], operand.offset)
+        need[1] = max(need[0], min(need[1], operand.offset + operand.channels))
+    return volume(need)
+
+
+@compiled
+def _receive_parts(
+    counts: Longs,
+    leaf: Leaf,
+    operand: Operand,
+    flow: Flow,
+    mesh: Mesh,
+    shares: Shares,
+    targets: Targets,
+    loads: bool,
+    enough: float,
+) -> None:
+    """Count what all tiles read of one operand, until more than ``enough`` bytes times links are counted."""
+    pk, pb, ph, pw = len(shares.k) - 1, len(shares.b) - 1, len(shares.h) - 1, len(shares.w) - 1
+    need = np.zeros(8, dtype=np.int64)
+    direct, over_k, over_b, over_hw = operand.direct, operand.over_k, operand.over_b, operand.over_hw
+    for k in range(1 if over_k else pk):
+        k0, k1 = shares.k[k], shares.k[k + 1]
+        for b in range(1 if over_b else pb):
+            b0, b1 = shares.b[b], shares.b[b + 1]
+            for h in range(1 if over_hw else ph):
+                h0, h1 = shares.h[h], shares.h[h + 1]
+                for w in range(1 if over_hw else pw):
+                    w0, w1 = shares.w[w], shares.w[w + 1]
+                    if k1 <= k0 or b1 <= b0 or h1 <= h0 or w1 <= w0:
+                        continue
+                    if counts[HOPS] > enough:
+                        return
+                    needed_box(leaf, operand, need, (k0, k1), (b0, b1), (h0, h1), (w0, w1))
+                    aim_at_shares(
+                        targets,
+                        mesh,
+                        shares,
+                        (0, pk) if over_k else (k, k + 1),
+                        (0, pb) if over_b else (b, b + 1),
+                        (0, ph) if over_hw else (h, h + 1),
+                        (0, pw) if over_hw else (w, w + 1),
+                    )
+                    if direct or loads:
+                        measure(targets)
+                    if direct:
+                        layout, free = flow.layouts[operand.start :], mesh.free_concatenation
+                        offset, scattered = operand.offset, operand.scattered
+                        receive(
+                            counts=counts,
+                            layout=layout,
+                            need=need,
+                            batch=leaf.batch,
+                            offset=offset,
+                            scattered=scattered,
+                            targets=targets,
+                            loads=loads,
+                            free_concatenation=free,
+                        )
+                    else:
+                        size = fetched_bytes(operand, need)
+                        if size > 0:
+                            fetch(counts, mesh.ports, targets, size, loads)
+
+
+@compiled
+def add_operand(
+    counts: Longs,
+    part: Longs,
+    leaf: Leaf,
+    flow: Flow,
+    mesh: Mesh,
+    shares: Shares,
+    which: int,
+    targets: Targets,
+    loads: bool,
+    enough: float = np.inf,
+) -> None:
+    """Add what one run moves of one operand, numbered as in `operand_of`, or less but more than ``enough``
+    bytes times links; ``part`` is room for counts.
+    """
+    if not has_operand(leaf, which):
+        return
+    operand = operand_of(leaf, flow, which)
+    part[:] = 0
+    _receive_parts(
+        counts=part,
+        leaf=leaf,
+        operand=operand,
+        flow=flow,
+        mesh=mesh,
+        shares=shares,
+        targets=targets,
+        loads=loads,
+        enough=(enough + 1) * operand.ratio,
+    )
+    for i in range(len(counts)):
+        counts[i] += part[i] // operand.ratio
+
+
+@compiled
+def add_results(
+    counts: Longs,
+    part: Longs,
+    leaf: Leaf,
+    flow: Flow,
+    mesh: Mesh,
+    shares: Shares,
+    targets: Targets,
+    loads: bool,
+) -> None:
+    """Add what one run stores in DRAM."""
+    if not flow.stored:
+        return
+    part[:] = 0
+    summed = leaf.window == SUMMED
+    ratio = flow.runs if summed else 1
+    steps = shares.steps
+    for k in range(len(shares.k) - 1):
+        ck = shares.k[k + 1] - shares.k[k]
+        for b in range(len(shares.b) - 1):
+            cb = 1 if summed else shares.b[b + 1] - shares.b[b]
+            for h in range(len(shares.h) - 1):
+                ch = shares.h[h + 1] - shares.h[h]
+                for w in range(len(shares.w) - 1):
+                    size = ck * cb * ch * (shares.w[w + 1] - shares.w[w])
+                    if size > 0:
+                        at = steps[0] * k + steps[1] * b + steps[2] * h + steps[3] * w
+                        store(part, mesh.ports, mesh.x[at], mesh.y[at], targets, size, loads)
+    for i in range(len(counts)):
+        counts[i] += part[i] // ratio
+
+
+@compiled
+def traffic(
+    counts: Longs, leaf: Leaf, flow: Flow, mesh: Mesh, parts: Longs, steps: Longs, loads: bool
+) -> None:
+    """Count everything that one run of a leaf moves; link loads only where asked for."""
+    counts[:] = 0
+    part = np.empty_like(counts)
+    shares = divided(leaf, parts, steps)
+    targets = no_targets(mesh.width, mesh.height)
+    for which in range(-2, len(flow.producers)):
+        add_operand(
+            counts=counts,
+            part=part,
+            leaf=leaf,
+            flow=flow,
+            mesh=mesh,
+            shares=shares,
+            which=which,
+            targets=targets,
+            loads=loads,
+        )
+    add_results(counts, part, leaf, flow, mesh, shares, targets, loads)

@@ -1,0 +1,161 @@
+"""What a segment costs whose layers run and pass on in bands of rows, one sample at a time.
+
+With ``t(l, j)`` the cycles of band ``j`` of layer ``l`` on its tiles, ``G`` bands of all samples together and
+``s(l)`` the stage of a layer,
+
+===== ======================================================================================================
+S cut the sum over ``x`` from 0 to ``G + stages - 1`` of ``max over l of t(l, (x - s(l)) mod bands)``, over
+      those layers that have a band then
+T cut samples times the sum of all ``t(l, j)``
+===== ======================================================================================================
+
+and nothing is faster than its DRAM traffic and its busiest link allow.  Energy and traffic are sums.  In
+every buffer lie, of the largest bands,
+
+===== ======================================================================================================
+S cut results, inputs twice (of this band and of the next), weights
+T cut the most of two layers that follow each other: results and inputs of the former, inputs of the latter;
+      what each layer keeps of a band's inputs for the next one, all weights
+===== ======================================================================================================
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.set.leaf.intra_layer import LeafCost
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetLayer
+from tilewright.formulation.scheduling.tiled.set.leaf.stripes import reach, stripe_borders
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, leaves
+
+if TYPE_CHECKING:
+    from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+
+
+def slot_cycles(turns: Sequence[Sequence[float]], stages: Sequence[int], samples: int) -> Iterator[float]:
+    """The cycles of every slot of an S cut: those of the slowest of the bands that run in it.
+
+    Parameters
+    ----------
+    turns : per layer, the cycles of its bands
+    stages : per layer
+    """
+    bands = len(turns[0])
+    for slot in range(bands * samples + max(stages)):
+        yield max(
+            each[(slot - stage) % bands]
+            for each, stage in zip(turns, stages, strict=True)
+            if 0 <= slot - stage < bands * samples
+        )
+
+
+def kept_bytes(layer: SetLayer, borders: Sequence[int], leaf: LeafCost) -> int:
+    """Bytes of inputs that a tile keeps from one band to the next at most: the rows that both read."""
+    rows = [0]
+    for low, middle in itertools.pairwise(borders[:-1]):
+        first = max(0, middle * layer.stride_rows - layer.pad_rows)
+        if layer.spread:
+            first = max(0, -((layer.taps_rows - 1 - middle) // layer.stride_rows))
+        rows.append(max(0, reach(layer, middle) - max(first, reach(layer, low) if low else 0)))
+    columns = min(
+        layer.input_columns,
+        (-(-layer.columns // leaf.partition.parts[3]) - 1) * layer.stride_columns + layer.taps_columns,
+    )
+    return max(rows) * columns * layer.inputs * layer.operands
+
+
+def striped_cost(form: ClosedForm, cut: Cut, loads: int) -> NodeCost | str:
+    """The cost of a cut of leaves in bands, a child of a root T cut or the root, or why it does not fit.
+
+    Parameters
+    ----------
+    loads : samples for which weights are loaded once
+    """
+    network, tiles = form.network, form.engine.grid.tiles
+    layers = [leaf.layer for leaf in leaves(cut)]
+    name = f"{cut.written} of {network.layers[layers[0]].name} to {network.layers[layers[-1]].name}"
+    borders = stripe_borders(network, layers, cut.bands)
+    if borders is None:
+        return f"{name}: its layers cannot run in bands of rows"
+    given = form.allocation(cut, tiles) if cut.kind == "S" else (tiles,) * len(layers)
+    if isinstance(given, str):
+        return given
+    direct, stored = form.dataflow.flow_bits(cut)
+    layouts: dict[int, int] = {}
+    children: list[NodeCost] = []
+    first = 0
+    for leaf, count in zip(cut.children, given, strict=True):
+        layer = next(leaves(leaf)).layer
+        near = tuple(
+            layouts[read.producer] if direct >> read.number & 1 else -1
+            for read in form.dataflow.numbers(layer)
+        )
+        to_dram = bool(stored >> layer & 1)
+        leaf_cost = form.striped.leaf(
+            layer=layer,
+            borders=borders[layer],
+            first=first,
+            tiles=count,
+            stored=to_dram,
+            runs=max(1, loads),
+            direct=near,
+            copies=copies(cut),
+            fixed=form.partitions.get(layer),
+        )
+        if leaf_cost is None:
+            return f"{network.layers[layer].name}: no partition over {count} tiles fits their buffers"
+        layouts[layer] = leaf_cost.layout
+        children.append(NodeCost.of_leaf(leaf, first, count, leaf_cost, leaf_cost.cycles, to_dram))
+        first += count if cut.kind == "S" else 0
+    return _joined(form, cut, name, children)
+
+
+def copies(cut: Cut) -> int:
+    """How often a band of inputs lies in the buffers of a leaf: the next one arrives while one is read."""
+    return 2 if cut.kind == "S" or len(cut.children) == 1 else 1
+
+
+def _joined(form: ClosedForm, cut: Cut, name: str, children: list[NodeCost]) -> NodeCost | str:
+    samples = cut.groups
+    leaf_costs = [child.leaf for child in children if child.leaf is not None]
+    nothing = np.zeros(form.engine.grid.tiles, dtype=np.int64)
+    buffer, weights = nothing.copy(), nothing.copy()
+    if cut.kind == "S":
+        stages = form.dataflow.stages(cut).of
+        cycles = int(sum(slot_cycles([child.turns for child in leaf_costs], stages, samples)))
+        for child in children:
+            buffer += child.buffer + child.inputs
+    else:
+        cycles = samples * sum(child.cycles for child in leaf_costs)
+        for child, following in itertools.pairwise([*children, children[0]]):
+            buffer = np.maximum(buffer, child.buffer + following.inputs)
+        if len(children) > 1:
+            for leaf, node in zip(leaf_costs, children, strict=True):
+                layer = form.network.layers[next(leaves(node.node)).layer]
+                buffer += (node.inputs > 0) * kept_bytes(layer, leaf.borders, leaf)
+    for child in children:
+        weights += child.weights
+    most = int((buffer + weights).max())
+    if most > form.room:
+        return f"{name}: data take {most} bytes, a buffer has {form.room}"
+    counts, parts = nothing.copy(), np.zeros(4)
+    counts = sum((child.counts for child in children[1:]), children[0].counts.copy()) * samples
+    parts = sum((child.parts for child in children[1:]), children[0].parts.copy()) * samples
+    return NodeCost(
+        node=cut,
+        first=0,
+        tiles=form.engine.grid.tiles,
+        energy=sum(child.energy for child in children) * samples,
+        parts=parts,
+        cycles=form.bounded(cycles, counts),
+        counts=counts,
+        buffer=buffer,
+        inputs=nothing,
+        weights=weights,
+        children=tuple(children),
+    )

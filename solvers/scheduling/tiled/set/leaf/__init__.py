@@ -1,0 +1,1 @@
+"""What a leaf, and a layer in any leaf, takes at least."""
