@@ -161,7 +161,7 @@ def _value_faults(
     fresh, reported = metrics_record(evaluation, problem.engine).model_dump(), cell.answer.metrics or {}
     for name in fresh:
         if name not in reported or reported[name] != fresh[name]:
-            yield f"metrics: {name} is not what the evaluator finds"
+            yield f"metrics: {name} differs from the evaluator's result"
 
 
 def _place_faults(store: Store) -> Iterator[str]:

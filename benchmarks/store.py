@@ -312,7 +312,7 @@ class Store:
         sealed = self._base.rows(f"SELECT {', '.join(columns)}, seal FROM {table} {rest}", values)
         for row in sealed:
             if row[-1] != seal(row[:-1]):
-                raise self._base.damaged(f"table {table}: a row is not what was written: {row[0]}"[:200])
+                raise self._base.damaged(f"table {table}: a row does not match its hash: {row[0]}"[:200])
         return [row[:-1] for row in sealed]
 
 

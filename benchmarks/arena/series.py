@@ -244,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=1e6, help="after which no run begins")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--store", type=Path, default=Path("arena.sqlite"))
-    parser.add_argument("--fresh", action="store_true", help="compute again what the store has")
+    parser.add_argument("--fresh", action="store_true", help="compute again, even if the store has results")
     parser.add_argument("--only-print", action="store_true", help="compute nothing")
     asked = parser.parse_args(arguments)
     series = Series(

@@ -45,7 +45,7 @@ def list_command(
     ],
     format: options.Format = "table",
 ) -> int:
-    """List machines, models, solvers and whatever else there is to choose from."""
+    """List machines, models, solvers, methods and other names."""
     options.parse_choice(what, "WHAT", KINDS)
     options.parse_choice(format, "--format", ("table", "json", "jsonl", "csv"))
     listing = KINDS[what]()

@@ -58,14 +58,14 @@ def explore_command(
     every: Annotated[
         bool,
         typer.Option(
-            "--every", help="Search beaten designs too, so that each has a value.", rich_help_panel=_SPACE
+            "--every", help="Search discarded designs too, so that each has a value.", rich_help_panel=_SPACE
         ),
     ] = False,
     values: Annotated[
         bool,
         typer.Option(
             "--values",
-            help="Give beaten designs a value too, each from a short search: an upper bound.",
+            help="Give discarded designs an upper bound too, each from a short search.",
             rich_help_panel=_SPACE,
         ),
     ] = False,
@@ -85,7 +85,7 @@ def explore_command(
         typer.Option(
             "--store",
             metavar="FILE",
-            help="SQLite file that keeps every proof; the same call goes on from there.",
+            help="SQLite file for every proof; the same call continues from it.",
             rich_help_panel="Execution",
         ),
     ] = None,

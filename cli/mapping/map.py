@@ -44,7 +44,7 @@ def map_command(
         typer.Option(
             "--then",
             metavar="energy|cycles",
-            help="Among the mappings of the least energy the one of the least cycles, or the reverse.",
+            help="The fewest cycles among the mappings of least energy, or the reverse.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -77,7 +77,7 @@ def map_command(
     solver: options.Solver = "auto",
     warm_start: Annotated[
         Path | None,
-        typer.Option("--warm-start", help="Mapping file or result to begin with.", rich_help_panel="Search"),
+        typer.Option("--warm-start", help="Mapping file or result to start from.", rich_help_panel="Search"),
     ] = None,
     deterministic: options.Deterministic = False,
     require_optimal: Annotated[
@@ -113,7 +113,7 @@ def map_command(
     asked = {"--pareto": pareto, "--best": best is not None, "--all-optimal": all_optimal}
     if form == "csv" and any(asked.values()) and (out is None or out.suffix.lower() == ".csv"):
         flag = next(flag for flag, wanted in asked.items() if wanted)
-        raise InputError("--format", None, f"csv has no room for {flag}, expected json or --out FILE.json")
+        raise InputError("--format", None, f"csv cannot hold {flag}, expected json or --out FILE.json")
 
     from tilewright.cli.mapping.map_run import MapRequest, run_map
     from tilewright.report.records.mapping.document import SettingsRecord

@@ -120,7 +120,7 @@ def test_a_full_disk_stops_no_search(call: Call, table: Path, monkeypatch: pytes
     monkeypatch.setattr(CostStore, "write", full)
     outcome = call(*SCHEDULE)
     assert (outcome.code, outcome.document["problem"]) == (0, first["problem"])
-    assert "disk is full, costs are computed and not kept" in " ".join(outcome.err.split())
+    assert "disk is full, costs are computed and not cached" in " ".join(outcome.err.split())
 
 
 HOLD = """

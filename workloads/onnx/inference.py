@@ -96,7 +96,7 @@ def _bounded(model: onnx.ModelProto, where: str, *, strict: bool) -> onnx.ModelP
     if kind == FULL or process.returncode in (-signal.SIGABRT, -signal.SIGKILL):
         most = size_text(MEMORY)
         raise BudgetError(
-            where, None, f"{_NOT}: it takes more than {most} of memory, or what the machine has"
+            where, None, f"{_NOT}: it needs more than {most} of memory, or more than the machine has"
         )
     raise InputError(where, None, f"{_NOT}: the inference ended with {_end(process.returncode)}")
 

@@ -248,9 +248,7 @@ class CodesignSearch(Search[CodesignGoal, Design, ScheduleEvaluation]):
         if self.complete:
             return ""
         known = len(self._known) + len(self._unfit)
-        return (
-            f"{known} of {len(self.problem.systems)} partitions looked at, so that there is no bound of all"
-        )
+        return f"{known} of {len(self.problem.systems)} partitions examined, so there is no bound over all"
 
 
 def codesign_result(result: Result[Design, ScheduleEvaluation], **known: object) -> CodesignResult:

@@ -30,7 +30,7 @@ def head_faults(document: ExploreDocument) -> Iterator[str]:
     settings = document.settings
     try:
         if not method(settings.solver).exact:
-            yield f"settings.solver: {settings.solver}, which proves nothing"
+            yield f"settings.solver: {settings.solver}, which is a heuristic"
     except InputError as error:
         yield f"settings.solver: {error.message}"
     for name, seconds in (("time_limit_s", settings.time_limit_s), ("layer_limit_s", settings.layer_limit_s)):

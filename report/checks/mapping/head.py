@@ -98,7 +98,7 @@ def _settings_faults(document: ResultDocument) -> Iterator[str]:
     plain = not (settings.pareto or settings.best or settings.all_optimal or settings.then)
     for index, layer in enumerate(document.layers):
         if not exact and plain and layer.status in ("optimal", "infeasible"):
-            yield f"layers[{index}].status: {layer.status} by {settings.solver}, which proves nothing"
+            yield f"layers[{index}].status: {layer.status} by {settings.solver}, which is a heuristic"
 
 
 def _model_faults(document: ResultDocument) -> Iterator[str]:

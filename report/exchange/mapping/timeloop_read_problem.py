@@ -155,5 +155,5 @@ def _tell_roles(inputs: list[_Space], weights: str | None, bundle: Bundle) -> No
     for space in inputs:
         role = Role.WEIGHT if space.name == weights else Role.INPUT
         if ROLE_NAMES.get(space.name.lower()) is not role:
-            message = f"{space.name} is taken for {role.value}, where a machine tells tensors apart"
+            message = f"{space.name} is taken for {role.value}, where a machine distinguishes tensors"
             space.field.lose(bundle.ledger, Effect.NONE, message)

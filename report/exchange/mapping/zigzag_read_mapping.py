@@ -41,7 +41,7 @@ def read(top: Field, bundle: Bundle) -> None:
             _demand(entry, bundle)
         else:
             message = (
-                f"holds for {name} alone: constraints hold for all layers of a call, here those of {chosen}"
+                f"applies to {name} only: constraints apply to all layers of a call, here those of {chosen}"
             )
             entry.lose(bundle.ledger, Effect.SPACE, message)
 

@@ -98,7 +98,7 @@ class ExploreStore:
 
     def _reported(self, row: Row) -> Reported:
         if row[-1] != seal(row[:-1]):
-            raise self._base.damaged(f"cell {str(row[0])[:12]} is not what was written")
+            raise self._base.damaged(f"cell {str(row[0])[:12]} does not match its hash")
         with self._base.reading(f"cell {str(row[0])[:12]}"):
             _, status, value, energy, cycles, mapping, wall, _, _ = row
             key = None if value is None else Fraction(value)

@@ -121,7 +121,7 @@ def _proof(check: RunCheck, problem: TiledProblem, limits: Limits) -> Proof:
     if check.faults:
         return Proof(Verdict.REFUTED, "evidence", check.faults[0])
     if check.kept is None:
-        reported = "no evidence is told" if run.evidence is None else "its evidence is not there"
+        reported = "no evidence is named" if run.evidence is None else "its evidence is missing"
         return Proof(Verdict.UNDECIDED, "-", reported)
     status = Status(run.status)
     if not run.space and status is not Status.INFEASIBLE:

@@ -52,7 +52,7 @@ def check_plan(document: PlanDocument, where: str) -> PlanCheck:
     faults += trace_faults(document, document.trace, objective, document.wall_s)
     faults += settings_faults(document.settings, METHODS, document.versions)
     if document.status == "infeasible" and not exact:
-        faults.append(f"status: infeasible by {document.settings.method}, which proves nothing")
+        faults.append(f"status: infeasible by {document.settings.method}, which is a heuristic")
     if document.input_hash != inputs_hash(document.problem, document.objective):
         faults.append("input_hash: network, machine, batch, rules or objective are not those solved")
     problem = answer = evaluation = None

@@ -80,7 +80,7 @@ class ScheduleDocument(ClaimRecord):
     workload: str
     tasks: int
     system: SystemRecord
-    problem: ProblemRecord | None = Field(description="null where the costs of layers are not known")
+    problem: ProblemRecord | None = Field(description="null if the costs of layers are unknown")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
     status: StatusName
@@ -146,7 +146,7 @@ class CodesignDocument(ClaimRecord):
     bound_exact: ExactText | None
     gap: float | None
     partition: list[dict[str, float]] | None
-    partitions: int = Field(description="how many were looked at")
+    partitions: int = Field(description="number of examined ones")
     unfit: int = Field(description="how many others have a layer that fits nowhere")
     discarded: int = Field(description="how many their bound ruled out before any exact scheduling")
     scheduled: int
