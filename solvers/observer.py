@@ -1,4 +1,4 @@
-"""Who is told of what a search over several layers does, while it does it."""
+"""Observers of what a search over several layers does, while it does it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilewright.workloads.selection import SelectedLayer
 
 
 class Observer(Protocol):
-    """Told of everything that happens, from the thread of the caller but for ``point``."""
+    """Notified of everything that happens, from the thread of the caller but for ``point``."""
 
     def layer(self, index: int, total: int, layer: SelectedLayer) -> None:
         """The search for one layer begins, the ``index``-th of ``total``, counted from 1."""
@@ -25,7 +25,7 @@ class Observer(Protocol):
 
 
 class Unobserved:
-    """Nobody is told."""
+    """Reports nothing."""
 
     def layer(self, index: int, total: int, layer: SelectedLayer) -> None:
         """Nothing."""

@@ -4,7 +4,7 @@
     python -m tilewright.benchmarks.arena.series --only-print
 
 Runs that the store lacks are computed, each kept as it ends; ``--minutes`` ends a slice early, and the same
-call goes on from there.  ``NETWORK/PART`` stands for the layers of a network whose names begin with
+call continues from there.  ``NETWORK/PART`` stands for the layers of a network whose names begin with
 ``PART.``, such as ``bert-large/layer1``: a transformer cell.
 """
 

@@ -93,7 +93,7 @@ def bench_command(
 ) -> int:
     """Run methods on suites and compare each answer with the proven optimum.
 
-    Every run is stored the moment it ends; the same call again goes on where the last one stopped, and runs
+    Every run is stored the moment it ends; the same call again continues where the last one stopped, and runs
     again only what depends on inputs that have changed.
     """
     from tilewright.benchmarks.plan import Request

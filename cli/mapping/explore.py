@@ -108,7 +108,7 @@ def explore_command(
 ) -> int:
     """Find the best machine among all combinations of some fields' values, with a proof.
 
-    Designs are discarded by bounds before they are solved.  Exit code 0 tells that a best design was found,
+    Designs are discarded by bounds before they are solved.  Exit code 0 states that a best design was found,
     the table whether it is proven.
     """
     from tilewright.api.mapping.exploration import ExploreRequest

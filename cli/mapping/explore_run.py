@@ -1,4 +1,4 @@
-"""The work of ``tilewright explore``: explore, tell how it goes, and write what was found."""
+"""The work of ``tilewright explore``: explore, report progress, and write the results."""
 
 from __future__ import annotations
 

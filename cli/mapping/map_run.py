@@ -145,7 +145,7 @@ def _tell_reasons(document: ResultDocument) -> None:
 
 
 class _Shown:
-    """Shows what a search over a network tells."""
+    """Shows what a search over a network reports."""
 
     def __init__(self, progress: Progress) -> None:
         self.point = progress.point

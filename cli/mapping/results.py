@@ -97,7 +97,7 @@ class Results:
         self._write(self._out, files.render(self._growing.document(ended=ended), form))
 
     def _write(self, path: Path, text: str) -> None:
-        """Write a file; where that fails the run goes on, and what it found still reaches stdout."""
+        """Write a file; where that fails the run continues, and what it found still reaches stdout."""
         try:
             write_file(path, text)
         except OutputError as error:

@@ -177,7 +177,7 @@ class SearchOptions:
 
         Parameters
         ----------
-        begin : makes the search from who is told of better answers and bounds
+        begin : makes the search from the listener of better answers and bounds
         document_of : the document of a search and its result, and whether the search has ended
         views : what stdout shows of the document
         """
@@ -204,7 +204,7 @@ class SearchOptions:
                 picture(path)
 
     def exit_code(self, document: Delivered, failures: Sequence[str], *, solved: bool) -> Exit:
-        """The exit code of a search that has a schedule or none; tells of files that could not be written."""
+        """The exit code of a search that has a schedule or none; reports unwritable files."""
         status = document.status
         proven = solved and (status == "optimal" or not self.require_optimal)
         if self.quiet and (status == "error" or not proven):

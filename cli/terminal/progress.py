@@ -22,7 +22,7 @@ _QUIET_SECONDS = 1.0  # between two lines that only raise the bound
 
 
 class Progress(Protocol):
-    """Told of everything that happens, from the main thread but for ``point``."""
+    """Notified of everything that happens, from the main thread but for ``point``."""
 
     def head(self, text: str) -> None:
         """What the whole call is about."""
@@ -93,7 +93,7 @@ class PlainProgress:
 
 
 class AllProgress:
-    """Tells several."""
+    """Notifies several observers."""
 
     def __init__(self, parts: Iterable[Progress]) -> None:
         self._parts = tuple(parts)

@@ -1,4 +1,4 @@
-"""A file that always holds the document so far, so that a killed search loses nothing."""
+"""A file that always holds the document so far, so that a killed search leaves a whole document."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHARE = 0.05
 
 @contextmanager
 def kept(failures: list[str]) -> Iterator[None]:
-    """Write something; where that fails, its line joins the others and the rest goes on."""
+    """Write something; where that fails, its line joins the others and the rest continues."""
     try:
         yield
     except OutputError as error:
@@ -71,7 +71,7 @@ class SavedFile:
                 return
             try:
                 text = self._text()
-            except Exception as failure:  # the search goes on, and so does saving
+            except Exception as failure:  # the search continues, and so does saving
                 with self._writing:
                     if self._ended.is_set():
                         return
@@ -86,7 +86,7 @@ class SavedFile:
             self._ended.wait(max(_PAUSE, (time.monotonic() - began) / _SHARE))
 
     def _write(self, path: Path, text: str) -> None:
-        """Write; where that fails the search goes on, and what it found still reaches stdout."""
+        """Write; where that fails the search continues, and what it found still reaches stdout."""
         try:
             write_file(path, text)
             self.failure = None

@@ -133,7 +133,7 @@ class _Descent:
     ) -> Partial:
         """Take one measure after the other to its next size, as far as that helps and fits.
 
-        Stacking goes on where no tensor is accessed more often, since it adds parallelism; caching only
+        Stacking continues where no tensor is accessed more often, since it adds parallelism; caching only
         where some tensor is accessed less often.
         """
         sizes: Sizes = {}

@@ -1,7 +1,7 @@
 """Shape inference of the onnx package, in a process of its own.
 
 The inference is compiled code that folds constants and opens functions without limits of its own, and that
-cannot be stopped.  The process has a limit of memory and of time; whatever becomes of it, the caller goes on.
+cannot be stopped.  The process has a limit of memory and of time; the caller continues in any case.
 It loads nothing but the compiled module, which takes some 30 ms: Python begins isolated from environment,
 current folder and installed packages, so that it looks for no module anywhere but in its own library.
 """

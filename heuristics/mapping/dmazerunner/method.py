@@ -128,7 +128,7 @@ def _with_all_orders(problem: LayerProblem) -> LayerProblem:
 
 
 def _tables(search: LayerSearch, problem: LayerProblem, prunings: Prunings, source: str) -> Tables:
-    """Tables of objective, constraints and prunings over the rows that are left; tells the root bound.
+    """Tables of objective, constraints and prunings over the rows that are left; states the root bound.
 
     The bound is that of the whole space, not of the pruned one.
     """

@@ -67,7 +67,7 @@ def _then_faults(layer: LayerRecord) -> Iterator[str]:
 
 
 def _solution_faults(solutions: Sequence[SolutionRecord], where: str, problem: LayerProblem) -> Iterator[str]:
-    """Every mapping is evaluated anew; it must be legal and cost what is told."""
+    """Every mapping is evaluated again; it must be legal and cost what is reported."""
     for index, solution in enumerate(solutions):
         place = f"{where}[{index}]"
         try:

@@ -1,4 +1,4 @@
-"""Whether a document of an exploration tells the truth, as far as the document alone shows it."""
+"""Whether a document of an exploration is correct, as far as the document alone shows it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def explore_faults(document: ExploreDocument, where: str) -> list[str]:
         return [f"designs: {len(document.designs)}, the grid has {len(space.designs)}"]
     pairs = [*zip(space.designs, document.designs, strict=True)]
     misplaced = [fault for design, record in pairs for fault in _place_faults(design, record)]
-    if misplaced:  # nothing else can be told of designs that are none of the grid
+    if misplaced:  # nothing else can be said of designs outside the grid
         return misplaced
     usable = [design for design in space.designs if design.engine is not None]
     costs: dict[int, Fraction] = {}
@@ -99,7 +99,7 @@ def _design_faults(
 
 
 def _figure_faults(document: ExploreDocument) -> Iterator[str]:
-    """What values are is told where it could be two things; older documents know sums alone."""
+    """What values are is reported where it could be two things; older documents know sums alone."""
     goal = document.goal
     figure = goal.figure(document.instances) if goal.ambiguous(document.instances) else ""
     is_older = not document.figure and document.objective == str(goal.layer)

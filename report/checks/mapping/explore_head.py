@@ -50,7 +50,7 @@ def head_faults(document: ExploreDocument) -> Iterator[str]:
 
 
 def _is_complete(document: ExploreDocument) -> bool:
-    """Whether all that was asked for is proven, by what the document tells of it."""
+    """Whether all that was asked for is proven, by what the document states of it."""
     settings, designs, front = document.settings, document.designs, document.front
     is_pruned = all(row.status in ("infeasible", "refused") for row in designs)
     proven = is_pruned if document.best is None else document.best.optimal

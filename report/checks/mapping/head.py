@@ -102,7 +102,7 @@ def _settings_faults(document: ResultDocument) -> Iterator[str]:
 
 
 def _model_faults(document: ResultDocument) -> Iterator[str]:
-    """Layers of a model that its name alone tells must be that model's.
+    """Layers of a model that its name alone defines must be that model's.
 
     A file's name is no evidence, and may be that of a built-in network by chance; it is taken for the
     built-in one where at least half of the layers have the names of that one's layers.

@@ -127,7 +127,7 @@ def demand_spatial(
 
     Parameters
     ----------
-    unspread : whether dimensions that are barred from an axis are told as constraints, too, and not by the
+    unspread : whether dimensions barred from an axis are reported as constraints, too, and not by the
         machine's ``carries``
     """
     without = barred(entry, array, axes, bundle)

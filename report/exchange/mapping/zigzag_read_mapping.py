@@ -71,7 +71,7 @@ def _demand(entry: Field, bundle: Bundle) -> None:
 
 
 def _demand_spread(spread: dict[str, dict[str, int]], bundle: Bundle) -> None:
-    """Every dimension on every axis, where the layer tells which there are."""
+    """Every dimension on every axis, where the layer states which there are."""
     operator = bundle.operator
     for axis, dims in spread.items():
         for dim, count in dims.items():

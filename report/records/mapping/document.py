@@ -101,7 +101,7 @@ class SpaceRecord(Record):
 
 
 class BesideRecord(SolutionRecord):
-    """A legal mapping from outside the space that was offered; no claim rests on it."""
+    """A legal mapping from outside the space that was offered; no claim depends on it."""
 
     value: Number = Field(description="the objective")
     value_exact: ExactText

@@ -28,11 +28,11 @@ SLACK = 1.5
 STARTS = 2
 """Mappings of other designs that a search starts with."""
 LAYER_SECONDS = 60.0
-"""Of one layer on one design, unless told otherwise."""
+"""Of one layer on one design, by default."""
 
 
 class Watcher(Protocol):
-    """Told of what happens."""
+    """Notified of what happens."""
 
     def goal(self, number: int, total: int, designs: int) -> None:
         """The next goal is pursued."""

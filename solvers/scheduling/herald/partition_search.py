@@ -127,7 +127,7 @@ class LeastBoundFirst:
                 heapq.heappush(open_, (candidate.bound, next(number), candidate))
 
     def _question(self, search: CodesignSearch, one: Candidate) -> None:
-        """Count the costs of one partition again, once, before its schedule is told of.
+        """Count the costs of one partition again, once, before its schedule is reported.
 
         The file of costs is sealed against damage; whoever forges seals too is found out here.
 

@@ -23,12 +23,12 @@ from tilewright.solvers.scheduling.herald.multipliers import multiplier_bound
 from tilewright.solvers.second_opinion import Verdict
 
 LONGEST = 20.0
-"""Seconds of a search for a schedule of a value that is told, at most."""
+"""Seconds of a search for a schedule of a value that is reported, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class PointClaim:
-    """What a document tells of one partition.
+    """What a document states of one partition.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def point_opinion(
 
     Parameters
     ----------
-    problem : on the partition, its costs computed anew
+    problem : on the partition, its costs computed again
     """
     made = [*_herald(problem, objective)]
     least = min(objective.of(cycles, energy) for cycles, energy in made)

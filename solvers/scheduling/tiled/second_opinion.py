@@ -1,4 +1,4 @@
-"""A second opinion on the bound of a plan: computed anew, or proven anew where an exact method claims it."""
+"""A second opinion on the bound of a plan: computed again, or proven again for an exact method."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PlanClaim:
 
 
 def plan_bound(problem: TiledProblem, atoms: AtomicPlan | None = None) -> Fraction:
-    """The key that no plan undercuts, computed anew.
+    """The key that no plan undercuts, computed again.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def prove_plan(claim: PlanClaim, limits: Limits) -> Proof:
     """Ask whether the claimed bound holds.
 
     The bound that can be computed confirms what does not exceed it.  Beyond that a claim over all plans is
-    questioned by quick methods, and one over a space is proven anew from the plan's atoms, with another seed.
+    questioned by quick methods, one over a space is proven again from the plan's atoms, with another seed.
     """
     before = limits.elapsed
     verdict, by, text = _verdict(claim, limits)

@@ -50,7 +50,7 @@ class SegmentBound:
 
 
 class Estimates(Protocol):
-    """Something that tells what a scheme costs at least."""
+    """Something that states what a scheme costs at least."""
 
     def floor(self, scheme: SegmentScheme) -> SegmentBound | str:
         """The least that a scheme can cost, or why no partition makes it legal."""

@@ -1,4 +1,4 @@
-"""Whether a document of a contest tells the truth: what follows from runs and problem is made anew.
+"""Whether a document of a contest is correct: what follows from runs and problem is made again.
 
 What a run's plan says is another check, of the evidence that a store keeps
 (:mod:`tilewright.report.checks.scheduling.tiled.compare_runs`).
@@ -33,12 +33,12 @@ from tilewright.solvers.scheduling.tiled.running import bound_key
 from tilewright.solvers.scheduling.tiled.size_bounds import compulsory_bytes, size_bounds, whole_layers
 
 _FIGURES = ("cycles", "energy_pj", "dram_bytes", "hop_bytes", "utilization", "atoms")
-"""What a run tells of its plan."""
+"""What a run states of its plan."""
 
 
 @dataclass(frozen=True, eq=False)
 class Least:
-    """What no plan of a contest undercuts, computed anew.
+    """What no plan of a contest undercuts, computed again.
 
     Parameters
     ----------

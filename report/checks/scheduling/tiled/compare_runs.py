@@ -79,7 +79,7 @@ def _checked(
 
 
 def _kept_faults(document: CompareDocument, method: str, run: RunRecord, kept: KeptRun) -> Iterator[str]:
-    """Whatever the run or the contest tells otherwise than the evidence."""
+    """Whatever the run or the contest states otherwise than the evidence."""
     if kept.input_hash != document.input_hash:
         yield "evidence: that of another problem"
     if kept.method != method:
@@ -107,7 +107,7 @@ def _space_faults(run: RunRecord, problem: TiledProblem, answer: AtomicPlan) -> 
 
 
 def prove_runs(checks: list[RunCheck], problem: TiledProblem, limits: Limits) -> list[Proof]:
-    """Whether each run's plan has been evaluated anew, and its own bound is proven anew.
+    """Whether each run's plan has been evaluated again, and its own bound is proven again.
 
     Parameters
     ----------

@@ -244,7 +244,7 @@ class MappingDocument(Displayed):
         return self.record.to_data()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the document; the suffix (.json, .jsonl, .yaml, .csv) tells the format.
+        """Write the document; the suffix (.json, .jsonl, .yaml, .csv) states the format.
 
         Raises
         ------

@@ -76,7 +76,7 @@ class ContestCheck(Check):
 
     @property
     def evaluated(self) -> int:
-        """Runs whose plans were evaluated anew."""
+        """Runs whose plans were evaluated again."""
         return sum(run.answer is not None for run in self.runs)
 
     def to_dict(self) -> dict[str, Any]:
