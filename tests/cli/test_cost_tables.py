@@ -80,7 +80,7 @@ def test_a_forged_table_makes_no_codesign(call: Call, table: Path) -> None:
     _forged(table, CHANGES["cheaper"])
     outcome = call(*CODESIGN, "--out", "second.json")
     assert outcome.code == 2
-    assert "cost tables were not what mappings cost" in outcome.err
+    assert "cached cost tables disagree with their mappings" in outcome.err
     tampered(table, CHANGES["cheaper"])
     assert call(*CODESIGN, "--out", "third.json").code == 0
     first, third = (json.loads(Path(name).read_text()) for name in ("first.json", "third.json"))

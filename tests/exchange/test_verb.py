@@ -88,7 +88,7 @@ def test_repeated_keys_are_told(call: Call, tmp_path: Path) -> None:
     (tmp_path / "twice.yaml").write_text(text)
     found = call("convert", "twice.yaml", "--to", "tilewright", "--lossy")
     assert "elements: 16384" in found.out
-    assert "[cost] twice.yaml:18: size: stands more than once" in found.err
+    assert "[cost] twice.yaml:18: size: appears more than once" in found.err
 
 
 def test_constraints_alone_need_their_machine(call: Call, tmp_path: Path) -> None:

@@ -198,11 +198,9 @@ class Estimator:
             if shift:
                 held += floor.weights + following.weights
             if held > room:
-                return f"{self._names(scheme)}: data take {held} bytes, the capacity of all buffers is {room}"
+                return f"{self._names(scheme)}: data take {held} bytes, all buffers hold {room}"
         if pinned + max(floor.inputs for floor in found) > room:
-            return (
-                f"{self._names(scheme)}: weights take {pinned} bytes, the capacity of all buffers is {room}"
-            )
+            return f"{self._names(scheme)}: weights take {pinned} bytes, all buffers hold {room}"
         return ""
 
     def _segment(self, scheme: SegmentScheme, found: list[LeafBound], cycles: int) -> SegmentBound:
