@@ -99,8 +99,8 @@ def convert_command(
         for loss in conversion.losses:
             tell(f"tilewright: {loss.text}")
         count = len(conversion.grave)
-        things = "a thing that changes" if count == 1 else f"{count} things that change"
-        raise InputError(files[0], None, f"{things} an answer cannot be stated; --lossy writes it without")
+        losses = "1 loss changes" if count == 1 else f"{count} losses change"
+        raise InputError(files[0], None, f"{losses} an answer; --lossy accepts this")
     _write(conversion, out, quiet=quiet)
     if not quiet:
         for loss in conversion.losses:

@@ -128,7 +128,7 @@ class ContestantRecord(Record):
     )
     best: Number | None = Field(description="least value of its runs")
     median: Number | None = Field(
-        description="over all runs, the lower of the middle two where their number is even; null where that "
+        description="over all runs, the lower of the middle two if their number is even; null if that "
         "run has no plan"
     )
     worst: Number | None = Field(description="largest value of its runs; null if one has no plan")
