@@ -54,7 +54,7 @@ class TracePoint:
 
 @dataclass(frozen=True, slots=True)
 class Beside(Generic[Answer, Evaluation]):
-    """A legal answer from outside the searched space.  No claim depends on it.
+    """A legal answer from outside the searched space.  No claim rests on it.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ class Search(Generic[P, Answer, Evaluation]):
     Parameters
     ----------
     limits : when to stop
-    listener : notified of every change
+    listener : told of every change
     exact : whether the method that searches proves what it finds: the answer of one that does not is never
         ``optimal`` or ``infeasible``
     """
@@ -114,7 +114,7 @@ class Search(Generic[P, Answer, Evaluation]):
         return view
 
     def resume(self, earlier: Result[Answer, Evaluation]) -> None:
-        """Continue an earlier search of the same problem: with its answer, its bound and its trace.
+        """Go on where an earlier search of the same problem ended: with its answer, its bound and its trace.
 
         Seconds count on if the limits' own do: their clock starts as much earlier as that search took.
         """
@@ -210,14 +210,14 @@ class Search(Generic[P, Answer, Evaluation]):
         return key
 
     def raise_bound(self, bound: Fraction | int, source: str) -> None:
-        """Report that nothing has a key below ``bound``."""
+        """Tell that nothing has a key below ``bound``."""
         with self._best.lock:
             if self._best.bound is None or bound > self._best.bound:
                 self._best.bound = Fraction(bound)
                 self._record(source, improved=False, origin=Origin.EXACT)
 
     def doubt(self, why: str) -> None:
-        """Report why the findings of a method are no proof; used where nothing else is a proof."""
+        """Tell why what a method has seen is no proof, if anything; told where nothing else is one."""
         if why:
             with self._best.lock:
                 self._best.doubts[why] = None
@@ -241,7 +241,7 @@ class Search(Generic[P, Answer, Evaluation]):
     def result(
         self, method: str, version: str, exhausted: bool = False, message: str = "", error: bool = False
     ) -> Result[Answer, Evaluation]:
-        """The outcome; ``exhausted`` states that the whole space is accounted for.
+        """The outcome; ``exhausted`` tells that the whole space is accounted for.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """Work in a background thread; whatever ends it is kept for the caller.
 
 An exception that leaves a thread's function is printed on the terminal and lost to the program.  Here it is
-kept for whoever asked for the work: a reached limit is a quiet end, anything else is reported.
+kept for whoever asked for the work: a limit that strikes in the middle is a quiet end, anything else is told.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Observers of what a search over several layers does, while it does it."""
+"""Who is told of what a search over several layers does, while it does it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilewright.workloads.selection import SelectedLayer
 
 
 class Observer(Protocol):
-    """Notified of everything that happens, from the thread of the caller but for ``point``."""
+    """Told of everything that happens, from the thread of the caller but for ``point``."""
 
     def layer(self, index: int, total: int, layer: SelectedLayer) -> None:
         """The search for one layer begins, the ``index``-th of ``total``, counted from 1."""
@@ -25,7 +25,7 @@ class Observer(Protocol):
 
 
 class Unobserved:
-    """Reports nothing."""
+    """Nobody is told."""
 
     def layer(self, index: int, total: int, layer: SelectedLayer) -> None:
         """Nothing."""

@@ -65,7 +65,7 @@ class SearchRun(Generic[P, Answer, Evaluation]):
     state : states the problem and begins the search with the listener that it gets; part of the call that
         the limits cover
     method : who searches, and how the user wrote it
-    listener : notified of every better answer and bound
+    listener : told of every better answer and bound
     before : offers what is known from the start
     grace : seconds that a search has to come back once it is asked to stop; ``None`` for the usual ones
     unstated : what to tell where it ends before the problem is stated

@@ -1,4 +1,4 @@
-"""Several searches side by side, reported in order, as though run one after the other."""
+"""Several searches side by side, told of in order as though one had followed the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.formulation.result import TracePoint
 from tilewright.solvers.observer import Observer
 from tilewright.workloads.selection import SelectedLayer
 
-_STEP = 0.05  # seconds between two looks at a search that reports nothing
+_STEP = 0.05  # seconds between two looks at a search that tells nothing
 _ALONE = 0.5  # seconds that a search has to itself: short ones hardly leave the interpreter, which is one
 
 Answer = TypeVar("Answer")
@@ -36,7 +36,7 @@ def in_order(
     ----------
     tasks : each is given whom to tell; they begin in their order
     workers : tasks that run at once; the next one joins those that have run for half a second
-    over : set once nobody waits for the answers any more; tasks that run should check it
+    over : set once nobody waits for the answers any more; tasks that run should heed it
     ended : given every answer soon after it is there, and before it is yielded, in the thread of the caller
     """
     if workers < 2 or len(tasks) < 2:
@@ -101,9 +101,9 @@ class _Turns:
 def _awaited(
     future: Future[Answer], events: SimpleQueue[Reported], observer: Observer, look: Callable[[], None]
 ) -> Answer:
-    """The answer of a task, after all that it reports; looks at the others meanwhile."""
+    """The answer of a task, after all that it tells; looks at the others meanwhile."""
     while True:
-        done = future.done()  # what is reported before the end is in the queue then
+        done = future.done()  # what is told before the end is in the queue then
         look()
         try:
             events.get(timeout=0 if done else _STEP)(observer)
@@ -113,7 +113,7 @@ def _awaited(
 
 
 class _Kept:
-    """An observer that stores what it receives."""
+    """An observer that keeps what it is told."""
 
     def __init__(self, events: SimpleQueue[Reported]) -> None:
         self._events = events

@@ -20,7 +20,7 @@ class Watched(Generic[Answer]):
 
     Parameters
     ----------
-    work : what is done; it should check the limits
+    work : what is done; it should heed the limits
     limits : work that does not end shortly after they strike is left behind
     grace : seconds that it has to come back once it is asked to stop
 

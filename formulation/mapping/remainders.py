@@ -8,7 +8,7 @@ come to less than the whole (``docs/uneven.md``).  What a store fetches at least
 tiles of ``t`` leaves pieces that no single cut leaves: 10 in tiles of 5, then of 3, are 3, 2, 3 and 2.
 Whatever the pieces are, the first one is a whole tile, none is larger, and together they have ``b``
 iterations.  What is cut further inside therefore counts at least what one whole tile does, and for the other
-``b - t`` iterations as much as real numbers say (``docs/proofs.md``, remainder tiles of several cuts).
+``b - t`` iterations as much as real numbers say (``docs/proofs.md``, rests of several cuts).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The cost models by name: a machine's file names the one that counts it.
 
-The table stands in the layer of machines, so that an unknown name is an error of the file.  It knows where
+The table stands on the floor of machines, so that an unknown name is an error of the file.  It knows where
 the cost models are, and nothing of their formulas; they are imported when a problem is stated.
 """
 

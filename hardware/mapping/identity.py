@@ -1,4 +1,4 @@
-"""An engine as plain data, and the hash that shows whether two results are about the same machine."""
+"""An engine as plain data, and the hash that tells whether two results are about the same machine."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _particulars(level: MemoryLevel) -> dict[str, Any]:
 
 
 def _fanout(fanout: Fanout) -> dict[str, Any]:
-    """Buffer sharing is reported where there is some, so that other machines keep their hashes."""
+    """Buffer sharing is told where there is some, so that other machines keep their hashes."""
     sharing = {"sharing": True, "hop_energy": exact(fanout.hop_energy)} if fanout.sharing else {}
     return {
         "axes": [

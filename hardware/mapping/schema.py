@@ -82,7 +82,7 @@ Dimensions = list[Annotated[str, PlainValidator(_parse_dimension)]]
 
 
 class Section(BaseModel):
-    """A mapping of the file: unknown, missing and empty fields are reported by name."""
+    """A mapping of the file: unknown, missing and empty fields are told by name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 

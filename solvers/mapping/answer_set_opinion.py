@@ -1,4 +1,4 @@
-"""Second opinions on lists: fronts, best and optimal mappings claimed as complete, conflicting constraints.
+"""Second opinions on lists: fronts, best and optimal mappings that are said to be complete, clashing demands.
 
 A front is found again by repeated solves of another solver.  Lists of mappings come from the search tree
 alone, which lists them again; that finds out whoever has left one out.

@@ -1,4 +1,4 @@
-"""Answers beyond one optimum: Pareto fronts, the k best mappings, all optimal ones, conflicting constraints.
+"""Answers beyond one optimum: Pareto fronts, the k best mappings, all optimal ones, clashing constraints.
 
 All are searches of the same tree (:mod:`tilewright.solvers.mapping.tree`) with another goal, and as
 proven: a part of the space is closed only when its bounds show that it holds nothing that is asked for.

@@ -4,7 +4,7 @@ The even tree comes first.  Where parts of the machine bound many arrangements a
 (:mod:`tilewright.solvers.mapping.segment_bounds`), all that costs little more than the least bound is
 searched first, and so on until nothing can beat the incumbent: arrangements without such tiles are never
 stated.  Each tree dives for a mapping, and keeps open what may still beat the best one found in any.  Then
-the tree with the least bound continues until another one's is less, so the bound of the whole is always that
+the tree with the least bound goes on until another one's is less, so the bound of the whole is always that
 of the cheapest open part of any tree, or of what has not been stated yet.
 """
 
@@ -26,7 +26,7 @@ from tilewright.solvers.mapping.goals import BAND, Below, Goal, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
 from tilewright.solvers.mapping.tree import Tree
 
-_AHEAD = 0.02  # by which a tree's bound may pass the others' before they continue
+_AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
 _STEP = 0.02  # by which the first cutoff passes the least that anything may cost
 _FASTER = 8  # times as far at every further one
 _DIVES = 4  # trees that look for a mapping at once; with one known, the others find better ones on their way
@@ -187,7 +187,7 @@ class ArrangementTrees:
             offer_perfect_factors(self._search, self._method)  # of large problems they are known
 
     def _exhaust(self, tell: Callable[[float], None]) -> None:
-        """Search until no node is open or a limit strikes; the tree with the least bound continues."""
+        """Search what is open until nothing is, or a limit strikes; the tree with the least bound goes on."""
         while self._open and not self._search.done:
             _, _, tree, floor = heapq.heappop(self._open)
             others = self._least
@@ -212,7 +212,7 @@ class ArrangementTrees:
 
 
 def _reported(tell: Callable[[float], None], others: float, floor: float, least: float) -> None:
-    """Report the bound of all trees, with that of the one that continues and what is known of it besides."""
+    """Tell the bound of all trees, with that of the one that goes on and what is known of it besides."""
     tell(min(max(least, floor), others))
 
 

@@ -77,7 +77,7 @@ class BestFirst:
         return min((float(nodes.energy.min()) for *_, nodes in self._fringe), default=math.inf)
 
     def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
-        """Bound the whole, dive for a first incumbent unless forbidden, and open the first stage."""
+        """Bound the whole, dive for a first incumbent unless told not to, and open the first stage."""
         root = self._root(tell)
         if dive:
             self._dive(root)
@@ -91,7 +91,7 @@ class BestFirst:
     ) -> float | None:
         """Search on what is open, as :meth:`run`, until bounds pass ``until`` or something is over.
 
-        What was stopped since so many nodes had been bounded continues where ``most`` is larger now.
+        What was stopped since so many nodes had been bounded goes on where ``most`` is larger now.
         """
         self._refinement.stopped = False
         while self._fringe and not self._refinement.stopped:

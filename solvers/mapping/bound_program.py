@@ -49,7 +49,7 @@ class BoundProgram:
     limits : expressions with what they may reach
     roots : expressions whose lower bounds are asked for
     floors : lower bounds of expressions that are known another way
-    owners : selectors whose choices have lower bounds of their own
+    owners : selectors whose choices have floors of their own
     search_limits : ``LimitReachedError`` is raised where one strikes
     """
 
@@ -97,18 +97,18 @@ class BoundProgram:
         self._runner = Runner(laid_out, len(staged))
 
     def has_floor(self, expr: Expr) -> bool:
-        """Whether the program reads an expression with a known lower bound by itself, not within a table."""
+        """Whether the program reads an expression with a floor by itself, not within what a table holds."""
         return expr in self._lower_bounds
 
     def raise_lower_bound(self, expr: Expr, value: float, chosen: MappingABC[Variable, int]) -> None:
-        """Record a lower bound of an expression for some choices of the owners."""
+        """Take note that an expression which has a floor is at least so much, where owners are chosen so."""
         constants = self._raised.setdefault(self._owner(chosen), self._raised[()].copy())
         place = self._lower_bounds[expr]
         constants[place] = max(constants[place], value)
         self._raised_of = None
 
     def _owner(self, chosen: MappingABC[Variable, int]) -> tuple[int, ...]:
-        """Whose lower bounds count; empty while some owner is open."""
+        """Whose floors count; empty while some owner is open."""
         chosen_of = tuple(chosen.get(variable, NONE) for variable in self._owners)
         return (*chosen_of, NONE) if NONE not in chosen_of else ()
 

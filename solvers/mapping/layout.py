@@ -54,7 +54,7 @@ class Layout:
 
     @cached_property
     def bound_program(self) -> BoundProgram:
-        """The program; it keeps what is learned of lower bounds."""
+        """The program; it keeps what is learned of floors."""
         limits = [(limit.expr, limit.bound) for limit in self.limits]
         roots = [root for root in (self.energy, self.cycles) if root is not None]
         return BoundProgram(self.staged, limits, roots, self.lower_bounds, self.checked_limits, self.owners)
@@ -71,7 +71,7 @@ class Layout:
         return {variable: chosen[variable] for variable in self.owners}
 
     def dividing(self, energy: Expr, terms: Iterable[Expr]) -> Layout:
-        """The same with the energy written as a sum in which some terms have known lower bounds."""
+        """The same with the energy written as a sum in which some terms have floors."""
         for staged in self.staged:
             staged.table.values.update(staged.table.missing([energy], self.checked_limits))
         read = None if self.energy is None else energy

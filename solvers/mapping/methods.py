@@ -42,7 +42,7 @@ def is_prepared(text: str) -> bool:
 
 
 def prepare(text: str, over: Callable[[], bool] = lambda: False) -> None:
-    """Compile or load what the method needs until the caller ends; it then continues in the background."""
+    """Compile what the method needs, or load it, until whoever asks is over; it goes on beside them then."""
     if parse_method(text).name in COMPILED:
         from tilewright.solvers.mapping.program import await_compiled
 

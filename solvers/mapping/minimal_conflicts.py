@@ -22,7 +22,7 @@ def explained(
     limits: Limits,
     phase: Callable[[str], None] = lambda text: None,
 ) -> LayerResult:
-    """An infeasible answer with the minimal conflicting constraints, as far as the time allows.
+    """An infeasible answer with the constraints that clash, as far as the time allows.
 
     Parameters
     ----------

@@ -84,9 +84,9 @@ def search_network(
     limits : for all layers together, the gap between keys; nothing follows once the user has stopped them
     sets : what is asked for besides one mapping per layer
     starts : mappings to begin with
-    observer : notified of what happens
+    observer : told of what happens
     ended : given an answer as soon as it is there, whatever those before it do
-    tracebacks : whether the observer receives the origin of an exception that ended a search
+    tracebacks : whether the observer is told where an exception came from that ended a search
     """
     limits = limits or Limits()
     search = _NetworkSearch(
@@ -209,7 +209,7 @@ def _is_spent(limits: Limits, share: Limits) -> bool:
 
 
 def _after(share: Limits, earlier: LayerResult, limits: Limits) -> Limits:
-    """A share of the time of a search that continues: seconds count from the first one's beginning.
+    """A share of the time of a search that goes on: seconds count from the first one's beginning.
 
     It takes pains only if it gets further than before: at least twice as long, if so much is left.
     """
@@ -240,7 +240,7 @@ def share_of_layer(limits: Limits, left: int, workers: int = 1) -> Limits:
 def _prepare(solver: str, limits: Limits, layers: int, observer: Observer) -> None:
     """What is compiled once per installation is compiled before several layers share the time.
 
-    That takes no more than half of it; where it takes longer it continues beside the layers.
+    That takes no more than half of it; where it takes longer it goes on beside the layers.
     """
     if layers < 2 or is_prepared(solver):
         return

@@ -30,7 +30,7 @@ _STEPS = 1.002 ** np.arange(1500)
 
 
 class PartBounds:
-    """Lower bounds of the parts of a divided energy.
+    """Floors of the parts of a divided energy.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class PartBounds:
         return True
 
     def _under(self, storage: MappingABC[Variable, int]) -> dict[Expr, float]:
-        """The lower bounds known under a storage."""
+        """The floors known under a storage."""
         return self._found.setdefault(tuple(storage.values()), {})
 
     def _enough(self, term: Expr, nodes: Nodes, lower_bounds: MappingABC[Expr, float]) -> float:

@@ -78,7 +78,7 @@ class Tree(BestFirst):
         self._is_plain = False
 
     def _divide(self) -> None:
-        """Read the energy as a sum of parts with lower bounds of their own; raises where a limit strikes."""
+        """Read the energy as a sum of parts that have floors; raises where a limit strikes."""
         division = divided(self.layout)
         if division.parts:
             layout = self.layout.dividing(division.energy, division.parts)

@@ -16,7 +16,7 @@ from tilewright.formulation.scheduling.herald.schedule import MEMORY, Placement,
 
 
 def with_results_kept(problem: SchedulingProblem, schedule: Schedule) -> Schedule:
-    """The schedule with results resident wherever capacity allows, those first that save the most for it.
+    """The schedule with results kept wherever there is room, those first that save the most for it.
 
     A schedule that keeps some already stays as it is.
     """

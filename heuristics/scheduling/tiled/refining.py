@@ -83,7 +83,7 @@ class SizeMoves:
         return self.redrawn(sizes, [unit], random_numbers)
 
     def redrawn(self, sizes: Sizes, units: Sequence[int], random_numbers: random.Random) -> Sizes | None:
-        """Sizes with some layers', or those of all layers like them, drawn again, well-liked ones more often.
+        """Sizes with some layers', or those of all layers like them, drawn anew, well-liked ones more often.
 
         ``None`` where none of them has another size.
         """
@@ -110,7 +110,7 @@ def climb(
     most: int | None = None,
     kept: Callable[[Judged], object] = lambda judged: None,
 ) -> Sizes:
-    """Climb until stopped; returns the best sizes.
+    """Climb until told to stop; returns the best sizes.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def climb(
     judge : what sizes lead to; ``None`` where their atoms fit no buffer
     done : whether to stop
     most : moves at most; ``None`` for no limit
-    kept : notified of every plan that is better than all before
+    kept : told of every plan that is better than all before
     """
     moves = SizeMoves(problem, room=room)
     sizes, best = start, begun

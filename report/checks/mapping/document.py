@@ -1,4 +1,4 @@
-"""Whether a result document is correct: every claim is computed again from the document itself."""
+"""Whether a result document tells the truth: every claim is computed anew from the document itself."""
 
 from __future__ import annotations
 

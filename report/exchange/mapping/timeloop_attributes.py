@@ -181,7 +181,7 @@ def action_energy(
 ) -> tuple[Fraction, Fraction]:
     """pJ per element of a component's actions: the user's word, or the table's over the elements of a word.
 
-    Where neither states them they are 0, and that is a loss.
+    Where neither tells them they are 0, and that is a loss.
     """
     energies = bundle.settings.energies
     given = energies.get(name) or (energies.get("MAC") if "compute" in actions else None)

@@ -18,7 +18,7 @@ from tilewright.solvers.mapping.mip.forms import ONE, Form, Monomial, Monomials
 from tilewright.solvers.mapping.mip.linear import Linear, LinearModel, Point
 
 FIRST_LINES = 16
-BEYOND = 10.0  # what exceeds a limit so many times need not be reported exactly
+BEYOND = 10.0  # what exceeds a limit so many times need not be told exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Relaxation(LinearModel):
     # -- forms ---------------------------------------------------------------------------------------
 
     def cap(self, form: Form, limit: float) -> None:
-        """Report that a form never exceeds a limit, before any form is stated."""
+        """Tell that a form never exceeds a limit, before any form is stated."""
         if not form.positive:
             return
         limit = max(limit, 0.0)

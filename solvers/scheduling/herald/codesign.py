@@ -71,7 +71,7 @@ def codesign_run(
     strategy : ``exhaustive``, ``binary`` or ``random``: which partitions of the grid are looked at
     metric : by which mappings are chosen; by default the objective's own
     folder : of the cost tables
-    told, note : notified of every better design and bound, and of what begins
+    told, note : told of every better design and bound, and of what begins
 
     Raises
     ------

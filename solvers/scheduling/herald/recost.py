@@ -20,7 +20,7 @@ def problem_on(
     metric: str,
     limits: Limits,
 ) -> Iterator[SchedulingProblem]:
-    """The problem on each of some systems, its costs computed again whatever is kept on disk.
+    """The problem on each of some systems, its costs computed anew whatever is kept on disk.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def schedule_run(
     Parameters
     ----------
     metric : by which mappings of layers are chosen
-    told, phase : notified of every better schedule and bound, and of what begins
+    told, phase : told of every better schedule and bound, and of what begins
 
     Raises
     ------

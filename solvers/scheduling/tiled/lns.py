@@ -3,7 +3,7 @@
 Three kinds of neighbourhoods take turns, those that gained most for their time more often:
 
 ``sizes``     two or three layers that follow each other get other sizes of atoms together
-``places``    the tasks of some rounds in a row are placed again, the others stay: CP-SAT finds the least
+``places``    the tasks of some rounds in a row are placed anew, the others stay: CP-SAT finds the least
               bytes times hops, distances on the mesh as sums of absolute differences of coordinates
 ``transfers`` the plan's transfers are smoothed on with another seed
 
@@ -42,9 +42,9 @@ KINDS = ("sizes", "places", "transfers")
 def replaced(
     dag: AtomicDag, machine: TiledMachine, engine: Ints, step: Ints, rounds: range, limits: Limits
 ) -> tuple[Ints, bool] | None:
-    """Engines with those of some rounds chosen again for the least bytes times hops between tasks.
+    """Engines with those of some rounds chosen anew for the least bytes times hops between tasks.
 
-    Distances are those of a mesh.  Blocks from DRAM count nothing: their ports are chosen by routing.
+    Distances are those of a mesh.  Blocks from DRAM count nothing: their ports are completion's choice.
 
     Parameters
     ----------

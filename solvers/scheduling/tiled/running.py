@@ -74,7 +74,7 @@ def plan_run(
     Parameters
     ----------
     state : states the problem; part of the call that the limits cover
-    told, phase : notified of every better plan and bound, and of what begins
+    told, phase : told of every better plan and bound, and of what begins
     warm : a plan to begin with, for the problem that is stated
 
     Raises

@@ -66,7 +66,7 @@ def check(
     seed: int = 0,
     store: str | os.PathLike[str] | None = None,
 ) -> Check:
-    """Compute every claim of a document again from the document alone; the same as ``tilewright check``.
+    """Compute every claim of a document anew from the document alone; the same as ``tilewright check``.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def checked(
     Parameters
     ----------
     limits : of all second opinions together; ``None`` to ask for none
-    told : notified of every second opinion on a layer
+    told : told of every second opinion on a layer
     store : with the plans of a contest; ``None`` for the one that its document names
 
     Raises

@@ -1,4 +1,4 @@
-"""How long a call may read and import: one deadline, which every reader checks.
+"""How long a call may read and import: one deadline, which every reader heeds.
 
 A search that has begun has a limit of its own; the deadline is lifted then.
 """
@@ -72,7 +72,7 @@ def remaining() -> float:
 
 
 def heed_limit(where: str, field: str | None = None) -> None:
-    """Raise ``BudgetError`` where no time is left to continue reading a file."""
+    """Raise ``BudgetError`` where no time is left to go on reading a file."""
     if remaining() <= 0:
         raise too_slow(where, field)
 
@@ -86,7 +86,7 @@ def too_slow(where: str, field: str | None = None) -> BudgetError:
 
 @contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Let a limit that strikes inside name this file."""
+    """Let a limit that strikes inside be told of this file."""
     try:
         yield
     except BudgetError as error:

@@ -1,4 +1,4 @@
-"""Whether a document of ``codesign`` is correct: points, best schedule, and what they add up to."""
+"""Whether a document of ``codesign`` tells the truth: points, best schedule, and what they add up to."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CodesignCheck:
 
 
 def check_codesign(document: CodesignDocument, where: str) -> CodesignCheck:
-    """Evaluate the best schedule again and compare all that the document claims."""
+    """Evaluate the best schedule anew and compare all that the document claims."""
     objective = ScheduleObjective(document.objective)
     shown = parse_objective(objective_name(objective))
     faults = [*claim_faults(document, shown, solved=document.best is not None, noun="schedule")]

@@ -49,7 +49,7 @@ class Beginning:
     Parameters
     ----------
     dag : the atoms
-    plans : round plans of them, with whatever idle steps routing needed
+    plans : round plans of them, with whatever idle steps completion needed
     free : the best plan of any atoms and of any kind that heuristics found, if any
     """
 
@@ -118,7 +118,7 @@ def orders(dag: AtomicDag, machine: TiledMachine) -> Iterator[Ints]:
 
 
 def quick_plans(dag: AtomicDag, machine: TiledMachine) -> Iterator[Plan]:
-    """Round plans of all orders; none of an order where routing finds no capacity."""
+    """Round plans of all orders; none of an order where completion finds no room."""
     for step in orders(dag, machine):
         yield from placed_plans(dag, machine, step)
 

@@ -1,4 +1,4 @@
-"""Whether a document about layers is correct."""
+"""Whether a document about layers tells the truth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tilewright.solvers.mapping.second_opinion import prove
 from tilewright.solvers.second_opinion import Proof, Verdict
 
 Reported = Callable[[int, int, str, Proof], None]
-"""Notified of a second opinion: its place, how many there are, the layer, and what was said."""
+"""Told of a second opinion: its place, how many there are, the layer, and what was said."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +76,7 @@ def check_mappings(
     Parameters
     ----------
     limits : of all second opinions together; ``None`` to ask for none
-    told : notified of every second opinion
+    told : told of every second opinion
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Whether a document of an exploration is correct."""
+"""Whether a document of an exploration tells the truth."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def check_exploration(
     Parameters
     ----------
     limits : of all second opinions together; ``None`` to ask for none
-    told : notified of every second opinion
+    told : told of every second opinion
 
     Raises
     ------
