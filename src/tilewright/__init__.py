@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from tilewright.foundation.errors import TilewrightError as TilewrightError
     from tilewright.solvers.observer import Observer as Observer
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PLACES = {
     "tilewright.api.catalog": ("methods",),

@@ -189,7 +189,7 @@ LIES: dict[str, tuple[Lie, str]] = {
     "no optima": (_with("optima", "mappings", value=[]), "optima: the least value is nothing"),
     "status": (_with("status", value="feasible"), "front: complete, but the layer is feasible"),
     "clash": (_with("clash", value=["cycles<=1"]), "clash: 'cycles<=1' is no constraint of the layer"),
-    "clash of a solution": (_with("clash", value=["axis y of GLB"]), "clash: constraints clash, but"),
+    "clash of a solution": (_with("clash", value=["axis y of GLB"]), "clash: conflicting constraints, but"),
 }
 
 

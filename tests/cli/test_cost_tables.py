@@ -80,7 +80,7 @@ def test_a_forged_table_makes_no_codesign(call: Call, table: Path) -> None:
     _forged(table, CHANGES["cheaper"])
     outcome = call(*CODESIGN, "--out", "second.json")
     assert outcome.code == 2
-    assert "cost tables were not what mappings cost" in outcome.err
+    assert "cached cost tables disagree with their mappings" in outcome.err
     tampered(table, CHANGES["cheaper"])
     assert call(*CODESIGN, "--out", "third.json").code == 0
     first, third = (json.loads(Path(name).read_text()) for name in ("first.json", "third.json"))
@@ -120,7 +120,7 @@ def test_a_full_disk_stops_no_search(call: Call, table: Path, monkeypatch: pytes
     monkeypatch.setattr(CostStore, "write", full)
     outcome = call(*SCHEDULE)
     assert (outcome.code, outcome.document["problem"]) == (0, first["problem"])
-    assert "disk is full, costs are computed and not kept" in " ".join(outcome.err.split())
+    assert "disk is full, costs are computed and not cached" in " ".join(outcome.err.split())
 
 
 HOLD = """

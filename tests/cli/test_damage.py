@@ -128,7 +128,7 @@ def test_a_store_of_the_first_version_is_sealed_as_it_stands(copied_store: Path,
     with Store(copied_store) as store:
         assert read_rows(store) == rows
     tampered(copied_store, f"UPDATE cell SET wall_s = 0 {FIRST}")
-    with Store(copied_store) as store, pytest.raises(DamagedError, match="not what was written"):
+    with Store(copied_store) as store, pytest.raises(DamagedError, match="does not match its hash"):
         read_rows(store)
 
 

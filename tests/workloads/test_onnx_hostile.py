@@ -77,7 +77,7 @@ def test_a_small_file_takes_little(name: str, tmp_path: Path) -> None:
         ("wide functions", "node call (F3): expected at most 131,072 nodes in a model"),
         ("recursive functions", "function local:F0: calls itself, expected functions without recursion"),
         ("circular functions of constants", "calls itself"),
-        ("folding function", "shapes cannot be inferred: it takes more than 512 MB of memory"),
+        ("folding function", "shapes cannot be inferred: it needs more than 512 MB of memory"),
         ("expand", "expected axes of at most 2,147,483,647"),
     ],
 )

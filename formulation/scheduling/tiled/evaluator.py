@@ -68,7 +68,7 @@ class Evaluation:
     Parameters
     ----------
     cycles : from start to end
-    compute_cycles : the same plan if nothing ever waited for data
+    compute_cycles : the same plan if no task waited for data
     unlinked_cycles : the same plan if only DRAM could delay it
     energy : by component
     utilization : multiply-accumulates over what all PEs could do in ``cycles``
@@ -262,12 +262,12 @@ def _explain(fault: tuple[int, ...], dag: AtomicDag, machine: TiledMachine, net:
         return f"buffer of engine {a} holds {c} bytes in step {b}, its size is {limit}"
     if kind == legality.UNSUPPLIED:
         step = int(plan.first[a])
-        return f"{dag.task_name(a)}: no room for its result on {where} while it runs in step {step}"
+        return f"{dag.task_name(a)}: no capacity for its result on {where} while it runs in step {step}"
     if kind in (legality.MISSING, legality.EARLY):
         reader = f"{dag.task_name(a)} on {where}, step {int(plan.first[a])}"
         if kind == legality.EARLY:
             return f"dependency: {reader} reads {dag.task_name(b)}, which ends in step {int(plan.last[b])}"
-        why = "which is not there" if c < 0 else "which arrives later or in part"
+        why = "which is not present" if c < 0 else "which arrives later or in part"
         return f"{reader} reads {dag.block_name(b)}, {why}"
     if kind == legality.OUTPUT:
         return f"result of {dag.task_name(a)} leaves the network but is not written to DRAM in full"
@@ -276,9 +276,9 @@ def _explain(fault: tuple[int, ...], dag: AtomicDag, machine: TiledMachine, net:
         f"{net.place_name(int(moving.target[a]))}, steps {int(moving.first[a])} to {int(moving.last[a])}"
     )
     if kind == legality.SOURCE:
-        return f"{move}: the source does not hold it by then"
+        return f"{move}: the source does not hold it at that time"
     if kind == legality.TARGET:
-        return f"{move}: the target's buffer has no room for it in these steps"
+        return f"{move}: the target's buffer has no capacity for it in these steps"
     if kind == legality.STORED:
         return f"{move}: DRAM does not have it by then"
     reasons = ("steps outside the plan", "no such place", "no link between these places", "it is made there")

@@ -1,4 +1,4 @@
-"""Completion: from who runs where and when to a whole plan.
+"""Routing and residency: a whole plan from engines and steps of tasks.
 
 Given an engine and a step per task it fills in sources, transfers, residency, evictions and write-backs:
 

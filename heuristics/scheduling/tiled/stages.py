@@ -23,7 +23,7 @@ ORDERS = ("waves", "layers", "lists", "rules")
 MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
 
 GAIN = Fraction(1999, 2000)
-"""Smoothing goes on while a call shortens the plan by more than this."""
+"""Smoothing continues while a call shortens the plan by more than this."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Stages:
     name : of the method, for the trace
     buffering : a key of `BUFFERING`
     options, lookahead : of algorithm 2, see `RoundOrder`
-    level : whether transfers are moved after completion; only where cycles count in the objective
+    level : whether transfers are moved after routing; only where cycles count in the objective
     """
 
     search: TiledSearch

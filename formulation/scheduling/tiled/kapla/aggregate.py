@@ -49,7 +49,7 @@ class AggregateEstimator:
             layer = network.layers[number]
             share = self._share(number, batch, borders.get(number, ()))
             if share is None:
-                return f"{layer.name}: no partition keeps its inputs in the buffers"
+                return f"{layer.name}: with no partition its inputs fit the buffers"
             weights = 0 if layer.is_summed else min(layer.weight_bytes, _weights(layer))
             reads = [_bytes(layer, producer) * batch for producer in layer.producers]
             outside = _external(layer) * batch
@@ -77,7 +77,7 @@ class AggregateEstimator:
         groups, room = scheme.groups, form.room * self.tiles
         needed = held + pinned if scheme.kind == "S" else most + (pinned if groups * scheme.bands > 1 else 0)
         if needed > room:
-            return f"{network.layers[scheme.layers[0]].name}: {needed} bytes, all buffers have {room}"
+            return f"{network.layers[scheme.layers[0]].name}: {needed} bytes, all buffers hold {room}"
         dram *= groups
         energy = (energy * groups + dram * prices.dram) * (1 - ROUNDING)
         cycles = max(ceil(work * groups / self.tiles * (1 - ROUNDING)), ceil(dram / form.machine.dram_rate))

@@ -50,7 +50,7 @@ class SegmentBound:
 
 
 class Estimates(Protocol):
-    """Something that tells what a scheme costs at least."""
+    """Something that states what a scheme costs at least."""
 
     def floor(self, scheme: SegmentScheme) -> SegmentBound | str:
         """The least that a scheme can cost, or why no partition makes it legal."""
@@ -198,9 +198,9 @@ class Estimator:
             if shift:
                 held += floor.weights + following.weights
             if held > room:
-                return f"{self._names(scheme)}: data take {held} bytes, all buffers have {room}"
+                return f"{self._names(scheme)}: data take {held} bytes, all buffers hold {room}"
         if pinned + max(floor.inputs for floor in found) > room:
-            return f"{self._names(scheme)}: weights take {pinned} bytes, all buffers have {room}"
+            return f"{self._names(scheme)}: weights take {pinned} bytes, all buffers hold {room}"
         return ""
 
     def _segment(self, scheme: SegmentScheme, found: list[LeafBound], cycles: int) -> SegmentBound:

@@ -56,7 +56,7 @@ class LeafBound:
 
 
 class LeafRun(NamedTuple):
-    """One run of a layer in a segment, as far as its floor depends on it.
+    """One run of a layer in a segment, as far as its lower bound depends on it.
 
     Parameters
     ----------
@@ -83,14 +83,14 @@ class LeafRun(NamedTuple):
 
 
 class LeafBounds:
-    """Floors of the leaves of one closed form, kept once found."""
+    """Lower bounds of the leaves of one closed form, kept once found."""
 
     def __init__(self, form: ClosedForm) -> None:
         self.form = form
         self.known: dict[LeafRun, LeafBound | None] = {}
 
     def floor(self, run: LeafRun) -> LeafBound | None:
-        """The floor of one run, all bands of its sample together; ``None`` where no partition fits."""
+        """The lower bound of one run, all bands of its sample together; ``None`` where no partition fits."""
         run = run._replace(layer=self.form.engine.shapes[run.layer])
         if run not in self.known:
             self.known[run] = self._striped(run) if run.borders else self._whole(run)

@@ -59,7 +59,7 @@ class Slicing:
 
 @dataclass
 class Pruning:
-    """How many schemes there were, fitted as far as can be told, and were beaten by no other (table VI)."""
+    """How many schemes there were, fitted as far as known, and were beaten by no other (table VI)."""
 
     schemes: int = 0
     valid: int = 0
@@ -76,7 +76,7 @@ class KaplaSolver:
     estimator : what schemes are taken to cost at least: `AggregateEstimator` is closer to the paper,
         `Estimator` to the costs
     stop : whether the time is up
-    found : told of every better chain
+    found : notified of every better chain
     """
 
     form: ClosedForm
@@ -148,7 +148,7 @@ def tangram_chain(
     longest : layers of a segment
     bands : most parts of a sample that layers pass on
     stop : whether the time is up
-    found : told of every better chain
+    found : notified of every better chain
     """
     slicing = Slicing(SPATIAL, longest, 1, "own", bands=bands)
     best: Chain | None = None

@@ -1,4 +1,4 @@
-"""Better round plans of few atoms by hill climbing: order and places change, completion and smoothing follow.
+"""Better round plans of few atoms by hill climbing: order and places change, then routing and smoothing.
 
 A trial takes milliseconds on atoms few enough to be proven, and a better plan to begin with leaves fewer and
 shorter rounds to the statements.

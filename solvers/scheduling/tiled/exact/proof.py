@@ -367,5 +367,5 @@ class RoundProof:
         return False
 
     def raise_bound(self, cycles: int, source: str) -> None:
-        """Tell a bound on round plans of these atoms."""
+        """Report a bound on round plans of these atoms."""
         self.search.raise_bound(Fraction(cycles), source)

@@ -21,7 +21,7 @@ LINKED = 6
 """Engines up to which all ways to run tasks beside results are gone through."""
 
 LARGEST_KEY = 1 << 62
-"""Numbers below which all that may have run must be told apart."""
+"""Numbers below which all that may have run must be distinguished."""
 
 SLICE = 0.1
 """Seconds between two looks at the limits, about; a label may take some thousandths of them."""

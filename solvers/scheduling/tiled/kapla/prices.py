@@ -44,7 +44,7 @@ class BestKnown:
     Parameters
     ----------
     stop : whether the time is up
-    found : told of every better chain
+    found : notified of every better chain
     """
 
     form: ClosedForm

@@ -182,5 +182,5 @@ def test_layers_are_all_there_and_in_order() -> None:
     whole = directives_of(form, chain)
     with pytest.raises(InputError, match="lacks"):
         read_chain(form.network, ChainDirectives(whole.network, 1, whole.segments[:-1]))
-    with pytest.raises(InputError, match="stands before a layer that it reads"):
+    with pytest.raises(InputError, match="precedes a layer that it reads"):
         read_chain(form.network, ChainDirectives(whole.network, 1, whole.segments[::-1]))

@@ -559,5 +559,5 @@ def test_a_tree_that_does_not_fit_says_why() -> None:
     assert "are used to" in poor
     vgg = form_of(program_network("vgg"), 4)
     whole = rooted([chain(tuple(range(len(vgg.network))), 4)], 4)
-    with pytest.raises(UnfitTreeError, match="a buffer has"):
+    with pytest.raises(UnfitTreeError, match="a buffer holds"):
         vgg.evaluate(whole)

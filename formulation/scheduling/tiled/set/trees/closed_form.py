@@ -323,7 +323,7 @@ class _Segment:
             inputs *= groups
         for what, held in (("data", buffer + weights), ("inputs", inputs)):
             if int(held.max()) > form.room:
-                return f"{self._name(node)}: {what} take {int(held.max())} bytes, a buffer has {form.room}"
+                return f"{self._name(node)}: {what} take {int(held.max())} bytes, a buffer holds {form.room}"
         counts *= groups
         if top or not form.rules.segment_bounds_only:
             cycles = form.bounded(cycles, counts)

@@ -142,7 +142,7 @@ def _joined(form: ClosedForm, cut: Cut, name: str, children: list[NodeCost]) -> 
         weights += child.weights
     most = int((buffer + weights).max())
     if most > form.room:
-        return f"{name}: data take {most} bytes, a buffer has {form.room}"
+        return f"{name}: data take {most} bytes, a buffer holds {form.room}"
     counts, parts = nothing.copy(), np.zeros(4)
     counts = sum((child.counts for child in children[1:]), children[0].counts.copy()) * samples
     parts = sum((child.parts for child in children[1:]), children[0].parts.copy()) * samples
