@@ -55,20 +55,23 @@ SUBJECTS = {
         "formulation/expression/{interval,operations}.py"
         " formulation/mapping/{relaxation,remainders,compulsory,chains,tables,tiling}.py",
         "formulation/test_expressions.py formulation/test_remainders.py formulation/test_relaxation.py"
+        " formulation/test_lower_bounds.py"
         " formulation/test_space.py solvers/test_bound_program.py solvers/test_segment_bounds.py"
         " solvers/test_exhaustive.py",
     ),
     "arrangements": _subject(
         "formulation/mapping/{segment_parts,arrangements,arrangement_rules,orders,dataflow}.py"
         " solvers/mapping/{segment_bounds,arrangement_trees}.py",
-        "formulation/test_orders.py solvers/test_segment_bounds.py solvers/test_uneven.py"
+        "formulation/test_orders.py formulation/test_lower_bounds.py heuristics/test_dataflows.py"
+        " solvers/test_segment_bounds.py solvers/test_uneven.py"
         " solvers/test_by_arrangement.py formulation/test_optional_level.py"
         f" {STRIDED}::test_claims_over_strided_tiles_are_those_of_enumeration[divisors-0]"
         f" {STRIDED}::test_parts_cost_no_more_than_random_mappings",
     ),
     "costs": _subject(
         "formulation/mapping/cost/*.py",
-        "formulation/test_hierarchy.py formulation/test_reference.py formulation/test_dmazerunner.py"
+        "formulation/test_lower_bounds.py formulation/test_hierarchy.py formulation/test_reference.py"
+        " formulation/test_dmazerunner.py"
         " formulation/test_sharing.py formulation/test_particulars.py formulation/test_optional_level.py",
     ),
     "branching": _subject(
