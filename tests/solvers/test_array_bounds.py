@@ -149,7 +149,7 @@ def test_equal_usages_of_the_array_are_one(axes: int) -> None:
         every = [tuple(draw.randint(0, 4) for _ in range(axes)) for _ in range(draw.randint(1, 40))]
         every.append((0,) * axes)  # some usage fits
         values = [draw.randint(0, 99) for _ in every]
-        distinct = Distinct(np.array(every, dtype=np.int64).reshape(-1, axes), (3,) * axes)
+        distinct = Distinct(np.array(every, dtype=np.int64).reshape(len(every), axes), (3,) * axes)
         least: dict[tuple[int, ...], int] = {}
         for usage, value in zip(every, values, strict=True):
             if all(size <= 3 for size in usage):
