@@ -188,6 +188,12 @@ def _annotations(tree: ast.AST) -> Iterator[tuple[tuple[int, int], tuple[int, in
                 yield (part.lineno, part.col_offset), (part.end_lineno, part.end_col_offset)
 
 
+def _turn(item: WorkItem) -> tuple[str, float]:
+    """One mutant of every module before a second one of any; the modules as they are drawn."""
+    rank, _, _module = str(item.job_id).partition(" ")
+    return rank, random.Random(item.job_id).random()
+
+
 def _decorates(mutation: MutationSpec) -> bool:
     """Whether a mutation lies in a decorator, such as `slots` of a dataclass: no result depends on these."""
     parts = (
@@ -216,7 +222,7 @@ def run(mutants: WorkDB, work: Path, python: Path, seconds: float) -> None:
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             passed.touch()
     begun = _children()
-    for item in sorted(mutants.pending_work_items, key=lambda item: str(item.job_id)):
+    for item in sorted(mutants.pending_work_items, key=_turn):
         if _children() - begun > seconds:
             return
         (mutation,) = item.mutations
@@ -251,7 +257,14 @@ def show(mutants: WorkDB, everything: bool) -> None:
     for mutation, result in sorted(results.values(), key=lambda pair: _line(pair[0])):
         if everything or _outcome(result) == "survived":
             print(f"\n{_outcome(result)} {_line(mutation)}")
-            print(*(line for line in (result.diff or "").splitlines() if line[:2] in ("- ", "+ ")), sep="\n")
+            print(
+                *(
+                    line
+                    for line in (result.diff or "").splitlines()
+                    if line[:1] in "+-" and line[:3] not in ("---", "+++")
+                ),
+                sep="\n",
+            )
 
 
 def _outcome(result: WorkResult) -> str:
