@@ -21,8 +21,9 @@ from tilewright.formulation.scheduling.tiled.kapla.segments import Kind, Segment
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION, GROUPED, SetLayer, SetNetwork
 from tilewright.formulation.scheduling.tiled.set.leaf.partition import Partition
 from tilewright.formulation.scheduling.tiled.set.leaf.stripes import stripe_borders
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, NodeCost
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Leaf
 from tilewright.foundation.errors import InputError
 

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from math import inf
 
 from tilewright.formulation.scheduling.tiled.set.leaf.intra_layer import LeafCost
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import HUGE, ClosedForm, NodeCost
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.instance import HUGE
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, shortest
 from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers

@@ -13,12 +13,12 @@ from set_cases import EDGE, form_of, part, value_of
 from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
 from tilewright.formulation.scheduling.tiled.set.trees.allocation import allocate
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import (
-    HUGE,
     ClosedForm,
-    NodeCost,
     UnfitTreeError,
     program_form,
 )
+from tilewright.formulation.scheduling.tiled.set.trees.instance import HUGE
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, chain, rooted
 from tilewright.foundation.errors import InputError

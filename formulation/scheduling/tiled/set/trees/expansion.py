@@ -25,8 +25,8 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import shares
 from tilewright.formulation.scheduling.tiled.set.leaf.stripes import stripe_parts
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.placement import Grid
 from tilewright.formulation.scheduling.tiled.set.trees.spanning import spanned
 from tilewright.formulation.scheduling.tiled.set.trees.striped import slot_cycles

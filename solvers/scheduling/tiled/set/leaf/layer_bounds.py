@@ -25,7 +25,8 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set.leaf import leaf_kernel
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION, SUMMED, SWAPPED, SetLayer
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, Floats, Longs
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import Floats, Longs
 from tilewright.solvers.scheduling.tiled.set.trees.frontier import Point, lower_hull
 
 

@@ -19,7 +19,8 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION
 from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import Flow
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, Floats
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import Floats
 from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
 from tilewright.solvers.scheduling.tiled.set.leaf.leaf_figures_kernel import least_of_rows
 from tilewright.solvers.scheduling.tiled.set.trees.places import Places

@@ -21,7 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import HUGE, ClosedForm, Longs
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.instance import HUGE
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import Longs
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node
 from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
 from tilewright.solvers.scheduling.tiled.set.trees.members import Members

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import Floats, Longs
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import Floats, Longs
 from tilewright.solvers.scheduling.tiled.set.leaf.leaf_figures import Given, Taken
 from tilewright.solvers.scheduling.tiled.set.trees.rows import Kind
 

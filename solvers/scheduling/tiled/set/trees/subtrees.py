@@ -24,7 +24,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, Floats, Longs
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import Floats, Longs
 from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
 from tilewright.solvers.scheduling.tiled.set.leaf.leaf_figures import Given, LeafFigures, Taken
 from tilewright.solvers.scheduling.tiled.set.trees.distances import ANY, Distances
