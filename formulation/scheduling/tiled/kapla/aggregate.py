@@ -15,6 +15,7 @@ from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import SUM_BYTES, Producer, SetLayer
 from tilewright.formulation.scheduling.tiled.set.leaf.stripes import reach, stripe_borders
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 
 
 class AggregateEstimator:
@@ -31,7 +32,7 @@ class AggregateEstimator:
         self.tiles = form.engine.grid.tiles
         self.known: dict[tuple[object, ...], tuple[float, float] | None] = {}
 
-    def floor(self, scheme: SegmentScheme) -> SegmentBound | str:
+    def floor(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
         """The least that a scheme can cost, or why no partition makes it legal."""
         form = self.form
         prices, network = form.engine.prices, form.network
@@ -42,14 +43,14 @@ class AggregateEstimator:
         if scheme.bands > 1:
             borders = stripe_borders(network, scheme.layers, scheme.bands) or {}
             if not borders:
-                return f"{network.layers[scheme.layers[0]].name}: cannot run in bands of rows"
+                return Unfit(f"{network.layers[scheme.layers[0]].name}: cannot run in bands of rows")
         work, energy, dram = 0.0, 0.0, 0
         held, most, pinned = 0, 0, 0
         for number in scheme.layers:
             layer = network.layers[number]
             share = self._share(number, batch, borders.get(number, ()))
             if share is None:
-                return f"{layer.name}: no partition keeps its inputs in the buffers"
+                return Unfit(f"{layer.name}: no partition keeps its inputs in the buffers")
             weights = 0 if layer.is_summed else min(layer.weight_bytes, _weights(layer))
             reads = [_bytes(layer, producer) * batch for producer in layer.producers]
             outside = _external(layer) * batch
@@ -77,7 +78,7 @@ class AggregateEstimator:
         groups, room = scheme.groups, form.room * self.tiles
         needed = held + pinned if scheme.kind == "S" else most + (pinned if groups * scheme.bands > 1 else 0)
         if needed > room:
-            return f"{network.layers[scheme.layers[0]].name}: {needed} bytes, all buffers have {room}"
+            return Unfit(f"{network.layers[scheme.layers[0]].name}: {needed} bytes, all buffers have {room}")
         dram *= groups
         energy = (energy * groups + dram * prices.dram) * (1 - ROUNDING)
         cycles = max(ceil(work * groups / self.tiles * (1 - ROUNDING)), ceil(dram / form.machine.dram_rate))

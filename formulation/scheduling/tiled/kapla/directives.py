@@ -25,6 +25,7 @@ from tilewright.formulation.scheduling.tiled.set.trees.closed_form import Closed
 from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Leaf
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.foundation.errors import InputError
 
 Place = Literal["from tiles", "from DRAM", "to tiles", "to DRAM", "to tiles and DRAM"]
@@ -100,8 +101,8 @@ def directives_of(form: ClosedForm, chain: Chain) -> ChainDirectives:
     written = []
     for scheme in chain.segments:
         cost = form.segment(scheme.tree, loads_of(form, chain.splits))
-        if isinstance(cost, str):
-            raise InputError(form.network.name, "segment", cost)
+        if isinstance(cost, Unfit):
+            raise InputError(form.network.name, "segment", cost.reason)
         written.append(segment_directives(form.network, form.dataflow, scheme, _partitions(cost)))
     return ChainDirectives(form.network.name, chain.splits, tuple(written))
 

@@ -13,6 +13,7 @@ from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, loads_of,
 from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 
 Floats = npt.NDArray[np.float64]
 
@@ -125,7 +126,7 @@ class Prices:
         cost = self.best.form.segment(self.schemes[number].tree, self.loads)
         self.best.evaluated += 1
         self.known[number] = True
-        if isinstance(cost, str):
+        if isinstance(cost, Unfit):
             self.energy[number] = self.cycles[number] = inf
         else:
             self.energy[number], self.cycles[number] = cost.energy * self.splits, cost.cycles * self.splits
@@ -145,7 +146,7 @@ def least_prices(best: BestKnown, splits: int, schemes: Iterable[SegmentScheme])
             return None
         best.schemes += 1
         floor = estimator.floor(scheme)
-        if not isinstance(floor, str):
+        if not isinstance(floor, Unfit):
             valid.append(scheme)
             lower_bounds.append((floor.energy, float(floor.cycles)))
     best.valid += len(valid)

@@ -18,12 +18,8 @@ from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.trees.segment_cost import Subtrees, segment_cost
 from tilewright.formulation.scheduling.tiled.set.trees.striped import striped_cost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node
-from tilewright.foundation.errors import TilewrightError
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit, UnfitTreeError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-
-
-class UnfitTreeError(TilewrightError, ValueError):
-    """A valid tree that a machine cannot run: too few tiles, a poor allocation, or full buffers."""
 
 
 @dataclass(eq=False)
@@ -36,7 +32,7 @@ class ClosedForm(TreeInstance):
     evaluations : of such children so far
     """
 
-    cached: dict[tuple[Node, int], NodeCost | str] = field(init=False, default_factory=dict)
+    cached: dict[tuple[Node, int], NodeCost | Unfit] = field(init=False, default_factory=dict)
     evaluations: int = field(init=False, default=0)
     _subtrees: Subtrees = field(init=False, default_factory=dict)
 
@@ -48,11 +44,11 @@ class ClosedForm(TreeInstance):
         UnfitTreeError : naming the node that the machine cannot run, and why
         """
         cost = self.attempt(tree)
-        if isinstance(cost, str):
-            raise UnfitTreeError(cost)
+        if isinstance(cost, Unfit):
+            raise UnfitTreeError(cost.reason)
         return cost
 
-    def attempt(self, tree: Node) -> NodeCost | str:
+    def attempt(self, tree: Node) -> NodeCost | Unfit:
         """The cost of a tree, or why the machine cannot run it."""
         if isinstance(tree, Leaf) or tree.kind == "S":
             return self.segment(tree, tree.batch)
@@ -60,12 +56,12 @@ class ClosedForm(TreeInstance):
         loads = self.batch if self.rules.split_root_weights_once else tree.batch // tree.groups
         for child in tree.children:
             cost = self.segment(child, loads)
-            if isinstance(cost, str):
+            if isinstance(cost, Unfit):
                 return cost
             children.append(cost)
         return self._joined(tree, 0, self.engine.grid.tiles, children)
 
-    def segment(self, tree: Node, loads: int) -> NodeCost | str:
+    def segment(self, tree: Node, loads: int) -> NodeCost | Unfit:
         """The cost of a child of a root T cut, or of a root that is none.
 
         Parameters

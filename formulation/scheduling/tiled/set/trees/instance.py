@@ -22,6 +22,7 @@ from tilewright.formulation.scheduling.tiled.set.trees.allocation import allocat
 from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
 Longs = npt.NDArray[np.int64]
@@ -65,7 +66,7 @@ class TreeInstance:
         times = tuple(self.costs.processing_time(layer) for layer in self.network.layers)
         self.dataflow = DataFlow(self.network, times)
         self.room = self.machine.engine.buffer_bytes
-        self._allocations: dict[tuple[object, ...], tuple[int, ...] | str] = {}
+        self._allocations: dict[tuple[object, ...], tuple[int, ...] | Unfit] = {}
 
     def value(self, energy: float, cycles: float) -> float:
         """The objective; of bounds below nothing, that of nothing."""
@@ -80,7 +81,7 @@ class TreeInstance:
         last = (value / energy**a) ** (1 / b) if b and value < math.inf and energy > 0 else HUGE
         return min(spend, HUGE), min(last, HUGE)
 
-    def allocation(self, cut: Cut, tiles: int) -> tuple[int, ...] | str:
+    def allocation(self, cut: Cut, tiles: int) -> tuple[int, ...] | Unfit:
         """Tiles for the children of an S cut, or why it does not get them."""
         times = tuple(self.dataflow.processing_time(child) for child in cut.children)
         key = (times, tiles)
@@ -88,9 +89,11 @@ class TreeInstance:
         if allocated is None:
             given = allocate(times, tiles)
             if given is None:
-                allocated = f"{len(times)} children of an S cut on {tiles} tiles"
+                allocated = Unfit(f"{len(times)} children of an S cut on {tiles} tiles")
             elif utilization(times, given) < self.rules.least_utilization:
-                allocated = f"{tiles} tiles divided as {given} are used to {utilization(times, given):.0%}"
+                allocated = Unfit(
+                    f"{tiles} tiles divided as {given} are used to {utilization(times, given):.0%}"
+                )
             else:
                 allocated = given
             self._allocations[key] = allocated

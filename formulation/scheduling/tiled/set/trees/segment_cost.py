@@ -28,16 +28,17 @@ import numpy.typing as npt
 from tilewright.formulation.scheduling.tiled.set.trees.instance import TreeInstance
 from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, leaves
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 
 Longs = npt.NDArray[np.int64]
 
-Subtrees = dict[tuple[object, ...], tuple[NodeCost | str, tuple[tuple[int, int], ...]]]
+Subtrees = dict[tuple[object, ...], tuple[NodeCost | Unfit, tuple[tuple[int, int], ...]]]
 """Nodes below a child of the root by all that their costs depend on: the cost, and the layouts of the results
 of their layers.
 """
 
 
-def segment_cost(instance: TreeInstance, subtrees: Subtrees, tree: Node, loads: int) -> NodeCost | str:
+def segment_cost(instance: TreeInstance, subtrees: Subtrees, tree: Node, loads: int) -> NodeCost | Unfit:
     """The cost of a child of a root T cut, or of a root that is none, or why it does not fit.
 
     Parameters
@@ -56,10 +57,10 @@ class _Segment:
         self.direct, self.stored = instance.dataflow.flow_bits(tree)
         self.layouts: dict[int, int] = {}
 
-    def cost(self) -> NodeCost | str:
+    def cost(self) -> NodeCost | Unfit:
         return self._node(self.tree, 0, self.instance.engine.grid.tiles, True)
 
-    def _node(self, node: Node, first: int, tiles: int, top: bool) -> NodeCost | str:
+    def _node(self, node: Node, first: int, tiles: int, top: bool) -> NodeCost | Unfit:
         if isinstance(node, Leaf):
             return self._leaf(node, first, tiles, top)
         if top:
@@ -79,12 +80,12 @@ class _Segment:
             self.layouts.update(priced[1])
         return priced[0]
 
-    def _of_kind(self, node: Cut, first: int, tiles: int, top: bool) -> NodeCost | str:
+    def _of_kind(self, node: Cut, first: int, tiles: int, top: bool) -> NodeCost | Unfit:
         if node.kind == "T":
             return self._in_turn(node, first, tiles, top)
         return self._at_once(node, first, tiles, top)
 
-    def _leaf(self, node: Leaf, first: int, tiles: int, top: bool) -> NodeCost | str:
+    def _leaf(self, node: Leaf, first: int, tiles: int, top: bool) -> NodeCost | Unfit:
         instance, layer = self.instance, node.layer
         direct = tuple(
             self.layouts[read.producer] if self.direct >> read.number & 1 else -1
@@ -95,11 +96,11 @@ class _Segment:
         if fixed is None:
             leaf_cost = instance.engine.leaf(layer, node.batch, first, tiles, stored, runs, direct)
         elif fixed.tiles != tiles:
-            return f"{instance.network.layers[layer].name}: partition {fixed} on {tiles} tiles"
+            return Unfit(f"{instance.network.layers[layer].name}: partition {fixed} on {tiles} tiles")
         else:
             leaf_cost = instance.engine.partitioned(layer, node.batch, first, stored, runs, direct, fixed)
         if leaf_cost is None:
-            return (
+            return Unfit(
                 f"{instance.network.layers[layer].name}: no partition over {tiles} tiles fits their buffers"
             )
         self.layouts[layer] = leaf_cost.layout
@@ -108,13 +109,13 @@ class _Segment:
             cycles = instance.bounded(cycles, leaf_cost.counts)
         return NodeCost.of_leaf(node, first, tiles, leaf_cost, cycles, stored)
 
-    def _in_turn(self, node: Cut, first: int, tiles: int, top: bool) -> NodeCost | str:
+    def _in_turn(self, node: Cut, first: int, tiles: int, top: bool) -> NodeCost | Unfit:
         shift = top and node.groups == 1 and self.instance.rules.weight_shift
         children: list[NodeCost] = []
         buffer = np.zeros(self.instance.engine.grid.tiles, dtype=np.int64)
         for child in node.children:
             cost = self._node(child, first, tiles, False)
-            if isinstance(cost, str):
+            if isinstance(cost, Unfit):
                 return cost
             if children:
                 last = children[-1]
@@ -135,9 +136,9 @@ class _Segment:
         cycles = sum(child_cost.cycles for child_cost in children) * node.groups
         return self._cut(node, first, tiles, top, children, cycles, buffer, weights)
 
-    def _at_once(self, node: Cut, first: int, tiles: int, top: bool) -> NodeCost | str:
+    def _at_once(self, node: Cut, first: int, tiles: int, top: bool) -> NodeCost | Unfit:
         given = self.instance.allocation(node, tiles)
-        if isinstance(given, str):
+        if isinstance(given, Unfit):
             return given
         children: list[NodeCost] = []
         buffer = np.zeros(self.instance.engine.grid.tiles, dtype=np.int64)
@@ -145,7 +146,7 @@ class _Segment:
         at = first
         for child, count in zip(node.children, given, strict=True):
             cost = self._node(child, at, count, False)
-            if isinstance(cost, str):
+            if isinstance(cost, Unfit):
                 return cost
             at += count
             buffer += cost.buffer
@@ -167,7 +168,7 @@ class _Segment:
         cycles: int,
         buffer: Longs,
         weights: Longs,
-    ) -> NodeCost | str:
+    ) -> NodeCost | Unfit:
         instance, groups = self.instance, node.groups
         counts, parts = children[0].counts.copy(), children[0].parts.copy()
         energy = children[0].energy
@@ -182,7 +183,7 @@ class _Segment:
             inputs *= groups
         for what, held in (("data", buffer + weights), ("inputs", inputs)):
             if int(held.max()) > instance.room:
-                return (
+                return Unfit(
                     f"{self._name(node)}: {what} take {int(held.max())} bytes, a buffer has {instance.room}"
                 )
         counts *= groups

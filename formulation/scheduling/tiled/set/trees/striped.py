@@ -32,6 +32,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf.stripes import reach, stri
 from tilewright.formulation.scheduling.tiled.set.trees.instance import TreeInstance
 from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, leaves
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 
 
 def slot_cycles(turns: Sequence[Sequence[float]], stages: Sequence[int], samples: int) -> Iterator[float]:
@@ -66,7 +67,7 @@ def kept_bytes(layer: SetLayer, borders: Sequence[int], leaf: LeafCost) -> int:
     return max(rows) * columns * layer.inputs * layer.operands
 
 
-def striped_cost(instance: TreeInstance, cut: Cut, loads: int) -> NodeCost | str:
+def striped_cost(instance: TreeInstance, cut: Cut, loads: int) -> NodeCost | Unfit:
     """The cost of a cut of leaves in bands, a child of a root T cut or the root, or why it does not fit.
 
     Parameters
@@ -78,9 +79,9 @@ def striped_cost(instance: TreeInstance, cut: Cut, loads: int) -> NodeCost | str
     name = f"{cut.written} of {network.layers[layers[0]].name} to {network.layers[layers[-1]].name}"
     borders = stripe_borders(network, layers, cut.bands)
     if borders is None:
-        return f"{name}: its layers cannot run in bands of rows"
+        return Unfit(f"{name}: its layers cannot run in bands of rows")
     given = instance.allocation(cut, tiles) if cut.kind == "S" else (tiles,) * len(layers)
-    if isinstance(given, str):
+    if isinstance(given, Unfit):
         return given
     direct, stored = instance.dataflow.flow_bits(cut)
     layouts: dict[int, int] = {}
@@ -105,7 +106,7 @@ def striped_cost(instance: TreeInstance, cut: Cut, loads: int) -> NodeCost | str
             fixed=instance.partitions.get(layer),
         )
         if leaf_cost is None:
-            return f"{network.layers[layer].name}: no partition over {count} tiles fits their buffers"
+            return Unfit(f"{network.layers[layer].name}: no partition over {count} tiles fits their buffers")
         layouts[layer] = leaf_cost.layout
         children.append(NodeCost.of_leaf(leaf, first, count, leaf_cost, leaf_cost.cycles, to_dram))
         first += count if cut.kind == "S" else 0
@@ -117,7 +118,7 @@ def copies(cut: Cut) -> int:
     return 2 if cut.kind == "S" or len(cut.children) == 1 else 1
 
 
-def _joined(instance: TreeInstance, cut: Cut, name: str, children: list[NodeCost]) -> NodeCost | str:
+def _joined(instance: TreeInstance, cut: Cut, name: str, children: list[NodeCost]) -> NodeCost | Unfit:
     samples = cut.groups
     leaf_costs = [child.leaf for child in children if child.leaf is not None]
     nothing = np.zeros(instance.engine.grid.tiles, dtype=np.int64)
@@ -139,7 +140,7 @@ def _joined(instance: TreeInstance, cut: Cut, name: str, children: list[NodeCost
         weights += child.weights
     most = int((buffer + weights).max())
     if most > instance.room:
-        return f"{name}: data take {most} bytes, a buffer has {instance.room}"
+        return Unfit(f"{name}: data take {most} bytes, a buffer has {instance.room}")
     counts, parts = nothing.copy(), np.zeros(4)
     counts = sum((child.counts for child in children[1:]), children[0].counts.copy()) * samples
     parts = sum((child.parts for child in children[1:]), children[0].parts.copy()) * samples
