@@ -104,3 +104,63 @@ def give_up(
     held[e] -= graph.block_bytes[b]
     unlink(victim, e, b, copies.end, gone, lists)
     return sent
+
+
+@compiled
+def make_way(
+    e: int,
+    s: int,
+    need: int,
+    buffer: int,
+    latest: int,
+    earliest: int,
+    last: int,
+    mark: np.int64,
+    moves: Ints,
+    copies: Copies,
+    lists: Lists,
+    stored: Ints,
+    held: Longs,
+    gone: Ints,
+    graph: Graph,
+    rules: Rules,
+    ports: Ports,
+) -> Any:  # pragma: no cover
+    """Let copies leave engine ``e`` until ``need`` bytes fit beside what it holds, or none may go any more;
+    how many write-backs that takes.
+
+    Parameters
+    ----------
+    latest, mark : see `victim_of`
+    earliest, last : see `give_up`
+    moves : rows for the write-backs
+    """
+    sent = 0
+    while held[e] + need > buffer:
+        victim = victim_of(
+            e=e,
+            s=s,
+            latest=latest,
+            mark=mark,
+            copies=copies,
+            lists=lists,
+            stored=stored,
+            graph=graph,
+            rules=rules,
+        )
+        if victim == NONE:
+            break
+        sent += give_up(
+            victim=victim,
+            earliest=earliest,
+            last=last,
+            move=moves[sent],
+            copies=copies,
+            lists=lists,
+            stored=stored,
+            held=held,
+            gone=gone,
+            graph=graph,
+            ports=ports,
+        )
+    return sent

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.copies_kernel import TABLE, Copies, Lists, link, slot_of, unlink
-from tilewright.formulation.scheduling.tiled.eviction_kernel import FAR, Rules, give_up, victim_of
+from tilewright.formulation.scheduling.tiled.eviction_kernel import FAR, Rules, make_way
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Network
 from tilewright.formulation.scheduling.tiled.ports_kernel import Ports, nearest_port, send_results
 from tilewright.formulation.scheduling.tiled.uses_kernel import NONE, Order
@@ -145,39 +145,32 @@ def complete(
                         short = True
                     need[e] += graph.block_bytes[b]
                     n_miss += 1
-            # make room
+            # what lies in the way leaves, as far as it may
             for i in range(order.starts[s], order.starts[s + 1]):
                 e = order.engine[order.tasks[i]]
                 if need[e] > net.buffer:
                     return order.tasks[i], at, p, moves, 0, block, where, start, end, 0
-                while held[e] + need[e] > net.buffer:
-                    victim = victim_of(
-                        e=e,
-                        s=s,
-                        latest=p - 2,
-                        mark=mark,
-                        copies=copies,
-                        lists=lists,
-                        stored=stored,
-                        graph=graph,
-                        rules=rules,
-                    )
-                    if victim == NONE:
-                        short = True
-                        break
-                    n_moves += give_up(
-                        victim=victim,
-                        earliest=p - 4,
-                        last=p - 1,
-                        move=moves[n_moves],
-                        copies=copies,
-                        lists=lists,
-                        stored=stored,
-                        held=held,
-                        gone=gone,
-                        graph=graph,
-                        ports=ports,
-                    )
+                # results of the step before may be on their way yet; write-backs use the four steps behind
+                n_moves += make_way(
+                    e=e,
+                    s=s,
+                    need=need[e],
+                    buffer=net.buffer,
+                    latest=p - 2,
+                    earliest=p - 4,
+                    last=p - 1,
+                    mark=mark,
+                    moves=moves[n_moves:],
+                    copies=copies,
+                    lists=lists,
+                    stored=stored,
+                    held=held,
+                    gone=gone,
+                    graph=graph,
+                    rules=rules,
+                    ports=ports,
+                )
+                short = short or held[e] + need[e] > net.buffer
             if not short:
                 break
             # an idle step: write back what stands in the way
@@ -202,33 +195,25 @@ def complete(
                 past[e, p % depth] = held[e]
             for i in range(order.starts[s], order.starts[s + 1]):
                 e = order.engine[order.tasks[i]]
-                while held[e] + need[e] > net.buffer:
-                    victim = victim_of(
-                        e=e,
-                        s=s,
-                        latest=FAR,
-                        mark=mark,
-                        copies=copies,
-                        lists=lists,
-                        stored=stored,
-                        graph=graph,
-                        rules=rules,
-                    )
-                    if victim == NONE:
-                        break
-                    n_moves += give_up(
-                        victim=victim,
-                        earliest=p,
-                        last=p,
-                        move=moves[n_moves],
-                        copies=copies,
-                        lists=lists,
-                        stored=stored,
-                        held=held,
-                        gone=gone,
-                        graph=graph,
-                        ports=ports,
-                    )
+                n_moves += make_way(
+                    e=e,
+                    s=s,
+                    need=need[e],
+                    buffer=net.buffer,
+                    latest=FAR,
+                    earliest=p,
+                    last=p,
+                    mark=mark,
+                    moves=moves[n_moves:],
+                    copies=copies,
+                    lists=lists,
+                    stored=stored,
+                    held=held,
+                    gone=gone,
+                    graph=graph,
+                    rules=rules,
+                    ports=ports,
+                )
             for q in range(n_leaving):
                 n_free = leaving[q]
                 if coming[n_free] == NONE and end[n_free] == NONE:
