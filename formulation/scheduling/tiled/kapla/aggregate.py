@@ -90,11 +90,8 @@ class AggregateEstimator:
         if key not in self.known:
             work, energy = [], []
             for tiles in range(1, self.tiles + 1):
-                if borders:
-                    stated = self.form.striped.statement(layer, borders, 0, tiles)
-                    each, cycles = stated.energy.sum(axis=1), stated.cycles.sum(axis=1)
-                else:
-                    _, _, _, each, cycles = self.form.engine.statement(layer, batch, 0, tiles)
+                menu = self.form.engine.statement(layer, batch, 0, tiles, borders).menu
+                each, cycles = menu.energy.sum(axis=1), menu.cycles.sum(axis=1)
                 mapped = cycles > 0
                 if mapped.any():
                     work.append(float(cycles[mapped].min()) * tiles)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
 
-from tilewright.formulation.scheduling.tiled.set.leaf.intra_layer import LeafCost
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_cost import LeafCost
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.instance import HUGE
 from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost

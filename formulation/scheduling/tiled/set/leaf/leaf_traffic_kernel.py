@@ -261,6 +261,25 @@ def add_operand(
 
 
 @compiled
+def result_shares(leaf: Leaf, shares: Shares) -> tuple[Longs, Longs]:
+    """Per share, the bytes of results (of a weight update, of sums over all samples) and the tile."""
+    pk, pb, ph, pw = len(shares.k) - 1, len(shares.b) - 1, len(shares.h) - 1, len(shares.w) - 1
+    sizes, tiles = np.empty(pk * pb * ph * pw, dtype=np.int64), np.empty(pk * pb * ph * pw, dtype=np.int64)
+    steps, share = shares.steps, 0
+    for k in range(pk):
+        ck = shares.k[k + 1] - shares.k[k]
+        for b in range(pb):
+            cb = 1 if leaf.window == SUMMED else shares.b[b + 1] - shares.b[b]
+            for h in range(ph):
+                ch = shares.h[h + 1] - shares.h[h]
+                for w in range(pw):
+                    sizes[share] = ck * cb * ch * (shares.w[w + 1] - shares.w[w])
+                    tiles[share] = steps[0] * k + steps[1] * b + steps[2] * h + steps[3] * w
+                    share += 1
+    return sizes, tiles
+
+
+@compiled
 def add_results(
     counts: Longs,
     part: Longs,
@@ -275,20 +294,12 @@ def add_results(
     if not flow.stored:
         return
     part[:] = 0
-    summed = leaf.window == SUMMED
-    ratio = flow.runs if summed else 1
-    steps = shares.steps
-    for k in range(len(shares.k) - 1):
-        ck = shares.k[k + 1] - shares.k[k]
-        for b in range(len(shares.b) - 1):
-            cb = 1 if summed else shares.b[b + 1] - shares.b[b]
-            for h in range(len(shares.h) - 1):
-                ch = shares.h[h + 1] - shares.h[h]
-                for w in range(len(shares.w) - 1):
-                    size = ck * cb * ch * (shares.w[w + 1] - shares.w[w])
-                    if size > 0:
-                        at = steps[0] * k + steps[1] * b + steps[2] * h + steps[3] * w
-                        store(part, mesh.ports, mesh.x[at], mesh.y[at], targets, size, loads)
+    ratio = flow.runs if leaf.window == SUMMED else 1
+    sizes, tiles = result_shares(leaf, shares)
+    for share in range(len(sizes)):
+        if sizes[share] > 0:
+            at = tiles[share]
+            store(part, mesh.ports, mesh.x[at], mesh.y[at], targets, sizes[share], loads)
     for i in range(len(counts)):
         counts[i] += part[i] // ratio
 

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set.leaf.intra_layer import IntraLayerEngine
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_cost import LeafCost
 from tilewright.formulation.scheduling.tiled.set.leaf.partition import Partition
-from tilewright.formulation.scheduling.tiled.set.leaf.striped_leaf import StripeEngine
+from tilewright.formulation.scheduling.tiled.set.leaf.stripes import Borders
 from tilewright.formulation.scheduling.tiled.set.leaf.tile_costs import TileCosts
 from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import LINKS
 from tilewright.formulation.scheduling.tiled.set.trees.allocation import allocate, utilization
@@ -43,7 +44,7 @@ class TreeInstance:
 
     Attributes
     ----------
-    engine, striped : leaves that run whole, and in stripes
+    engine : costs of leaves
     dataflow : who reads whom, and which results pass on directly
     room : bytes of a buffer
     """
@@ -62,7 +63,6 @@ class TreeInstance:
         self.engine = IntraLayerEngine(
             self.network, self.machine, self.costs, self.rules, self.energy_power, self.delay_power
         )
-        self.striped = StripeEngine(self.engine)
         times = tuple(self.costs.processing_time(layer) for layer in self.network.layers)
         self.dataflow = DataFlow(self.network, times)
         self.room = self.machine.engine.buffer_bytes
@@ -80,6 +80,26 @@ class TreeInstance:
         spend = (value / cycles**b) ** (1 / a) if a and value < math.inf and cycles > 0 else HUGE
         last = (value / energy**a) ** (1 / b) if b and value < math.inf and energy > 0 else HUGE
         return min(spend, HUGE), min(last, HUGE)
+
+    def leaf(
+        self,
+        layer: int,
+        batch: int,
+        first: int,
+        tiles: int,
+        stored: bool,
+        runs: int,
+        direct: tuple[int, ...],
+        borders: Borders = (),
+        copies: int = 1,
+    ) -> LeafCost | None:
+        """One run of a layer with its given or its best partition, see `IntraLayerEngine.leaf`."""
+        fixed, run = self.partitions.get(layer), (stored, runs, direct)
+        if fixed is None:
+            return self.engine.leaf(layer, batch, first, tiles, *run, borders, copies)
+        if fixed.tiles != tiles:
+            return None
+        return self.engine.partitioned(layer, batch, first, *run, fixed, borders, copies)
 
     def allocation(self, cut: Cut, tiles: int) -> tuple[int, ...] | Unfit:
         """Tiles for the children of an S cut, or why it does not get them."""

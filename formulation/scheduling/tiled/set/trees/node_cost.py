@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.scheduling.tiled.set.leaf.intra_layer import LeafCost
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_cost import LeafCost
 from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import LINKS
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Node
 

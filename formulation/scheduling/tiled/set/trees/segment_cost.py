@@ -93,12 +93,9 @@ class _Segment:
         )
         stored, runs = bool(self.stored >> layer & 1), max(1, self.loads // node.batch)
         fixed = instance.partitions.get(layer)
-        if fixed is None:
-            leaf_cost = instance.engine.leaf(layer, node.batch, first, tiles, stored, runs, direct)
-        elif fixed.tiles != tiles:
+        if fixed is not None and fixed.tiles != tiles:
             return Unfit(f"{instance.network.layers[layer].name}: partition {fixed} on {tiles} tiles")
-        else:
-            leaf_cost = instance.engine.partitioned(layer, node.batch, first, stored, runs, direct, fixed)
+        leaf_cost = instance.leaf(layer, node.batch, first, tiles, stored, runs, direct)
         if leaf_cost is None:
             return Unfit(
                 f"{instance.network.layers[layer].name}: no partition over {tiles} tiles fits their buffers"

@@ -26,8 +26,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.leaf.intra_layer import LeafCost
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetLayer
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_cost import LeafCost
 from tilewright.formulation.scheduling.tiled.set.leaf.stripes import reach, stripe_borders
 from tilewright.formulation.scheduling.tiled.set.trees.instance import TreeInstance
 from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
@@ -94,16 +94,16 @@ def striped_cost(instance: TreeInstance, cut: Cut, loads: int) -> NodeCost | Unf
             for read in instance.dataflow.numbers(layer)
         )
         to_dram = bool(stored >> layer & 1)
-        leaf_cost = instance.striped.leaf(
+        leaf_cost = instance.leaf(
             layer=layer,
-            borders=borders[layer],
+            batch=1,
             first=first,
             tiles=count,
             stored=to_dram,
             runs=max(1, loads),
             direct=near,
+            borders=borders[layer],
             copies=copies(cut),
-            fixed=instance.partitions.get(layer),
         )
         if leaf_cost is None:
             return Unfit(f"{network.layers[layer].name}: no partition over {count} tiles fits their buffers")
