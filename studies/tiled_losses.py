@@ -48,7 +48,7 @@ from tilewright.solvers.scheduling.tiled.exact.decode import plan_of
 from tilewright.solvers.scheduling.tiled.exact.incumbent import PLACES
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan
-from tilewright.solvers.scheduling.tiled.exact.statement import PlanModel
+from tilewright.solvers.scheduling.tiled.exact.statement import plan_statement
 from tilewright.solvers.scheduling.tiled.running import plan_run
 
 ATOMS = "atomic[atoms=printed,refine=off]"
@@ -75,7 +75,7 @@ def best_of(graph: SmallGraph, order: Ints, places: Ints | None, seconds: float)
     instance = RoundInstance(graph.dag, graph.problem.machine)
     engines = None if places is None else places.tolist()
     rounds = order.tolist()
-    statement = PlanModel(instance, max(rounds) + 2, 0, 0, most, order=rounds, places=engines).build()
+    statement = plan_statement(instance, max(rounds) + 2, 0, 0, most, order=rounds, places=engines)
     run = CpSatRun(statement.model, Limits(seconds, threads=1), lambda: False)
     run.solve()
     if not run.has_solution:
