@@ -113,7 +113,7 @@ class _Groups:
         check()
         late = self._loads()
         check()
-        self._delays(late, self.link_loads(late, with_writes=False))
+        self._delays(*late)
         return self.statement
 
     def literal(self, *_about: object) -> Literal:
@@ -308,8 +308,11 @@ class _Groups:
             if sum(size for _, size in terms) > room:
                 self.model.add(sum(size * held for held, size in terms) <= room)
 
-    def _loads(self) -> Moves:
-        """Every round lasts as long as its busiest link, and as the DRAM; moves for which a task waits."""
+    def _loads(self) -> tuple[Moves, Loads]:
+        """Every round lasts as long as its busiest link, and as the DRAM.
+
+        The moves for which a task waits, and their loads, are handed on.
+        """
         late_moves: Moves = {}
         for (block, source, e, r), move in self.moves.items():
             late = late_moves[block, source, e, r] = self.literal()
@@ -326,9 +329,11 @@ class _Groups:
                     run = self.runs.get((task, e, r))
                     if run is not None:
                         self.model.add_bool_or([~move, ~run, late, *([own] if own is not None else [])])
-        for (link, r), load in self.link_loads(self.moves, with_writes=True).items():
+        all_loads = self.link_loads(self.moves, with_writes=True)
+        late_loads = self.link_loads(late_moves, with_writes=False)
+        for (link, r), load in all_loads.items():
             self.rounds.carry(self.rounds.length[r], load, self.rate(link))
-        return late_moves
+        return late_moves, late_loads
 
     def rate(self, link: int) -> Fraction | None:
         """Bytes per cycle of a link; -1 is DRAM."""
