@@ -37,9 +37,9 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.foundation.arrays import Int32s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
-from tilewright.heuristics.scheduling.tiled.lists import Ints
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.solvers.cpsat_run import CpSatRun
@@ -60,7 +60,7 @@ HEAD = (
 )
 
 
-def best_of(graph: SmallGraph, order: Ints, places: Ints | None, seconds: float) -> int | None:
+def best_of(graph: SmallGraph, order: Int32s, places: Int32s | None, seconds: float) -> int | None:
     """Cycles of the best plan found with these rounds and engines; ``None`` where there is none."""
     dag, machine = graph.dag, graph.problem.machine
     space = RoundSpace(graph.problem, dag)

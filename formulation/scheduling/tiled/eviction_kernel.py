@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.copies_kernel import Copies, Lists, unlink
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph
 from tilewright.formulation.scheduling.tiled.ports_kernel import Ports, nearest_port
 from tilewright.formulation.scheduling.tiled.uses_kernel import NONE
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.compiled import compiled
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
 FAR = 1 << 30
 """A step beyond all others."""
@@ -42,7 +39,7 @@ def victim_of(
     mark: np.int64,
     copies: Copies,
     lists: Lists,
-    stored: Ints,
+    stored: Int32s,
     graph: Graph,
     rules: Rules,
 ) -> Any:  # pragma: no cover
@@ -77,12 +74,12 @@ def give_up(
     victim: int,
     earliest: int,
     last: int,
-    move: Ints,
+    move: Int32s,
     copies: Copies,
     lists: Lists,
-    stored: Ints,
-    held: Longs,
-    gone: Ints,
+    stored: Int32s,
+    held: Int64s,
+    gone: Int32s,
     graph: Graph,
     ports: Ports,
 ) -> Any:  # pragma: no cover
@@ -116,12 +113,12 @@ def make_way(
     earliest: int,
     last: int,
     mark: np.int64,
-    moves: Ints,
+    moves: Int32s,
     copies: Copies,
     lists: Lists,
-    stored: Ints,
-    held: Longs,
-    gone: Ints,
+    stored: Int32s,
+    held: Int64s,
+    gone: Int32s,
     graph: Graph,
     rules: Rules,
     ports: Ports,

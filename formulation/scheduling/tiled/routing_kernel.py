@@ -5,23 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.copies_kernel import TABLE, Copies, Lists, link, slot_of, unlink
 from tilewright.formulation.scheduling.tiled.eviction_kernel import FAR, Rules, make_way
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Network
 from tilewright.formulation.scheduling.tiled.ports_kernel import Ports, nearest_port, send_results
 from tilewright.formulation.scheduling.tiled.uses_kernel import NONE, Order
+from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.compiled import compiled
-
-Ints = npt.NDArray[np.int32]
 
 HALTED = -2
 
 
 @compiled
 def complete(
-    graph: Graph, order: Order, net: Network, hops: Ints, steps: int, rules: Rules, halt: Any
+    graph: Graph, order: Order, net: Network, hops: Int32s, steps: int, rules: Rules, halt: Any
 ) -> Any:  # pragma: no cover
     """Transfers, residencies and the plan's step of every logical step.
 
@@ -341,7 +339,7 @@ def _doubled(old: Any) -> Any:  # pragma: no cover
 
 
 @compiled(inline=True)
-def _known_since(source: int, parent: int, ready: Ints, stored: Ints) -> Any:  # pragma: no cover
+def _known_since(source: int, parent: int, ready: Int32s, stored: Int32s) -> Any:  # pragma: no cover
     """The last step in which data was not yet where it comes from: the copy, or DRAM; -1 for inputs."""
     if source != NONE:
         return ready[source]

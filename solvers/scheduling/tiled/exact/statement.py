@@ -99,21 +99,12 @@ class _Groups:
         check()
         self._tasks()
         check()
-        ran = self._precedence()
+        self._copies(self._precedence())
         check()
-        self._copies(ran)
-        check()
-        self._supply()
-        check()
-        self._sources()
-        check()
-        self._write_backs()
-        check()
-        self._buffers()
-        check()
-        late = self._loads()
-        check()
-        self._delays(*late)
+        for group in (self._supply, self._sources, self._write_backs, self._buffers):
+            group()
+            check()
+        self._delays(*self._loads())
         return self.statement
 
     def literal(self, *_about: object) -> Literal:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION, SUMMED
 from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import (
@@ -28,9 +27,8 @@ from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import (
     receive,
     store,
 )
+from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.compiled import compiled
-
-Longs = npt.NDArray[np.int64]
 
 
 @compiled(inline=True)
@@ -131,7 +129,7 @@ def operand_of(leaf: Leaf, flow: Flow, which: int) -> Operand:
 def needed_box(
     leaf: Leaf,
     operand: Operand,
-    need: Longs,
+    need: Int64s,
     k: tuple[int, int],
     b: tuple[int, int],
     h: tuple[int, int],
@@ -157,7 +155,7 @@ def needed_box(
 
 
 @compiled
-def fetched_bytes(operand: Operand, need: Longs) -> int:
+def fetched_bytes(operand: Operand, need: Int64s) -> int:
     """Bytes of a box that DRAM has; the box is cut to the channels of the operand."""
     if not operand.scattered:
         need[0] = max(need[0], operand.offset)
@@ -167,7 +165,7 @@ def fetched_bytes(operand: Operand, need: Longs) -> int:
 
 @compiled
 def _receive_parts(
-    counts: Longs,
+    counts: Int64s,
     leaf: Leaf,
     operand: Operand,
     flow: Flow,
@@ -227,8 +225,8 @@ def _receive_parts(
 
 @compiled
 def add_operand(
-    counts: Longs,
-    part: Longs,
+    counts: Int64s,
+    part: Int64s,
     leaf: Leaf,
     flow: Flow,
     mesh: Mesh,
@@ -261,7 +259,7 @@ def add_operand(
 
 
 @compiled
-def result_shares(leaf: Leaf, shares: Shares) -> tuple[Longs, Longs]:
+def result_shares(leaf: Leaf, shares: Shares) -> tuple[Int64s, Int64s]:
     """Per share, the bytes of results (of a weight update, of sums over all samples) and the tile."""
     pk, pb, ph, pw = len(shares.k) - 1, len(shares.b) - 1, len(shares.h) - 1, len(shares.w) - 1
     sizes, tiles = np.empty(pk * pb * ph * pw, dtype=np.int64), np.empty(pk * pb * ph * pw, dtype=np.int64)
@@ -281,8 +279,8 @@ def result_shares(leaf: Leaf, shares: Shares) -> tuple[Longs, Longs]:
 
 @compiled
 def add_results(
-    counts: Longs,
-    part: Longs,
+    counts: Int64s,
+    part: Int64s,
     leaf: Leaf,
     flow: Flow,
     mesh: Mesh,
@@ -306,7 +304,7 @@ def add_results(
 
 @compiled
 def traffic(
-    counts: Longs, leaf: Leaf, flow: Flow, mesh: Mesh, parts: Longs, steps: Longs, loads: bool
+    counts: Int64s, leaf: Leaf, flow: Flow, mesh: Mesh, parts: Int64s, steps: Int64s, loads: bool
 ) -> None:
     """Count everything that one run of a leaf moves; link loads only where asked for."""
     counts[:] = 0

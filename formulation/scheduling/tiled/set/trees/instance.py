@@ -9,9 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from tilewright.formulation.scheduling.tiled.set.leaf.intra_layer import IntraLayerEngine
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.leaf.leaf_cost import LeafCost
@@ -24,9 +21,8 @@ from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut
 from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
+from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-
-Longs = npt.NDArray[np.int64]
 
 HUGE = 1e300
 """More pJ or cycles than any tree takes."""
@@ -119,7 +115,7 @@ class TreeInstance:
             self._allocations[key] = allocated
         return allocated
 
-    def bounded(self, cycles: int, counts: Longs) -> int:
+    def bounded(self, cycles: int, counts: Int64s) -> int:
         """Cycles, but no less than DRAM and the busiest link need."""
         dram = math.ceil(int(counts[1]) / self.machine.dram_rate)
         link = math.ceil(int(counts[LINKS:].max()) / self.machine.link_rate)

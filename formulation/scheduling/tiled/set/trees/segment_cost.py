@@ -23,14 +23,12 @@ nothing of each other, so each is kept once evaluated.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set.trees.instance import TreeInstance
 from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, leaves
 from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
-
-Longs = npt.NDArray[np.int64]
+from tilewright.foundation.arrays import Int64s
 
 Subtrees = dict[tuple[object, ...], tuple[NodeCost | Unfit, tuple[tuple[int, int], ...]]]
 """Nodes below a child of the root by all that their costs depend on: the cost, and the layouts of the results
@@ -163,8 +161,8 @@ class _Segment:
         top: bool,
         children: list[NodeCost],
         cycles: int,
-        buffer: Longs,
-        weights: Longs,
+        buffer: Int64s,
+        weights: Int64s,
     ) -> NodeCost | Unfit:
         instance, groups = self.instance, node.groups
         counts, parts = children[0].counts.copy(), children[0].parts.copy()

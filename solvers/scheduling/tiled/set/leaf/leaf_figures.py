@@ -19,7 +19,7 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.trees.node_cost import Floats
+from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
 from tilewright.solvers.scheduling.tiled.set.trees.places import Places
 
