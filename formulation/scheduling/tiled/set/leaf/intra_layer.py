@@ -256,7 +256,9 @@ class IntraLayerEngine(LeafStatements):
         apart = partition.parts[2] == 1 or divided.is_summed
         energy, turns = np.zeros(4), []
         for j, (low, high) in enumerate(itertools.pairwise(stated.borders.tolist())):
-            stripe = stripe_of(stated.leaf, low, high, int(stated.known[j]) if apart else 0)
+            stripe = stated.leaf
+            if borders:
+                stripe = stripe_of(stripe, low, high, int(stated.known[j]) if apart else 0)
             again = flow if j == 0 or streamed else flow._replace(runs=NEVER)
             leaf_traffic_kernel.traffic(now, stripe, again, stated.mesh, parts, steps, True)
             leaf_kernel.usage(stripe, parts, idle, shares_in, shares_weights)
@@ -269,7 +271,8 @@ class IntraLayerEngine(LeafStatements):
                 turn = max(turn, ceil(int(now[LINKS:].max()) / self.machine.link_rate))
             turns.append(turn)
             counts += now
-        largest_shares(stated.leaf, stated.borders, parts, idle, shares_in, shares_weights)
+        if borders:
+            largest_shares(stated.leaf, stated.borders, parts, idle, shares_in, shares_weights)
         at = first + share_tiles(partition)
         inputs, weights = np.zeros(grid.tiles, dtype=np.int64), np.zeros(grid.tiles, dtype=np.int64)
         inputs[at] = shares_in

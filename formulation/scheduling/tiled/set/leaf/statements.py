@@ -60,6 +60,7 @@ class LeafStatements:
         self.layouts: list[Int64s] = []
         self._layout_numbers: dict[bytes, int] = {}
         self._menus: dict[tuple[object, ...], Menu] = {}
+        self._statements: dict[tuple[object, ...], LeafStatement] = {}
         self._numbers: dict[tuple[int, int, bool], leaf_kernel.Leaf] = {}
         self._meshes: dict[tuple[int, int], Mesh] = {}
         self._ports = ports_of(self.grid.ports, self.grid.width, self.grid.height)
@@ -97,6 +98,15 @@ class LeafStatements:
         fixed : the only partition that is tried, where it is given
         """
         shape = self.shapes[layer]
+        key = (shape, batch, first, tiles, borders, fixed)
+        statement = self._statements.get(key)
+        if statement is None:
+            statement = self._statements[key] = self._stated(*key)
+        return statement
+
+    def _stated(
+        self, shape: int, batch: int, first: int, tiles: int, borders: Borders, fixed: Partition | None
+    ) -> LeafStatement:
         stated = self.network.layers[shape]
         rows = borders or (0, stated.taps_rows if stated.is_summed else stated.rows)
         return LeafStatement(
