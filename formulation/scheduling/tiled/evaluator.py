@@ -17,18 +17,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled import legality_kernel as legality
 from tilewright.formulation.scheduling.tiled import plan_kernel, timing_kernel
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan, multicast_groups
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.foundation.errors import TilewrightError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import Topology, topology
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 
 class IllegalPlanError(TilewrightError, ValueError):
@@ -100,9 +97,9 @@ class Evaluation:
     network_overhead: float
     step_start: Floats
     step_wait: Floats
-    busiest_link: Ints
+    busiest_link: Int32s
     link_bytes: Floats
-    peak_bytes: npt.NDArray[np.int64]
+    peak_bytes: Int64s
     late: Floats
 
 
@@ -210,18 +207,18 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
     )
 
 
-def occupancy(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> npt.NDArray[np.int64]:
+def occupancy(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Int64s:
     """Bytes in every buffer in every step, shape (engines, steps)."""
     held = plan.residency
     level = np.zeros((machine.engines, plan.steps + 1), dtype=np.int64)
     size = dag.block_bytes[held.block]
     np.add.at(level, (held.engine, held.start), size)
     np.subtract.at(level, (held.engine, held.end + 1), size)
-    bytes_held: npt.NDArray[np.int64] = np.cumsum(level, axis=1)[:, :-1]
+    bytes_held: Int64s = np.cumsum(level, axis=1)[:, :-1]
     return bytes_held
 
 
-def _starts(block: Ints, blocks: int) -> npt.NDArray[np.int64]:
+def _starts(block: Int32s, blocks: int) -> Int64s:
     counts = np.bincount(block, minlength=blocks) if len(block) else np.zeros(blocks, dtype=np.int64)
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 

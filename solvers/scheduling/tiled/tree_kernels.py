@@ -1,17 +1,16 @@
-"""The machine code of trees and segments: leaves, bands, the released program's tile, bounds and proofs."""
+"""The machine code of trees and segments: leaves, the released program's tile, bounds and proofs."""
 
 from __future__ import annotations
 
 from random import Random
 from typing import Final
 
-from tilewright.formulation.scheduling.tiled.kapla import leaf_bound_kernel
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.set.leaf import (
     leaf_kernel,
+    leaf_rows_kernel,
     leaf_search_kernel,
     leaf_traffic_kernel,
-    stripe_kernel,
 )
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.released import tile as released_tile
@@ -22,7 +21,6 @@ from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Sli
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
 from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
-from tilewright.solvers.scheduling.tiled.set.leaf import leaf_figures_kernel
 from tilewright.solvers.scheduling.tiled.set.trees import places_kernel
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
@@ -49,11 +47,9 @@ def calls() -> None:
 TREES: Final = Kernels(
     (__name__, "TREES"),
     (
-        stripe_kernel.stripe_costs,
-        stripe_kernel.stripe_of,
-        stripe_kernel.largest_shares,
-        leaf_bound_kernel.leaf_bound_rows,
-        leaf_figures_kernel.least_of_rows,
+        leaf_rows_kernel.leaf_rows,
+        leaf_rows_kernel.stripe_of,
+        leaf_rows_kernel.largest_shares,
         leaf_kernel.buffer_energy,
         leaf_kernel.usage,
         leaf_search_kernel.search,

@@ -153,13 +153,13 @@ def test_a_stop_while_a_model_is_stated_keeps_the_plan(monkeypatch: pytest.Monke
     search: TiledSearch = TiledSearch(space, Limits(60, threads=1))
     plan = random_plan(random.Random(0), case.problem, case.dag)
     search.offer(AtomicPlan(case.dag, as_round_plan(case.dag, plan, 4)), "test")
-    build = OrderModel.build
+    starts = OrderModel._starts
 
-    def stopped(model: OrderModel) -> OrderModel:
+    def stopped(model: OrderModel) -> None:
         search.limits.stop.set()
-        return build(model)
+        starts(model)
 
-    monkeypatch.setattr(OrderModel, "build", stopped)
+    monkeypatch.setattr(OrderModel, "_starts", stopped)
     outcome = RoundProof(search, space).run()
     assert outcome.message == space.space
     result = search.result("exact", "", outcome.exhausted, outcome.message, outcome.error)

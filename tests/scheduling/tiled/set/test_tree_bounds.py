@@ -9,6 +9,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import HOPS
 from tilewright.formulation.scheduling.tiled.set.released.builder import NetworkBuilder
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, engine_form
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
 from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
@@ -33,7 +34,7 @@ def test_bound_of_tiny_networks(width: int, height: int, batch: int, energy: flo
     form = tiny_form(width, height, batch, energy, delay)
     trees = [*all_trees(form.network, batch), *lone_trees(form.network, batch)]
     costs = [form.attempt(tree) for tree in trees]
-    least = min(form.value(one.energy, one.cycles) for one in costs if not isinstance(one, str))
+    least = min(form.value(one.energy, one.cycles) for one in costs if not isinstance(one, Unfit))
     assert 0 <= tree_bounds(form).value <= least
     found = best_tree(form, "all")
     assert found.proven
