@@ -21,6 +21,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
+from tilewright.solvers.scheduling.tiled.set.leaf.leaf_figures_kernel import least_of_rows
 from tilewright.solvers.scheduling.tiled.set.trees.places import Places
 
 Given = tuple[tuple[int, int], ...]
@@ -129,8 +130,6 @@ class LeafFigures:
     ) -> Taken:
         form, figures = self.form, self._empty()
         engine, runs = form.engine, form.batch // batch
-        prices = engine.prices
-        cheaper = min(prices.hop, prices.dram)
         bounded = form.network.layers[layer]
         late = batch * bounded.late_operands * bounded.output_bytes
         known = [place for place, layout in enumerate(direct) if layout >= 0 or place in away]
@@ -143,16 +142,12 @@ class LeafFigures:
                 for streamed in engine.stream_bytes(layer):
                     loads = 1 if streamed else max(1, self.loads // batch)
                     whole = engine.flow(layer, stored, loads, direct)
-                    rows = engine.rows(stated, whole._replace(producers=whole.producers[known]), streamed)
-                    if len(rows.row):
-                        # bytes that are read directly and whole pass a link for every tile but one that
-                        # receives them, or DRAM where that is cheaper
-                        passed = np.maximum(0.0, part * (rows.inputs - late) - batch * once)
-                        energy = rows.inside[:, 0] + (rows.hops[:, 0] * prices.hop + passed * cheaper)
-                        energy += rows.moved[:, 0] * prices.dram
-                        figures.energy[at] = runs * (float(energy.min()) - rounding)
-                        figures.cycles[at] = rows.cycles.min()
-                        figures.moved[at] = rows.moved.min()
+                    flow = whole._replace(producers=whole.producers[known])
+                    arguments = engine.row_arguments(stated, flow, streamed)
+                    taken = least_of_rows(late, part, float(batch * once), *arguments)
+                    if taken[0] < math.inf:
+                        figures.energy[at] = runs * (taken[0] - rounding)
+                        figures.cycles[at], figures.moved[at] = taken[1:]
                         break
                 at += 1
         return figures
