@@ -1,4 +1,4 @@
-"""Whether a whole store tells the truth: every mapping is evaluated anew and held against every proof."""
+"""Whether a whole store is correct: every mapping is evaluated again and held against every proof."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def store_faults(store: Store) -> Iterator[str]:
     A run's key must be that of its inputs, and its status, figures and trace must be those of its keys.  A
     heuristic must not report ``optimal`` or ``infeasible``, no value may lie below a proven optimum or bound,
     value and metrics must be what the evaluator finds for the stored mapping, and that must be legal.  Runs
-    of `compare` are told by its documents, which have a check of their own.
+    of `compare` are reported by its documents, which have a check of their own.
     """
     bounds = _bounds(store)
     problems: dict[str, LayerProblem] = {}
@@ -113,7 +113,7 @@ def _figure_faults(cell: FinishedCell, problem: LayerProblem) -> Iterator[str]:
 
 
 def _trace_faults(cell: FinishedCell) -> Iterator[str]:
-    """Values fall, bounds rise, time goes on, and the end is what is stored."""
+    """Values fall, bounds rise, times increase, and the end is what is stored."""
     answer = cell.answer
     at, value, bound = 0.0, None, None
     for seconds, *keys, _, _, _ in answer.trace:
@@ -161,7 +161,7 @@ def _value_faults(
     fresh, reported = metrics_record(evaluation, problem.engine).model_dump(), cell.answer.metrics or {}
     for name in fresh:
         if name not in reported or reported[name] != fresh[name]:
-            yield f"metrics: {name} is not what the evaluator finds"
+            yield f"metrics: {name} differs from the evaluator's result"
 
 
 def _place_faults(store: Store) -> Iterator[str]:

@@ -159,7 +159,7 @@ def _profile(rows: Sequence[Row]) -> Plot:
 def _gaps(rows: Sequence[Row]) -> Plot:
     shown = [(objective, figures.gaps_figure(some)) for objective, some in gaps(rows).items()]
     return Plot(
-        "Gaps", shown, "Boxes from quartile to quartile, a dot per run; a gap of 0 stands at the left end."
+        "Gaps", shown, "Boxes from quartile to quartile, a dot per run; a gap of 0 is at the left end."
     )
 
 

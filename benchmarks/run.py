@@ -52,7 +52,7 @@ def run_cells(
     Parameters
     ----------
     answers : who computes
-    listener : told of every cell as it ends
+    listener : notified of every cell as it ends
     began : told before the first how many cells there are, and how many of them are to be computed
     fresh : compute those again that the store has
     """

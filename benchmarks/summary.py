@@ -124,7 +124,7 @@ def _line(group: tuple[str, ...], members: Sequence[Row]) -> Line:
 
 
 def _finite(gap: float) -> float | None:
-    """A gap as it is told; none where runs without a mapping make it infinite."""
+    """A gap as it is reported; none where runs without a mapping make it infinite."""
     return None if math.isinf(gap) else gap
 
 

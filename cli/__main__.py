@@ -1,6 +1,6 @@
 """The program's beginning: ``tilewright``, ``python -m tilewright`` and ``python -m tilewright.cli``.
 
-The rest is loaded once signals are heeded: loading takes a second, in which Ctrl-C is one line as well.
+The rest is loaded once signals are handled: loading takes a second, in which Ctrl-C is one line as well.
 """
 
 from tilewright.foundation.interpreter import leave_current_folder

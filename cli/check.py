@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def check_command(
     result: Annotated[Path, typer.Argument(metavar="RESULT", help="Result document (.json, .jsonl, .yaml).")],
     prove: Annotated[
-        bool, typer.Option("--prove", help="Ask another solver for anything below the claimed bounds.")
+        bool, typer.Option("--prove", help="Let another solver search below the claimed bounds.")
     ] = False,
     store: Annotated[
         Path | None,
-        typer.Option("--store", metavar="STORE", help="Plans of a contest, instead of the store it names."),
+        typer.Option("--store", metavar="STORE", help="Store with the plans of a compare document."),
     ] = None,
     time_limit: options.TimeLimit = None,
     threads: options.Threads = None,
@@ -31,7 +31,7 @@ def check_command(
     format: options.ShortFormat = "table",
     quiet: options.Quiet = False,
 ) -> int:
-    """Evaluate every mapping or schedule of a result anew and compare its claims (exit code 5: one fails)."""
+    """Evaluate all mappings or schedules of a result and compare its claims (exit code 5: one fails)."""
     options.parse_choice(format, "--format", ("table", "json"))
     seconds, workers = options.parse_duration(time_limit), options.parse_threads(threads)
 

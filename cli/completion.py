@@ -11,7 +11,7 @@ Completion = Callable[[str], list[str]]
 
 
 def _starting(names: Iterable[str], incomplete: str) -> list[str]:
-    """The names that go on from what was written; after a comma, from what stands behind it."""
+    """The names that continue from what was written; after a comma, from what stands behind it."""
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 

@@ -54,12 +54,11 @@ def evaluate_command(
     tiles: options.Tiles = None,
     constraint: options.Constraints = None,
     in_order: Annotated[
-        bool,
-        typer.Option("--in-order", help="Start tasks of a schedule as early as their places in it allow."),
+        bool, typer.Option("--in-order", help="Start tasks in their order, as early as possible.")
     ] = False,
     format: options.ShortFormat = "table",
 ) -> int:
-    """Evaluate a mapping, schedule or plan: what it breaks (exit code 5), energy and cycles."""
+    """Evaluate a mapping, schedule or plan: violations (exit code 5), energy and cycles."""
     options.parse_choice(format, "--format", ("table", "json"))
     options.parse_factors(factors)
     options.parse_storage(storage)

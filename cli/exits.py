@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What the process tells the shell."""
+    """Exit codes of the process."""
 
     OK = 0  #: a solution was written
     ERROR = 1  #: something failed

@@ -1,4 +1,4 @@
-"""The program: verbs, and what becomes of everything that goes wrong."""
+"""The program: verbs, and the handling of every error."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _hold_descriptors() -> None:
 def run(args: Sequence[str]) -> int:
     """Run the command line; every outcome is an exit code, every failure one line on stderr.
 
-    Results that standard output did not take are a failure; a reader that has gone away is not told of it.
+    Results that standard output did not take are a failure; a reader that has gone away is not notified.
     """
     standard.failure, standard.logs = None, []
     code = _run(args)

@@ -145,7 +145,7 @@ SkipUnsupported = Annotated[
     bool,
     typer.Option(
         "--skip-unsupported",
-        help="Leave out what of an ONNX model is not supported, and say what.",
+        help="Leave out unsupported nodes of an ONNX model, and list them.",
         rich_help_panel="Problem",
     ),
 ]
@@ -200,7 +200,9 @@ Threads = Annotated[
         "--threads", help="Workers of parallel solvers; all cores by default.", rich_help_panel="Search"
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of every random choice.", rich_help_panel="Search")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, help="Seed of every random choice.", rich_help_panel="Search")
+]
 Deterministic = Annotated[
     bool,
     typer.Option("--deterministic", help="Same answer and trace at every run.", rich_help_panel="Search"),
@@ -246,9 +248,7 @@ Report = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        "--jobs", "-j", help="Runs side by side; one per core by default.", rich_help_panel="Execution"
-    ),
+    typer.Option("--jobs", "-j", help="Parallel runs; one per core by default.", rich_help_panel="Execution"),
 ]
 Cluster = Annotated[
     str | None,
@@ -257,8 +257,7 @@ Cluster = Annotated[
     ),
 ]
 Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", help="Nothing on stderr but errors and reasons.", rich_help_panel="Output"),
+    bool, typer.Option("--quiet", "-q", help="Only errors and reasons on stderr.", rich_help_panel="Output")
 ]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Every step, and tracebacks.", rich_help_panel="Output")
@@ -373,4 +372,4 @@ def parse_choice(text: str, flag: str, known: Collection[Known]) -> Known:
 def check_workers(jobs: int | None, cluster: str | None) -> None:
     """Raise ``InputError`` where both a cluster and a number of processes are named."""
     if cluster is not None and jobs is not None:
-        raise InputError("--jobs", None, "the cluster decides how much runs side by side, expected no --jobs")
+        raise InputError("--jobs", None, "a cluster decides how many runs are parallel, expected no --jobs")

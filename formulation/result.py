@@ -59,7 +59,7 @@ class OutOfSpaceSolution(Generic[Answer, Evaluation]):
     Parameters
     ----------
     key : objective key
-    reason : why it lies outside
+    reason : why it is outside
     source : who offered it
     """
 

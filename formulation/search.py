@@ -48,7 +48,7 @@ class Judgement(Generic[Answer, Evaluation_co]):
     answer : what was judged, completed where that leaves something open that the problem fills in
     key : objective key: less is better
     violations : rules of the machine or demands that it breaks; none for a legal answer
-    outside : why it lies outside the searched space; ``None`` for one that lies in it
+    outside : why it is outside the searched space; ``None`` for one that lies in it
     """
 
     answer: Answer
@@ -119,7 +119,7 @@ class Search(Generic[P, Answer, Evaluation]):
         Seconds count on if the limits' own do: their clock starts as much earlier as that search took.
         """
         if earlier.input_hash != self.problem.content_hash:
-            raise ValueError("a search can go on only from one of the same problem")
+            raise ValueError("a search can continue only from one of the same problem")
         with self._best.lock:
             self._best.answer, self._best.evaluation = earlier.answer, earlier.evaluation
             self._best.key, self._best.bound, self._best.out_of_space = (

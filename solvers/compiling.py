@@ -1,7 +1,7 @@
 """Machine code that searches need: compiled once per installation, in processes side by side.
 
 A search waits for it within its limit, and what arrives too late serves the next one: every function is kept
-as soon as it is compiled.  A worker also sends what it has compiled, so that a process can go on where
+as soon as it is compiled.  A worker also sends what it has compiled, so that a process can continue where
 nothing can be kept; where no worker can be started, the process compiles itself.
 """
 
@@ -70,7 +70,7 @@ def compiled_in_turn(needed: Sequence[Kernels], is_over: Callable[[], bool]) -> 
 
     Raises
     ------
-    LimitReachedError : where whoever needs them is over before; nothing goes on then
+    LimitReachedError : where whoever needs them is over before; nothing continues then
     """
     from tilewright.foundation.pool import Call, WorkerDiedError, computed  # late: needed once
     from tilewright.foundation.processes import available_cores

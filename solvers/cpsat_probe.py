@@ -143,6 +143,6 @@ def fault(new_solver: Callable[[], cp_model.CpSolver]) -> str:
             solver.parameters.num_workers = 1
             if not asked.is_right(solver, solver.solve(asked.model)):
                 return (
-                    f"OR-Tools {version('ortools')} fails its self-test: what it says is taken for no proof"
+                    f"OR-Tools {version('ortools')} fails its self-test: its answers do not count as proofs"
                 )
     return ""

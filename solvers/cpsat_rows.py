@@ -57,7 +57,7 @@ def narrowed(model: cp_model.CpModel) -> str:
         if isinstance(row, str):
             return row
         if max(abs(row.low), abs(row.high)) > _LARGEST:
-            return "a row that holds under conditions has values beyond 2^60"
+            return "a conditional row has values beyond 2^60"
     for row in wide:
         assert isinstance(row, _Row)
         _Rewriting(model, row, hints).run()
@@ -112,7 +112,7 @@ def _wide(model: cp_model.CpModel, ranges: _Ranges) -> Iterator[_Row | str]:
             if high - low >= WIDE:
                 yield "an optional interval is longer than 2^31"
         elif not any(getattr(constraint, f"has_{kind}")() for kind in _CLAUSES):
-            yield "a constraint that is no row holds under conditions"
+            yield "a constraint other than a row is conditional"
 
 
 class _Hints:

@@ -16,6 +16,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, engine_form
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules, in_small_buffers
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.prioritization import top_chains
@@ -149,7 +150,7 @@ class _Search:
                     return
                 self.counted.schemes += 1
                 cost = self.form.segment(scheme.tree, self.form.batch)
-                if not isinstance(cost, str):
+                if not isinstance(cost, Unfit):
                     self.counted.valid += 1
                     tree = scheme.tree
                     schemes[tree] = scheme
@@ -177,7 +178,7 @@ class _Search:
                         return
                     self.counted.schemes += 1
                     cost = self.form.segment(scheme.tree, self.form.batch)
-                    if not isinstance(cost, str):
+                    if not isinstance(cost, Unfit):
                         self.counted.valid += 1
                         candidates.setdefault(start, []).append(Priced(scheme, cost.energy, cost.cycles))
                         if not drawn:

@@ -37,9 +37,9 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.foundation.arrays import Int32s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
-from tilewright.heuristics.scheduling.tiled.lists import Ints
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.solvers.cpsat_run import CpSatRun
@@ -48,7 +48,7 @@ from tilewright.solvers.scheduling.tiled.exact.decode import plan_of
 from tilewright.solvers.scheduling.tiled.exact.incumbent import PLACES
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan
-from tilewright.solvers.scheduling.tiled.exact.statement import PlanModel
+from tilewright.solvers.scheduling.tiled.exact.statement import plan_statement
 from tilewright.solvers.scheduling.tiled.running import plan_run
 
 ATOMS = "atomic[atoms=printed,refine=off]"
@@ -60,7 +60,7 @@ HEAD = (
 )
 
 
-def best_of(graph: SmallGraph, order: Ints, places: Ints | None, seconds: float) -> int | None:
+def best_of(graph: SmallGraph, order: Int32s, places: Int32s | None, seconds: float) -> int | None:
     """Cycles of the best plan found with these rounds and engines; ``None`` where there is none."""
     dag, machine = graph.dag, graph.problem.machine
     space = RoundSpace(graph.problem, dag)
@@ -75,7 +75,7 @@ def best_of(graph: SmallGraph, order: Ints, places: Ints | None, seconds: float)
     instance = RoundInstance(graph.dag, graph.problem.machine)
     engines = None if places is None else places.tolist()
     rounds = order.tolist()
-    statement = PlanModel(instance, max(rounds) + 2, 0, 0, most, order=rounds, places=engines).build()
+    statement = plan_statement(instance, max(rounds) + 2, 0, 0, most, order=rounds, places=engines)
     run = CpSatRun(statement.model, Limits(seconds, threads=1), lambda: False)
     run.solve()
     if not run.has_solution:

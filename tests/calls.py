@@ -103,7 +103,7 @@ def caller(capsys: pytest.CaptureFixture[str]) -> Call:
     return call_it
 
 
-def finish(process: subprocess.Popen[str], seconds: float = 120) -> Outcome:
+def finish(process: subprocess.Popen[str]) -> Outcome:
     """Wait for a process."""
-    out, err = process.communicate(timeout=seconds)
+    out, err = process.communicate()
     return Outcome(process.returncode, out, err)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from clocks import SLOW_SECONDS, pytest_timeout_set_timer
 from effort import effort
 from hypothesis import HealthCheck, settings
 
@@ -15,9 +16,16 @@ settings.register_profile(
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
+__all__ = ["pytest_timeout_set_timer"]
 
-SLOW_SECONDS = 1800.0
-"""How long a test marked ``slow`` may take; ``pyproject.toml`` has the limit of all others."""
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile all kernels that are missing once per run, before a worker or a test begins."""
+    if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
+        from tilewright.api.installation import compile_kernels
+
+        compile_kernels()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

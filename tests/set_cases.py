@@ -5,6 +5,7 @@ from tilewright.formulation.scheduling.tiled.set.released.networks import progra
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, program_form
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Node
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 
 EDGE = load_tiled_machine("set-edge-4x4")
@@ -23,4 +24,4 @@ def form_of(network: SetNetwork, batch: int = 1) -> ClosedForm:
 def value_of(form: ClosedForm, tree: Node) -> float:
     """The objective of a tree, infinite where it does not fit."""
     cost = form.attempt(tree)
-    return float("inf") if isinstance(cost, str) else form.value(cost.energy, cost.cycles)
+    return float("inf") if isinstance(cost, Unfit) else form.value(cost.energy, cost.cycles)

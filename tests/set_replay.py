@@ -9,7 +9,8 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, NodeCost
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Leaf
 
 Value = tuple[int, int, int, int]

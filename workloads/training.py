@@ -83,9 +83,7 @@ class _Backward:
             else:
                 self.combine(layer, flows)
         if not self.updates:
-            raise InputError(
-                self.forward.name, None, "nothing is learned in it, so that it cannot be trained"
-            )
+            raise InputError(self.forward.name, None, "it has no learned parameters, so it cannot be trained")
         return Network(
             f"{self.forward.name}:training",
             (*self.forward.layers, *self.layers),

@@ -4,7 +4,7 @@
     python -m tilewright.benchmarks.arena.series --only-print
 
 Runs that the store lacks are computed, each kept as it ends; ``--minutes`` ends a slice early, and the same
-call goes on from there.  ``NETWORK/PART`` stands for the layers of a network whose names begin with
+call continues from there.  ``NETWORK/PART`` stands for the layers of a network whose names begin with
 ``PART.``, such as ``bert-large/layer1``: a transformer cell.
 """
 
@@ -244,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=1e6, help="after which no run begins")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--store", type=Path, default=Path("arena.sqlite"))
-    parser.add_argument("--fresh", action="store_true", help="compute again what the store has")
+    parser.add_argument("--fresh", action="store_true", help="compute again, even if the store has results")
     parser.add_argument("--only-print", action="store_true", help="compute nothing")
     asked = parser.parse_args(arguments)
     series = Series(

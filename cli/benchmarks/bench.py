@@ -91,9 +91,9 @@ def bench_command(
         bool, typer.Option("--verbose", "-v", help="Tracebacks.", rich_help_panel="Output")
     ] = False,
 ) -> int:
-    """Run methods on suites, prove each optimum, and tell how far from it every method ends.
+    """Run methods on suites and compare each answer with the proven optimum.
 
-    Every run is stored the moment it ends; the same call again goes on where the last one stopped, and runs
+    Every run is stored the moment it ends; the same call again continues where the last one stopped, and runs
     again only what depends on inputs that have changed.
     """
     from tilewright.benchmarks.plan import Request

@@ -79,7 +79,7 @@ def compare_command(
         typer.Option(
             "--store",
             metavar="STORE",
-            help="SQLite file that keeps every run; the same call goes on from there.",
+            help="SQLite file for every run; the same call continues from it.",
             rich_help_panel="Execution",
         ),
     ] = STORE,
@@ -90,7 +90,7 @@ def compare_command(
     report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> int:
-    """Let methods search for the same plan with equal budgets, and tell who wins and what bound is left.
+    """Compare methods on one tiled machine with equal budgets, and rank them.
 
     Every plan is judged by the same evaluator; what a method's own formula says stands beside it.  Every run
     is stored the moment it ends.

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from tilewright.foundation.pool import Work
 
 Fresh = Annotated[
-    bool, typer.Option("--fresh", help="Run again what the store has.", rich_help_panel="Execution")
+    bool,
+    typer.Option("--fresh", help="Run again, even if the store has results.", rich_help_panel="Execution"),
 ]
 Seeds = Annotated[
-    int, typer.Option("--seeds", help="Runs of methods that draw at random.", rich_help_panel="Search")
+    int, typer.Option("--seeds", help="Runs of methods with random choices.", rich_help_panel="Search")
 ]
 RunLimit = Annotated[
     str, typer.Option("--time-limit", "-t", metavar="TIME", help="Per run.", rich_help_panel="Search")

@@ -15,7 +15,7 @@ from tilewright.report.text.rendering import make_console
 
 
 class BenchProgress(Protocol):
-    """Told of everything that happens."""
+    """Notified of everything that happens."""
 
     def note(self, text: str) -> None: ...
     def begin(self, store: str, cells: int, missing: int) -> None: ...

@@ -55,7 +55,7 @@ def runs_command(
     check: Annotated[
         bool,
         typer.Option(
-            "--check", help="Evaluate every mapping anew and hold it against the proofs (exit code 5)."
+            "--check", help="Evaluate every mapping again and compare it with the proofs (exit code 5)."
         ),
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tracebacks.")] = False,

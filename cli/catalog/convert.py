@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from tilewright.report.exchange.bundle import Settings
     from tilewright.report.exchange.convert import Conversion
 
-_UNTOLD = "What the files do not tell"
+_UNTOLD = "Data missing in the files"
 
 
 def convert_command(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Files of one program, read together; or what this one has."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Files of one program that belong together, or a machine, layer or mapping.",
+        ),
     ],
     to: Annotated[
         str,
@@ -43,17 +46,15 @@ def convert_command(
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE.json", help="What does not carry over, as data.")
+        Path | None, typer.Option("--report", metavar="FILE.json", help="Write the losses as JSON.")
     ] = None,
-    lossy: Annotated[
-        bool, typer.Option("--lossy", help="Write even where what is lost changes an answer.")
-    ] = False,
+    lossy: Annotated[bool, typer.Option("--lossy", help="Write even if losses change an answer.")] = False,
     arch: Annotated[
         str | None,
         typer.Option(
             "--arch",
             "-a",
-            help="Machine, where the files have none.",
+            help="Machine, if the files have none.",
             rich_help_panel=_UNTOLD,
             autocompletion=completion.machines,
         ),
@@ -61,7 +62,7 @@ def convert_command(
     layer: Annotated[
         str | None,
         typer.Option(
-            "--layer", metavar="LAYER", help="Layer, where the files have none.", rich_help_panel=_UNTOLD
+            "--layer", metavar="LAYER", help="Layer, if the files have none.", rich_help_panel=_UNTOLD
         ),
     ] = None,
     energy: Annotated[
@@ -81,9 +82,9 @@ def convert_command(
         str | None,
         typer.Option("--clock", metavar="MHZ", help="The machine's clock.", rich_help_panel=_UNTOLD),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors on stderr.")] = False,
 ) -> int:
-    """Convert files of other programs, and name what does not carry over (docs/convert.md)."""
+    """Convert files of other programs and list the losses (docs/convert.md)."""
     from tilewright.foundation.disk import check_writable, write_file
     from tilewright.report.exchange.convert import convert
 
@@ -98,8 +99,8 @@ def convert_command(
         for loss in conversion.losses:
             tell(f"tilewright: {loss.text}")
         count = len(conversion.grave)
-        things = "a thing that changes" if count == 1 else f"{count} things that change"
-        raise InputError(files[0], None, f"{things} an answer cannot be stated; --lossy writes it without")
+        losses = "1 loss changes" if count == 1 else f"{count} losses change"
+        raise InputError(files[0], None, f"{losses} an answer; --lossy accepts this")
     _write(conversion, out, quiet=quiet)
     if not quiet:
         for loss in conversion.losses:

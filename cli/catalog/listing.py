@@ -1,4 +1,4 @@
-"""``tilewright list``: what there is to choose from."""
+"""``tilewright list``: available names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def list_command(
     ],
     format: options.Format = "table",
 ) -> int:
-    """List machines, models, solvers and whatever else there is to choose from."""
+    """List machines, models, solvers, methods and other names."""
     options.parse_choice(what, "WHAT", KINDS)
     options.parse_choice(format, "--format", ("table", "json", "jsonl", "csv"))
     listing = KINDS[what]()
@@ -106,7 +106,7 @@ def _below(description: str) -> list[Text]:
 
 
 def _loaded(names: Iterable[str], load: Callable[[str], Thing]) -> Iterator[tuple[str, Thing]]:
-    """What loads, with its name; what an installed package brings and does not load is told and left out."""
+    """Names that load; what an installed package provides and fails to load is reported and left out."""
     for name in names:
         try:
             yield name, load(name)

@@ -35,10 +35,7 @@ def show_command(
     arch: Annotated[
         str | None,
         typer.Option(
-            "--arch",
-            "-a",
-            help="Machine, where the thing does not name its own.",
-            autocompletion=completion.machines,
+            "--arch", "-a", help="Machine, if the file does not name one.", autocompletion=completion.machines
         ),
     ] = None,
     formula: Annotated[
@@ -68,7 +65,7 @@ def show_command(
         typer.Option(
             "--plot",
             metavar="FILE",
-            help="Draw a network's graph and its layers' shapes; of a tree in a file, who works when.",
+            help="Draw a network's graph and its layers' shapes; of a tree file, the spatial-temporal graph.",
             rich_help_panel=_NETWORKS,
         ),
     ] = None,

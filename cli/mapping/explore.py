@@ -59,14 +59,14 @@ def explore_command(
     every: Annotated[
         bool,
         typer.Option(
-            "--every", help="Search beaten designs too, so that each has a value.", rich_help_panel=_SPACE
+            "--every", help="Search discarded designs too, so that each has a value.", rich_help_panel=_SPACE
         ),
     ] = False,
     values: Annotated[
         bool,
         typer.Option(
             "--values",
-            help="Give beaten designs a value too, each from a short search: an upper bound.",
+            help="Give discarded designs an upper bound too, each from a short search.",
             rich_help_panel=_SPACE,
         ),
     ] = False,
@@ -86,7 +86,7 @@ def explore_command(
         typer.Option(
             "--store",
             metavar="FILE",
-            help="SQLite file that keeps every proof; the same call goes on from there.",
+            help="SQLite file for every proof; the same call continues from it.",
             rich_help_panel="Execution",
         ),
     ] = None,
@@ -109,7 +109,7 @@ def explore_command(
 ) -> int:
     """Find the best machine among all combinations of some fields' values, with a proof.
 
-    Designs are discarded by bounds before they are solved.  Exit code 0 tells that a best design was found,
+    Designs are discarded by bounds before they are solved.  Exit code 0 states that a best design was found,
     the table whether it is proven.
     """
     from tilewright.api.mapping.exploration import ExploreRequest

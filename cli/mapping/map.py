@@ -46,7 +46,7 @@ def map_command(
         typer.Option(
             "--then",
             metavar="energy|cycles",
-            help="Among the mappings of the least energy the one of the least cycles, or the reverse.",
+            help="The fewest cycles among the mappings of least energy, or the reverse.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -79,7 +79,7 @@ def map_command(
     solver: options.Solver = "auto",
     warm_start: Annotated[
         Path | None,
-        typer.Option("--warm-start", help="Mapping file or result to begin with.", rich_help_panel="Search"),
+        typer.Option("--warm-start", help="Mapping file or result to start from.", rich_help_panel="Search"),
     ] = None,
     deterministic: options.Deterministic = False,
     require_optimal: Annotated[
@@ -120,7 +120,7 @@ def map_command(
     asked = {"--pareto": pareto, "--best": best is not None, "--all-optimal": all_optimal}
     if flags.form == "csv" and any(asked.values()) and (out is None or out.suffix.lower() == ".csv"):
         flag = next(flag for flag, wanted in asked.items() if wanted)
-        raise InputError("--format", None, f"csv has no room for {flag}, expected json or --out FILE.json")
+        raise InputError("--format", None, f"csv cannot hold {flag}, expected json or --out FILE.json")
     goal = options.read_objective(objective)
     space = {
         "factors": options.parse_factors(factors),

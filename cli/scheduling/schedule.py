@@ -42,7 +42,7 @@ def schedule_command(
         bool | None,
         typer.Option(
             "--keep-activations/--store-activations",
-            help="Results stay in the global memory while there is room, or all go to DRAM;"
+            help="Results stay in the global memory while capacity allows, or all go to DRAM;"
             " by default as the system says.",
             show_default=False,
             rich_help_panel="Problem",
@@ -75,7 +75,7 @@ def schedule_command(
         typer.Option(
             "--warm-start",
             metavar="PLAN",
-            help="Document of a plan to begin with, on tiled machines.",
+            help="Plan document to start from, on tiled machines.",
             rich_help_panel="Search",
         ),
     ] = None,
@@ -87,7 +87,7 @@ def schedule_command(
     links: Annotated[
         Path | None,
         typer.Option(
-            help="Draw loads of links to a .png or .svg file, on tiled machines.", rich_help_panel="Output"
+            help="Draw link loads to a .png or .svg file, on tiled machines.", rich_help_panel="Output"
         ),
     ] = None,
     tree: Annotated[

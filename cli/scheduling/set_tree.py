@@ -14,9 +14,10 @@ from tilewright.api.scheduling.trees import tree_bound
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import show, write
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, IllegalPlanError
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import NodeCost, UnfitTreeError
 from tilewright.formulation.scheduling.tiled.set.trees.expansion import expand
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, InvalidTreeError, Leaf, nodes
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import UnfitTreeError
 from tilewright.foundation.errors import InputError, told_of
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.mapping.build import versions

@@ -1,1 +1,1 @@
-"""What the program shows and hears: console, progress, signals, files that are saved."""
+"""Terminal: console, progress, signals, files that are saved."""

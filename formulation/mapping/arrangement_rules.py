@@ -128,7 +128,7 @@ def _present(nest: Nest, slots: Arrangement) -> Iterator[Limit]:
                 continue
             loops = 1 - is_one(product(nest.trips([nest.temporal[index]])))
             stored = [_stored(nest, name, slots[i].level) for i in point for name in slots[i].tensors]
-            yield Limit("loops after what bypasses", product([1 - maximum([0, *stored]), loops]), 0)
+            yield Limit("loops after a bypass", product([1 - maximum([0, *stored]), loops]), 0)
 
 
 def _stored(nest: Nest, name: str, level: int) -> Expr:

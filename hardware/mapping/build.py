@@ -117,7 +117,7 @@ def _check_outermost(section: LevelSection, keeps: frozenset[Role]) -> None:
         missing = ", ".join(sorted(frozenset(Role) - keeps))
         raise FieldError(("levels", 0, "keeps"), f"expected the outermost level to keep {missing} too")
     if section.may_bypass:
-        raise FieldError(("levels", 0, "may_bypass"), "expected nothing to bypass the outermost level")
+        raise FieldError(("levels", 0, "may_bypass"), "the outermost level cannot be bypassed")
 
 
 def _capacity(section: LevelSection, here: Location, elements: Elements, partitions: dict[Role, int]) -> int:
@@ -182,7 +182,7 @@ def _usable(total: int, section: LevelSection, location: Location) -> int:
 def _fanout(section: FanoutSection, here: Location) -> Fanout:
     hop_energy = section.hop_energy
     if hop_energy is not None and not section.sharing:
-        raise FieldError((*here, "hop_energy"), "expected sharing: true beside it")
+        raise FieldError((*here, "hop_energy"), "expected sharing: true with it")
     axes = tuple(
         ArrayAxis(axis.name, axis.size, None if axis.carries is None else frozenset(axis.carries))
         for axis in section.axes

@@ -146,7 +146,7 @@ class FanoutSection(Section):
     energy: Energy = Field(default=Fraction(0), description="pJ per element delivered to one instance")
     multicast: Flag = Field(default=True, description="one read serves all instances that need it")
     reduction: Flag = Field(default=True, description="partial sums are added on their way out")
-    sharing: Flag = Field(default=False, description="buffers keep what several of them read once")
+    sharing: Flag = Field(default=False, description="buffers store shared data once")
     hop_energy: Energy | None = Field(
         default=None, description="pJ per element passed on between buffers that share (absent: energy)"
     )

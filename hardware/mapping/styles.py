@@ -151,7 +151,7 @@ _STYLES = (
     DataflowStyle(
         "shidiannao",
         "Shi-diannao",
-        "output-stationary: output rows x output columns, every PE keeps one output",
+        "output-stationary: output rows x output columns, every PE holds one output",
         (_Axis("y", "P"), _Axis("x", "Q")),
         None,
         reduction=False,

@@ -47,15 +47,15 @@ class Kapla:
 
     ties: str = option(
         "second",
-        "what breaks ties: the second most accessed tensor, or position as in the program",
+        "tie-breaker: the second most accessed tensor, or position as in the program",
         choices=("second", "position"),
     )
     guide: str = option(
         "accesses",
-        "what a step must lower: accesses as printed, or the objective itself",
+        "what a step must lower: accesses as in the paper, or the objective",
         choices=("accesses", "objective"),
     )
-    keep: int = option(1, "partial schemes that every level hands on", low=1)
+    keep: int = option(1, "partial schemes that every level passes on", low=1)
 
     name = "kapla"
     exact = False
@@ -133,7 +133,7 @@ class _Descent:
     ) -> Partial:
         """Take one measure after the other to its next size, as far as that helps and fits.
 
-        Stacking goes on where no tensor is accessed more often, since it adds parallelism; caching only
+        Stacking continues where no tensor is accessed more often, since it adds parallelism; caching only
         where some tensor is accessed less often.
         """
         sizes: Sizes = {}

@@ -1,7 +1,7 @@
 """Partial mappings: per axis group the rows that are still open, narrowed one decision at a time.
 
 Decisions are made on *measures*: the tile of a dimension at a boundary, or the instances that a spatial
-block spreads it over.  After each one the smallest completion tells whether the constraints can still hold.
+block spreads it over.  After each one the smallest completion shows whether the constraints can still hold.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Whether a document tells the truth: every claim computed anew from the document itself."""
+"""Whether a document is correct: every claim computed again from the document itself."""

@@ -16,7 +16,7 @@ _CLOSE = 1e-9
 def trace_faults(
     claims: ClaimRecord, trace: Sequence[TraceRecord], objective: Objective, wall_s: float
 ) -> Iterator[str]:
-    """Values fall, bounds rise, time goes on, gaps are those of value and bound; the end is what is claimed.
+    """Values fall, bounds rise, times increase, gaps are those of value and bound; the end is the claim.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class Bundle:
     layers_given : whether they are the user's word and no file's
     constraints : lines as ``--constraint`` takes them
     mappings : with what their files say of layer and machine
-    element_bits : bits by tensor role, where a workload tells them
+    element_bits : bits by tensor role, where a workload states them
     final_bits : bits of finished outputs, likewise; ``None`` for those of partial sums
     targets : constraints that wait for the machine whose levels they name
     action_energies : pJ per action of a component, by component and action

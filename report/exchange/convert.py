@@ -104,11 +104,11 @@ def convert(
     _read_foreign([top for path, top in foreign if path not in own], bundle)
     for path in own:
         if target == OWN:
-            raise InputError(path, None, "holds nothing of another program that is known here")
+            raise InputError(path, None, "has no known content of another program")
         _read_own(path, bundle)
     outputs = [output for writer in registry.writers(target) for output in writer.write(bundle)]
     if not outputs:
-        raise InputError(bundle.name, None, f"holds nothing that can be written for {target}")
+        raise InputError(bundle.name, None, f"has nothing that can be written for {target}")
     return Conversion(target, tuple(inputs), tuple(outputs), tuple(bundle.ledger.losses), bundle)
 
 
@@ -125,7 +125,7 @@ def _read_foreign(tops: Sequence[Field], bundle: Bundle) -> None:
     """Read every part of every file, in the order in which one needs what another has told."""
     for top in tops:
         for key, line in top.document.repeated() if top.document is not None else ():
-            message = "stands more than once: the last counts, which is not every program's way"
+            message = "appears more than once: the last one counts, which differs between programs"
             bundle.ledger.add(Loss(top.where, line, key, Effect.COST, message))
         read = [reader.TOPS for reader in registry.readers() if reader.recognises(top.value)]
         for key, extra in top.fields().items() if isinstance(top.value, dict) else ():
@@ -138,9 +138,7 @@ def _read_foreign(tops: Sequence[Field], bundle: Bundle) -> None:
                 reader.read(top, bundle)
     if bundle.targets:
         if bundle.engine is None:
-            raise bundle.targets[0].error(
-                "expected an architecture beside it, or --arch: which levels are there?"
-            )
+            raise bundle.targets[0].error("expected an architecture with it, or --arch, to know the levels")
         from tilewright.report.exchange.mapping.timeloop_read_constraints import demand_all
 
         targets, bundle.targets = bundle.targets, []

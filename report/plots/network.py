@@ -22,7 +22,7 @@ Point = tuple[float, float]
 _FEW = 40
 """Most layers whose names can be read in the picture."""
 _DEPTHS = 60
-"""Most depths that stand one above the other; deeper graphs go on in further columns."""
+"""Most depths that stand one above the other; deeper graphs continue in further columns."""
 
 
 def plot_network(network: Network, path: Path) -> None:

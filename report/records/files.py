@@ -52,7 +52,7 @@ CSV_FIELDS = (
 
 
 def format_of(path: Path) -> str:
-    """The format that a file's suffix tells; JSON where it has no known one."""
+    """The format that a file's suffix states; JSON where it has no known one."""
     return _SUFFIXES.get(path.suffix.lower(), "json")
 
 

@@ -120,7 +120,9 @@ def _conflict(names: Sequence[str], problem: LayerProblem, limits: Limits) -> Pr
     by = f"{TREE_SOLVER}, again"
     match proves_conflict(problem, names, limits):
         case True:
-            return Proof(Verdict.CONFIRMED, by, "the named constraints clash")
+            return Proof(Verdict.CONFIRMED, by, "the named constraints conflict")
         case False:
-            return Proof(Verdict.REFUTED, by, "a mapping satisfies the constraints that are said to clash")
-    return Proof(Verdict.UNDECIDED, by, "whether the named constraints clash was not decided")
+            return Proof(
+                Verdict.REFUTED, by, "a mapping satisfies the constraints that the document calls conflicting"
+            )
+    return Proof(Verdict.UNDECIDED, by, "it was not decided whether the named constraints conflict")

@@ -43,7 +43,7 @@ class Branch:
         """Offer every improvement, raise the bound as the cheapest open part grows dearer.
 
         Where machine code has to be compiled first, annealing finds a mapping meanwhile; it is all where the
-        limit strikes before that is done.  Compiling goes on then, for the searches that follow.
+        limit strikes before that is done.  Compiling continues then, for the searches that follow.
         """
         if not (program.is_compiled() or self._meanwhile(search)):
             return Outcome(False, _NOT_COMPILED if search.limits.expired else "")

@@ -75,7 +75,7 @@ class Division:
 
 
 def divided(layout: Layout) -> Division:
-    """The energy of a problem by stores where the cost model tells them, else by levels."""
+    """The energy of a problem by stores where the cost model states them, else by levels."""
     problem = layout.problem
     model, nest = problem.model, problem.space.nest
     pinned = any(isinstance(rule, InnermostRule) for rule in problem.constraints.rules)

@@ -51,7 +51,7 @@ class Exhaustive:
     def solve(self, search: LayerSearch) -> Outcome:
         """Offer every improvement; prove by having seen everything.
 
-        A space that is too large for that is refused, unless a time limit tells when to give up.
+        A space that is too large for that is refused, unless a time limit ends the search.
         """
         problem, limits = search.problem, search.limits
         if problem.space.size > LARGEST and limits.seconds is None:

@@ -23,7 +23,7 @@ BAND = 1e-12
 class Goal(Protocol):
     """What a search looks for: it decides which parts of the space stay open, and takes what they hold.
 
-    ``both`` tells that it compares energy and cycles even where the objective has only one of them.
+    ``both`` states that it compares energy and cycles even where the objective has only one of them.
     """
 
     both: bool

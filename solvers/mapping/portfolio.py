@@ -38,7 +38,7 @@ class Portfolio:
     def solve(self, search: LayerSearch) -> Outcome:
         """Search until one of the solvers has proven the optimum or a limit strikes.
 
-        Where CP-SAT dies, branch and bound goes on; its proof stands, without one the outcome is an error.
+        Where CP-SAT dies, branch and bound continues; its proof stands, without one the outcome is an error.
         """
         limits = search.limits
         if limits.deterministic or limits.threads < 2 or search.problem.is_uneven:

@@ -11,7 +11,7 @@ SOLVERS: Registry[LayerMethod] = Registry(
         "auto": Entry(
             "tilewright.solvers.mapping.portfolio",
             "Portfolio",
-            "branch and bound, joined by CP-SAT where a proof takes long",
+            "branch and bound, with CP-SAT if a proof takes long",
         ),
         "branch": Entry(
             "tilewright.solvers.mapping.branch", "Branch", "branch and bound over the memory hierarchy"

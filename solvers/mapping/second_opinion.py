@@ -160,7 +160,7 @@ def _ask(name: str, claim: Claim, problem: LayerProblem, limits: Limits) -> Proo
         if result.status is Status.INFEASIBLE:
             return Proof(Verdict.CONFIRMED, name, "proves that there is no mapping", spent)
     elif result.status is Status.INFEASIBLE:
-        return Proof(Verdict.REFUTED, name, "claims that there is no mapping at all", spent)
+        return Proof(Verdict.REFUTED, name, "claims that there is no mapping", spent)
     elif any(_reached(bound, claimed) for bound in bounds):
         return Proof(Verdict.CONFIRMED, name, "proves a bound at least as high", spent)
     reason = result.message or ("interrupted" if limits.stop.is_set() else "time limit")

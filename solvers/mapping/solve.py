@@ -60,7 +60,7 @@ def layer_run(
     Parameters
     ----------
     build : states the problem; part of the call that the limits cover
-    earlier : of the same problem; the search goes on with its mapping, its bound and its trace
+    earlier : of the same problem; the search continues with its mapping, its bound and its trace
     """
     engine = ByArrangement(method(name))
 

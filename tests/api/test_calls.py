@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from clocks import delay
 
 import tilewright as tw
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
@@ -97,7 +98,7 @@ def test_seconds_cover_the_whole_call() -> None:
     """A limit is kept; what was found is there with its bound."""
     began = time.monotonic()
     result = tw.solve(tw.layer(HARD).on("eyeriss-168", "edp"), stop=tw.seconds(3), threads=1)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 3 + delay()
     assert result.status in (tw.Status.FEASIBLE, tw.Status.UNKNOWN)
     assert tw.check(result)
 
@@ -130,7 +131,7 @@ def test_interrupt_returns_the_incumbent() -> None:
         timer.start()
         began = time.monotonic()
         result = tw.solve(tw.layer(HARD).on("eyeriss-168", "edp"), stop=tw.seconds(60), threads=1)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 4 + delay()
         assert result.status is tw.Status.INTERRUPTED
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:

@@ -17,6 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 from calls import Call, finish, start
+from clocks import delay, wait_until
 
 from tilewright.cli.main import run
 from tilewright.formulation.limits import Limits
@@ -189,7 +190,7 @@ LIES: dict[str, tuple[Lie, str]] = {
     "no optima": (_with("optima", "mappings", value=[]), "optima: the least value is nothing"),
     "status": (_with("status", value="feasible"), "front: complete, but the layer is feasible"),
     "clash": (_with("clash", value=["cycles<=1"]), "clash: 'cycles<=1' is no constraint of the layer"),
-    "clash of a solution": (_with("clash", value=["axis y of GLB"]), "clash: constraints clash, but"),
+    "clash of a solution": (_with("clash", value=["axis y of GLB"]), "clash: conflicting constraints, but"),
 }
 
 
@@ -260,7 +261,7 @@ def test_time_limit_covers_the_front(call: Call, tmp_path: Path) -> None:
     began = time.monotonic()
     args = ("-t", "2", "--pareto", "-f", "json", "--out", "r.json")
     outcome = call("map", LONG, *EYERISS, *args)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 5 + delay()
     assert outcome.code == 0
     (layer,) = valid(outcome.document)["layers"]
     assert layer["front"]["complete"] is False
@@ -274,16 +275,12 @@ def test_signal_returns_the_front_so_far(tmp_path: Path) -> None:
     args = (*EYERISS, "--gap", "99%", "-f", "json", "--log", "log")
     process = start(tmp_path, "map", LONG, *args, "--pareto")
     log = tmp_path / "log"
-    end = time.monotonic() + 120
-    while not (log.exists() and "  Pareto front …" in log.read_text()):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until(lambda: log.exists() and "  Pareto front …" in log.read_text(), process)
     time.sleep(0.7)
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
     outcome = finish(process)
-    assert time.monotonic() - sent < 6
+    assert time.monotonic() - sent < 2 + delay()
     assert outcome.code == 0
     (layer,) = valid(outcome.document)["layers"]
     assert layer["status"] == "feasible"
@@ -298,7 +295,7 @@ def test_deaf_search_is_left_behind(call: Call, monkeypatch: pytest.MonkeyPatch)
     began = time.monotonic()
     outcome = call("map", TINY, *EYERISS, "--pareto", "-f", "json", "-t", "3")
     release.set()
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 5 + delay()
     assert outcome.code == 0
     (layer,) = valid(outcome.document)["layers"]
     assert (layer["status"], layer["front"]["complete"]) == ("optimal", False)

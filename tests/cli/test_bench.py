@@ -5,12 +5,11 @@ from __future__ import annotations
 import signal
 import sqlite3
 import time
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import Popen
 
 import pytest
 from calls import SMALL, Call, finish, start
+from clocks import delay, wait_until
 from tampering import tampered
 
 QUICK = (
@@ -83,12 +82,6 @@ def ended(store: Path) -> int:
         base.close()
 
 
-def wait_until(condition: Callable[[], bool], process: Popen[str]) -> None:
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-
-
 def children(pid: int) -> list[int]:
     """Child processes, of those that are still there."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
@@ -116,11 +109,11 @@ def test_kill_loses_nothing(tmp_path: Path) -> None:
     while any(Path(f"/proc/{worker}").exists() for worker in workers):
         time.sleep(0.05)
 
-    resumed = finish(start(tmp_path, "bench", *QUICK, "--out", "killed.sqlite", "-f", "json"), 120)
+    resumed = finish(start(tmp_path, "bench", *QUICK, "--out", "killed.sqlite", "-f", "json"))
     assert resumed.code == 0, resumed.err
     assert f"120 runs, {kept} of them in killed.sqlite already" in resumed.err
     assert f"{120 - kept} runs in" in resumed.err
-    whole = finish(start(tmp_path, "bench", *QUICK, "--out", "whole.sqlite", "-q"), 120)
+    whole = finish(start(tmp_path, "bench", *QUICK, "--out", "whole.sqlite", "-q"))
     assert (whole.code, whole.err) == (0, "")
     assert table(tmp_path, "killed.sqlite") == table(tmp_path, "whole.sqlite")
     assert finish(start(tmp_path, "runs", "killed.sqlite", "--check")).out == "all 120 runs hold\n"
@@ -135,7 +128,7 @@ def test_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     sent = time.monotonic()
     process.send_signal(number)
     outcome = finish(process)
-    assert time.monotonic() - sent < 6
+    assert time.monotonic() - sent < 2 + delay()
     assert outcome.code == 130, outcome.err
     assert "still to come" in outcome.err
     rows = finish(start(tmp_path, "runs", "-f", "json")).document

@@ -67,14 +67,14 @@ def address(tmp_path: Path) -> Iterator[str]:
     finally:
         for process in reversed(processes):  # a worker takes its leave of a scheduler that still listens
             process.terminate()
-            process.wait(timeout=60)
+            process.wait()
 
 
 def test_cluster_gives_the_same_table(tmp_path: Path, address: str) -> None:
     """Both workers answer, and values, statuses and mappings are those of a local run."""
-    away = finish(start(tmp_path, "bench", *BENCH, "--cluster", address, "--out", "away.sqlite"), 120)
+    away = finish(start(tmp_path, "bench", *BENCH, "--cluster", address, "--out", "away.sqlite"))
     assert away.code == 0, away.err
-    here = finish(start(tmp_path, "bench", *BENCH, "--jobs", "2", "--out", "here.sqlite"), 120)
+    here = finish(start(tmp_path, "bench", *BENCH, "--jobs", "2", "--out", "here.sqlite"))
     assert here.code == 0, here.err
     tables = [
         finish(start(tmp_path, "runs", f"{name}.sqlite", "-f", "json")).document for name in ("away", "here")
@@ -114,7 +114,7 @@ def test_explorations_on_a_cluster(tmp_path: Path, address: str) -> None:
     """A cluster's workers prove the same best design, and values, as this process does."""
     flags = ("--values", "-q", "-f", "json")
     outcomes = [
-        finish(start(tmp_path, *EXPLORE, *flags, *where), 120)
+        finish(start(tmp_path, *EXPLORE, *flags, *where))
         for where in (("--cluster", address), ("--jobs", "1"))
     ]
     assert [one.code for one in outcomes] == [0, 0], outcomes[0].err

@@ -43,8 +43,8 @@ def test_what_is_known_is_told_where_costs_are_missing(call: Call, monkeypatch: 
     monkeypatch.setattr(costs, "_FEW", 99)
     out = call("codesign", "model.yaml", "--class", "edge", "--threads", 1, "-t", 1, "--report", "r.html")
     assert out.code == 4
-    assert " of 6 computed; those are kept" in out.out
-    assert " of 6 computed; those are kept" in Path("r.html").read_text()
+    assert " of 6 computed; those are cached" in out.out
+    assert " of 6 computed; those are cached" in Path("r.html").read_text()
 
 
 def test_partitions_so_far_are_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from calls import Call
-from delay import DELAY
+from clocks import delay
 from systems import LAYERS, SYSTEM
 from tampering import flipped, tampered
 
@@ -80,7 +80,7 @@ def test_a_forged_table_makes_no_codesign(call: Call, table: Path) -> None:
     _forged(table, CHANGES["cheaper"])
     outcome = call(*CODESIGN, "--out", "second.json")
     assert outcome.code == 2
-    assert "cost tables were not what mappings cost" in outcome.err
+    assert "cached cost tables disagree with their mappings" in outcome.err
     tampered(table, CHANGES["cheaper"])
     assert call(*CODESIGN, "--out", "third.json").code == 0
     first, third = (json.loads(Path(name).read_text()) for name in ("first.json", "third.json"))
@@ -120,7 +120,7 @@ def test_a_full_disk_stops_no_search(call: Call, table: Path, monkeypatch: pytes
     monkeypatch.setattr(CostStore, "write", full)
     outcome = call(*SCHEDULE)
     assert (outcome.code, outcome.document["problem"]) == (0, first["problem"])
-    assert "disk is full, costs are computed and not kept" in " ".join(outcome.err.split())
+    assert "disk is full, costs are computed and not cached" in " ".join(outcome.err.split())
 
 
 HOLD = """
@@ -145,7 +145,7 @@ def test_a_locked_table_does_not_hold_up_a_call(call: Call, table: Path) -> None
         assert holder.stdout.readline() == "held\n"
         began = time.monotonic()
         outcome = call(*SCHEDULE, "-t", "3")
-        assert time.monotonic() - began < 3 + DELAY
+        assert time.monotonic() - began < 3 + delay()
     finally:
         holder.communicate()
     assert outcome.code == 0

@@ -140,8 +140,8 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
     process.kill()
     finish(process)
     before = rows(kept)
-    resumed = finish(start(tmp_path, *base, *flags), 200).document
-    whole = finish(start(tmp_path, *base, "--jobs", "1"), 200).document
+    resumed = finish(start(tmp_path, *base, *flags)).document
+    whole = finish(start(tmp_path, *base, "--jobs", "1")).document
     assert resumed["complete"]
     assert resumed["best"]["value_exact"] == whole["best"]["value_exact"]
     assert before >= 3

@@ -27,9 +27,7 @@ def call(verb: str, package: Path, cache: Path) -> Any:
     environment = {**os.environ, "PYTHONPATH": str(package.parent), caches.VARIABLE: str(cache)}
     environment["TMPDIR"] = str(package.parents[1])
     command = [sys.executable, "-P", "-m", "tilewright", *CALLS[verb]]
-    done = subprocess.run(
-        command, env=environment, cwd=package.parent, capture_output=True, text=True, timeout=900
-    )
+    done = subprocess.run(command, env=environment, cwd=package.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -136,11 +136,7 @@ def called(folder: Path, entry: list[str], calls: Calls) -> Reported:
             if verb == "evaluate":
                 shutil.copy(next((folder / "m").iterdir()), folder / "mapping.yaml")
             done = subprocess.run(
-                [sys.executable, *entry, verb, *words],
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=600,
+                [sys.executable, *entry, verb, *words], cwd=folder, capture_output=True, text=True
             )
             assert "Traceback" not in done.stderr, done.stderr
             codes.append(done.returncode)
@@ -255,7 +251,6 @@ def interface(tmp_path: Path, text: str, way: str) -> None:
             input=text if way == "input" else None,
             capture_output=True,
             text=True,
-            timeout=600,
         )
         assert (done.returncode, done.stderr) == (0, "")
         assert not (folder / MARKS).exists()

@@ -437,4 +437,4 @@ def test_contests_without_their_plans_are_undecided(call: Call) -> None:
         assert faults_of(altered) == []
         found = checked(parsed(altered, PLACE), PLACE, Limits(60, threads=1))
         assert found.undecided
-        assert "not all were held" in str(found.views()[-1])
+        assert "not all were compared" in str(found.views()[-1])

@@ -176,7 +176,7 @@ def forged(document: Any, kind: str) -> Any:
         ("tiles", "space: even storage, perfect factors, tiles divisors (M K), every integer (N)"),
         ("storage", "input_hash: operator, machine, objective"),
         ("missing", "space: missing, expected even storage, perfect factors, tiles divisors"),
-        ("beside", "beside: not what the evaluator finds"),
+        ("beside", "beside: differs from the evaluator's result"),
         ("inside", "beside: the mapping lies inside the space"),
         ("best", "best.mappings[0]: outside the space of the claim: C begins to live"),
     ],

@@ -16,6 +16,7 @@ from typing import Any
 import jsonschema
 import pytest
 from calls import HARD, SMALL, Call, finish, start
+from clocks import delay, wait_until
 
 from tilewright.api.live import LiveDocument
 from tilewright.cli.terminal.signals import Interruption, graceful_stop
@@ -35,15 +36,6 @@ Branch.solve = lambda self, search: time.sleep(100)
 """Code after which the solver hears of no limit."""
 
 
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 120) -> None:
-    """Wait until something has happened while the process runs."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def has_mapping(log: Path) -> Callable[[], bool]:
     return lambda: log.exists() and "\n* " in log.read_text()
 
@@ -59,11 +51,11 @@ UNEVEN = (
 def test_signal_returns_the_incumbent(tmp_path: Path, number: signal.Signals) -> None:
     """Within two seconds of the signal the document is printed with the best mapping and its bound."""
     process = start(tmp_path, *UNEVEN)
-    wait_for(has_mapping(tmp_path / "log"), process)
+    wait_until(has_mapping(tmp_path / "log"), process)
     sent = time.monotonic()
     process.send_signal(number)
     outcome = finish(process)
-    assert time.monotonic() - sent < 6
+    assert time.monotonic() - sent < 2 + delay()
     assert outcome.code == 0
     jsonschema.validate(outcome.document, result_schema())
     (layer,) = outcome.document["layers"]
@@ -98,7 +90,7 @@ def test_signal_skips_the_remaining_layers(tmp_path: Path) -> None:
         "--log",
         "log",
     )
-    wait_for(
+    wait_until(
         lambda: has_mapping(tmp_path / "log")() and "b: conv2d" in (tmp_path / "log").read_text(), process
     )
     process.send_signal(signal.SIGINT)
@@ -113,12 +105,12 @@ def test_signal_skips_the_remaining_layers(tmp_path: Path) -> None:
 def test_signal_before_any_mapping_exits_130(tmp_path: Path) -> None:
     """Without a solution the exit code is 130, within two seconds although the solver does not listen."""
     process = start(tmp_path, *UNEVEN, before=DEAF)
-    wait_for(lambda: (tmp_path / "log").exists() and "conv2d" in (tmp_path / "log").read_text(), process)
+    wait_until(lambda: (tmp_path / "log").exists() and "conv2d" in (tmp_path / "log").read_text(), process)
     time.sleep(0.3)
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
     outcome = finish(process)
-    assert time.monotonic() - sent < 6
+    assert time.monotonic() - sent < 2 + delay()
     assert outcome.code == 130
     assert outcome.document["layers"][0]["status"] == "interrupted"
 
@@ -128,13 +120,13 @@ def test_second_signal_ends_at_once(tmp_path: Path) -> None:
     process = start(
         tmp_path, "map", LARGER, "-a", "eyeriss-168", "--solver", "branch", "-q", "--log", "log", before=DEAF
     )
-    wait_for(lambda: (tmp_path / "log").exists() and "conv2d" in (tmp_path / "log").read_text(), process)
+    wait_until(lambda: (tmp_path / "log").exists() and "conv2d" in (tmp_path / "log").read_text(), process)
     process.send_signal(signal.SIGINT)
     time.sleep(0.2)
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
     outcome = finish(process)
-    assert time.monotonic() - sent < 5
+    assert time.monotonic() - sent < 1 + delay()
     assert (outcome.code, outcome.out) == (130, "")
     assert outcome.err == "tilewright: error: interrupted\n"
 
@@ -159,8 +151,8 @@ def test_kill_leaves_the_finished_layers(tmp_path: Path) -> None:
         "--log",
         "log",
     )
-    wait_for(has_mapping(tmp_path / "log"), process)
-    wait_for(lambda: "c: conv2d" in (tmp_path / "log").read_text(), process)
+    wait_until(has_mapping(tmp_path / "log"), process)
+    wait_until(lambda: "c: conv2d" in (tmp_path / "log").read_text(), process)
     process.kill()
     assert finish(process).code == -signal.SIGKILL
     document = json.loads((tmp_path / "r.json").read_text())
@@ -175,7 +167,7 @@ def test_time_limit_is_kept(call: Call) -> None:
     began = time.monotonic()
     args = ("--solver", "branch", "--storage", "uneven", "-o", "edp", "-f", "json", "-t", "6")
     outcome = call("map", HARD, "-a", "eyeriss-168", *args)
-    assert time.monotonic() - began < 12
+    assert time.monotonic() - began < 6 + delay()
     assert outcome.code == 0
     assert outcome.document["layers"][0]["status"] == "feasible"
 
@@ -189,7 +181,7 @@ def test_deaf_solver_is_left_behind(call: Call, monkeypatch: pytest.MonkeyPatch)
     began = time.monotonic()
     outcome = call("map", SMALL, "-a", "tpu-edge", "-f", "json", "-t", "0.3", "--solver", "branch")
     release.set()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 2 + delay()
     assert outcome.code == 4
     assert "did not stop in time" in outcome.document["layers"][0]["message"]
 
@@ -268,11 +260,7 @@ def test_signal_while_the_program_loads(tmp_path: Path) -> None:
         "main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "list", "archs"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
+        [sys.executable, "-c", code, "list", "archs"], cwd=tmp_path, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "tilewright: error: interrupted\n")
 
@@ -298,7 +286,7 @@ def test_workers_that_load_hear_nothing_of_the_terminal() -> None:
     """A process started under the shield blocks Ctrl-C and hang-ups from its first moment on."""
     show = "import signal; print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])))"
     with shielded():
-        done = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True)
     assert "SIGINT" in done.stdout
     assert "SIGHUP" in done.stdout
     assert "SIGTERM" not in done.stdout

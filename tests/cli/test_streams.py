@@ -21,9 +21,7 @@ ARCH = ("-a", "tpu-edge")
 def shell(folder: Path, redirections: str, *args: str) -> subprocess.CompletedProcess[str]:
     """The command line under a shell's redirections."""
     command = f'"{sys.executable}" -m tilewright.cli map {SMALL} -a tpu-edge {" ".join(args)} {redirections}'
-    return subprocess.run(
-        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
+    return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("redirections", [">&-", ">&- 2>&-", "> /dev/full", "> /dev/full 2> /dev/full"])

@@ -48,7 +48,6 @@ def run(folder: Path, text: str, way: str, *arguments: str) -> str:
         input=text if way == "input" else None,
         capture_output=True,
         text=True,
-        timeout=600,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout

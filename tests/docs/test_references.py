@@ -156,25 +156,16 @@ def test_classes_exist(page: Path) -> None:
         if found is None or (not re.search(r"[a-z][A-Z]", found[1]) and found[2] is None):
             continue  # one word is a term as often as a class
         name, member = found.groups()
-        if (name not in known and not is_defined(name, page) and not is_foreign(name, page)) or (
+        if (name not in known and not is_defined(name, page) and name not in FOREIGN) or (
             member is not None and name in known and member not in known[name]
         ):
             dead.add(text)
     assert not dead, each(dead)
 
 
-GONE = re.compile(r"### What the one core replaced.*?(?=^## )", re.DOTALL | re.MULTILINE)
-
-
 def is_defined(name: str, page: Path) -> bool:
     """Whether an example of the page defines a name."""
     return re.search(rf"^(?:class {name}\b|{name} = )", text_of(page), re.MULTILINE) is not None
-
-
-def is_foreign(name: str, page: Path) -> bool:
-    """Whether a name is told to be another program's, a format's, or of the past."""
-    past = GONE.search(text_of(page))
-    return name in FOREIGN or (past is not None and f"`{name}`" in past[0])
 
 
 FOREIGN = ("ConstantOfShape", "KeyboardInterrupt", "KiB", "MiB")

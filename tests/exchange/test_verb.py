@@ -30,8 +30,8 @@ def test_refused_rather_than_wrong(call: Call, tmp_path: Path) -> None:
     found = call(*given)
     assert found.code == 2
     assert not (tmp_path / "m.yaml").exists()
-    assert "eyeriss.arch.yaml:17: architecture.nodes[3]: Accelergy knows its energy" in found.err
-    assert found.err.splitlines()[-1].startswith("tilewright: error: eyeriss.arch.yaml: 7 things")
+    assert "eyeriss.arch.yaml:17: architecture.nodes[3]: this file lacks its energy" in found.err
+    assert found.err.splitlines()[-1].startswith("tilewright: error: eyeriss.arch.yaml: 7 losses")
     report = json.loads((tmp_path / "r.json").read_text())
     assert (report["schema"], report["complete"], report["written"]) == (
         "tilewright.conversion/1",
@@ -69,7 +69,7 @@ def test_what_is_no_file_of_a_peer(call: Call, tmp_path: Path) -> None:
     (tmp_path / "old.yaml").write_text("architecture: {version: 0.3, subtree: []}\n")
     for args, reported in [
         (("eyeriss.arch.yaml", "--to", "zigzig"), "--to: unknown name 'zigzig', did you mean 'zigzag'?"),
-        (("odd.yaml", "--to", "tilewright"), "odd.yaml: holds nothing of another program"),
+        (("odd.yaml", "--to", "tilewright"), "odd.yaml: has no known content of another program"),
         (("template.yaml", "--to", "tilewright"), "template.yaml:2: holds a template"),
         (("broken.yaml", "--to", "tilewright"), "broken.yaml:3: column 1: not valid YAML"),
         (("old.yaml", "--to", "tilewright"), "old.yaml:1: architecture.subtree: an architecture before"),
@@ -88,7 +88,7 @@ def test_repeated_keys_are_told(call: Call, tmp_path: Path) -> None:
     (tmp_path / "twice.yaml").write_text(text)
     found = call("convert", "twice.yaml", "--to", "tilewright", "--lossy")
     assert "elements: 16384" in found.out
-    assert "[cost] twice.yaml:18: size: stands more than once" in found.err
+    assert "[cost] twice.yaml:18: size: appears more than once" in found.err
 
 
 def test_constraints_alone_need_their_machine(call: Call, tmp_path: Path) -> None:
@@ -104,7 +104,9 @@ def test_constraints_alone_need_their_machine(call: Call, tmp_path: Path) -> Non
     layer = "conv:K=8,C=4,P=3,Q=3,R=1,S=1"
     found = call("convert", "c.yaml", "--to", "tilewright", "-a", "nvdla-256", "--layer", layer, "--lossy")
     assert found.out.splitlines() == ["trips(C@CBUF)=4", "trips(K@CBUF)<=4", "spatial(K@k)=16"]
-    assert "[space] c.yaml:5: constraints.targets[2]: what a level keeps is the machine's" in found.err
+    assert (
+        "[space] c.yaml:5: constraints.targets[2]: the machine file states what a level stores" in found.err
+    )
 
 
 def test_from_python() -> None:

@@ -57,6 +57,21 @@ def test_which_windows_slide() -> None:
     assert SLIDING["W"] == SLIDING["O"] == frozenset()
 
 
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_windows_slide_where_neighbouring_tiles_share_inputs(stride: int, dilation: int) -> None:
+    """A loop slides a window if the rows from the first to the last of a tile of one iteration, which has all
+    iterations of the other loop, reach the next tile's first row.
+    """
+    for outputs, taps in cartesian(range(2, 6), range(2, 6)):
+        operator = conv2d(k=1, c=1, p=outputs, q=1, r=taps, s=1, stride=stride, dilation=dilation)
+        rows = {(p, r): p * stride + r * dilation for p in range(outputs) for r in range(taps)}
+        reach_of_p = max(row for (p, _), row in rows.items() if p == 0) >= rows[1, 0]
+        reach_of_r = max(row for (_, r), row in rows.items() if r == 0) >= rows[0, 1]
+        slides = sliding_dims(operator, operator.tensor("I"))
+        assert slides == {dim for dim, reaches in (("P", reach_of_p), ("R", reach_of_r)) if reaches}
+
+
 @settings(max_examples=effort(60))
 @given(operators(most=64), st.booleans())
 def test_effects_are_those_of_all_permutations(operator: Operator, slides: bool) -> None:

@@ -198,7 +198,12 @@ def test_energies_of_every_role_need_no_other() -> None:
         (("levels", 0), None, "levels[0]", "expected a mapping"),
         (("levels", 0, "capacity"), "1 GB", "levels[0].capacity", "the outermost level is unbounded"),
         (("levels", 0, "keeps"), ["inputs"], "levels[0].keeps", "keep outputs, weights too"),
-        (("levels", 0, "may_bypass"), ["inputs"], "levels[0].may_bypass", "expected nothing to bypass"),
+        (
+            ("levels", 0, "may_bypass"),
+            ["inputs"],
+            "levels[0].may_bypass",
+            "outermost level cannot be bypassed",
+        ),
         ((*SPM, "name"), "RF", "levels[2].name", "got 'RF' twice"),
         ((*SPM, "name"), "a b", "levels[1].name", "expected a name"),
         ((*SPM, "energy"), REMOVED, "levels[1].energy", "missing, expected pJ per access"),

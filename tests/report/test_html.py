@@ -124,7 +124,6 @@ def test_sorting_searching_and_plots_in_a_browser(report: Path, tmp_path: Path) 
         ],
         capture_output=True,
         text=True,
-        timeout=120,
         check=True,
     )
     told = json.loads(html.unescape(re.findall(r'<pre id="told">(.*?)</pre>', ran.stdout, re.S)[0]))

@@ -111,7 +111,6 @@ def test_plots_are_drawn_in_a_browser(tmp_path: Path) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=120,
         check=True,
     )
     page = ran.stdout.rsplit("</script>", 1)[0]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import random
 import threading
-import time
 from fractions import Fraction
 
 import pytest
+from clocks import wait_until
 from effort import effort
 from graphs import optimum_by_orders, problem_of, small_problems
 from hypothesis import given, settings
@@ -224,7 +224,4 @@ def test_control_returns_when_told_to_stop() -> None:
     timer.join()
     assert search.answer is not None
     assert search.bound is not None
-    deadline = time.monotonic() + 20
-    while set(threading.enumerate()) - others and time.monotonic() < deadline:
-        time.sleep(0.02)  # what is left over comes to an end by itself
-    assert not set(threading.enumerate()) - others
+    wait_until(lambda: not set(threading.enumerate()) - others)  # what is left over ends by itself

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product as cartesian
 
+import numpy as np
 import pytest
 from effort import effort
 from hypothesis import assume, given, settings
@@ -20,7 +22,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits, products
+from tilewright.solvers.mapping.array_bounds import ArrayBounds, Distinct, implied_array_limits, products
 from tilewright.workloads.mapping.operators import gemm
 
 FEW = 1_000  # combinations of rows that are enumerated
@@ -139,3 +141,21 @@ def can_be_placed(trips: Sequence[int], axes: Sequence[int]) -> bool:
         )
         for places in cartesian(range(len(axes)), repeat=len(trips))
     )
+
+
+@pytest.mark.parametrize("axes", [0, 1, 2, 3])
+def test_equal_usages_of_the_array_are_one(axes: int) -> None:
+    """Every usage that fits stands once, with the least of the values given for its equals."""
+    draw = random.Random(axes)
+    for _ in range(20):
+        every = [tuple(draw.randint(0, 4) for _ in range(axes)) for _ in range(draw.randint(1, 40))]
+        every.append((0,) * axes)  # some usage fits
+        values = [draw.randint(0, 99) for _ in every]
+        distinct = Distinct(np.array(every, dtype=np.int64).reshape(len(every), axes), (3,) * axes)
+        least: dict[tuple[int, ...], int] = {}
+        for usage, value in zip(every, values, strict=True):
+            if all(size <= 3 for size in usage):
+                least[usage] = min(value, least.get(usage, value))
+        usages = [tuple(row) for row in distinct.usage.tolist()]
+        assert len(usages) == len(least)
+        assert dict(zip(usages, distinct.least(np.array(values)).tolist(), strict=True)) == least

@@ -205,7 +205,7 @@ def test_a_run_without_time_has_the_bound_of_its_domains() -> None:
     assert run.bound == 5 - 3000
 
 
-FAULT = "OR-Tools 0.0 fails its self-test: what it says is taken for no proof"
+FAULT = "OR-Tools 0.0 fails its self-test: its answers do not count as proofs"
 
 
 @pytest.fixture

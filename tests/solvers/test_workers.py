@@ -230,9 +230,7 @@ for _, future in computed(mine, lambda: next(calls, None), 1, lambda: False):
 def test_the_program_that_was_started_is_not_run_again(tmp_path: Path) -> None:
     """A function of the user's script is no task: one line says so, and the script runs once."""
     (tmp_path / "script.py").write_text(UNGUARDED)
-    done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=100
-    )
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1
     assert "mine stands in the program that was started" in done.stdout
@@ -256,9 +254,7 @@ print("code", code)
 def test_methods_of_a_program_run_in_it(tmp_path: Path) -> None:
     """What a script registers workers do not know: it is computed in its process, and a line says so."""
     (tmp_path / "script.py").write_text(EXTENDED)
-    done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=100
-    )
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
     assert "code 0" in done.stdout
     assert "mine" in done.stdout
     (line,) = done.stderr.splitlines()

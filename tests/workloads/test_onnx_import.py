@@ -320,7 +320,7 @@ def test_a_batch_that_cannot_be_replaced_is_told() -> None:
         ),
         (
             model([node("Relu", "z")], {"x": [1]}),
-            "node 0 (Relu): reads tensor 'z', which nothing before makes",
+            "node 0 (Relu): reads tensor 'z', which no earlier node produces",
         ),
         (model([node("Relu", "x", "z")], {"x": [1]}), "the output 'y' is made by no node"),
         (model([node("Relu", "x")], {"x": ["N", "length"]}), "input x: axis 1 is length, expected a number"),

@@ -132,7 +132,7 @@ def test_scaled_channels_sum_their_error() -> None:
 def test_a_network_without_weights_cannot_be_trained() -> None:
     """Where nothing is learned, there is no training graph."""
     network = Network("sums", [Layer("sum", elementwise(shape=(2, 8)), "Add")])
-    with pytest.raises(InputError, match="sums: nothing is learned in it"):
+    with pytest.raises(InputError, match="sums: it has no learned parameters"):
         training_network(network)
 
 

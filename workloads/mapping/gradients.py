@@ -6,7 +6,7 @@ models backward layers like forward ones with other layouts).  Strides, dilation
 more: behind a strided convolution the result of ``I'`` has the compound index ``P * stride + R * dilation``,
 which is a transposed convolution.
 
-What changes is which convolution loop each loop corresponds to, for machines whose dataflow is told in these
+What changes is which convolution loop each loop corresponds to, for machines whose dataflow is in these
 terms: in ``I'`` output channels are summed over, in ``W'`` samples and positions are.
 """
 

@@ -1,7 +1,7 @@
 """Layers as users write them: ``conv:N=4,K=512,C=512,P=7,Q=7,R=3,S=3,stride=1,pad=1``, or a YAML file.
 
 A text is ``kind:field=value,...``.  Kinds are ``conv``, ``depthwise``, ``tconv``, ``pool``, ``gemm``,
-``matmul``, ``fc``, ``elementwise`` and ``nest``, whose text goes on with a line of index notation.  Values
+``matmul``, ``fc``, ``elementwise`` and ``nest``, whose text continues with a line of index notation.  Values
 are integers, or several joined by ``x``: ``stride=2x1`` (rows, columns), ``pad=3x3`` (rows, columns) or
 ``pad=0x0x1x1`` (top, left, bottom, right).  ``name=...`` names the layer.
 

@@ -66,7 +66,7 @@ def check_sizes(where: str, shapes: MappingABC[str, tuple[int, ...]]) -> None:
 
 
 def _check_nodes(model: onnx.ModelProto, where: str) -> None:
-    """Nodes are counted as they are opened by the inference: a function anew at each of its calls."""
+    """Nodes are counted as they are opened by the inference: a function again at each of its calls."""
     functions = {(f.domain, f.name, getattr(f, "overload", "")): f for f in model.functions}
     counts: dict[tuple[str, str, str], int] = {}
     total = 0

@@ -208,7 +208,7 @@ def constant_tensors(graph: onnx.GraphProto, where: str) -> frozenset[str]:
         for tensor in node.input:
             if tensor not in known:
                 raise InputError(
-                    where, label(node, i), f"reads tensor {tensor!r}, which nothing before makes"
+                    where, label(node, i), f"reads tensor {tensor!r}, which no earlier node produces"
                 )
         known.update(node.output)
         if node.op_type in ("Shape", "Size") or all(tensor in constants for tensor in node.input if tensor):

@@ -40,7 +40,7 @@ def operator_support() -> list[tuple[str, str]]:
 
     def becomes(op: str) -> str:
         if op in RENAMING:
-            return "nothing: its result is its operand"
+            return "identity: its result is its operand"
         if op in MOVING:
             return "part of a link: data movement"
         if op in POINTWISE:

@@ -1,7 +1,7 @@
 """Shape inference of the onnx package, in a process of its own.
 
 The inference is compiled code that folds constants and opens functions without limits of its own, and that
-cannot be stopped.  The process has a limit of memory and of time; whatever becomes of it, the caller goes on.
+cannot be stopped.  The process has a limit of memory and of time; the caller continues in any case.
 It loads nothing but the compiled module, which takes some 30 ms: Python begins isolated from environment,
 current folder and installed packages, so that it looks for no module anywhere but in its own library.
 """
@@ -96,7 +96,7 @@ def _bounded(model: onnx.ModelProto, where: str, *, strict: bool) -> onnx.ModelP
     if kind == FULL or process.returncode in (-signal.SIGABRT, -signal.SIGKILL):
         most = size_text(MEMORY)
         raise BudgetError(
-            where, None, f"{_NOT}: it takes more than {most} of memory, or what the machine has"
+            where, None, f"{_NOT}: it needs more than {most} of memory, or more than the machine has"
         )
     raise InputError(where, None, f"{_NOT}: the inference ended with {_end(process.returncode)}")
 

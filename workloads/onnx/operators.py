@@ -166,7 +166,7 @@ def _pointwise(graph: OnnxGraph, node: Node) -> Built:
 
 
 def _reduction(graph: OnnxGraph, node: Node) -> Built:
-    """The axes may be an attribute or a tensor; the result's shape tells them where axes are kept."""
+    """The axes may be an attribute or a tensor; the result's shape states them where axes are kept."""
     before, after = graph.shape(node, node.inputs[0]), graph.shape(node, node.outputs[0])
     over = node.attributes.get("axes")
     if over is None and len(after) == len(before):

@@ -75,7 +75,7 @@ class Statement:
 class CostModel(Protocol):
     """A cost model.  A new one is one module with such an object, named in the registry.
 
-    ``perfect_only`` tells that tile sizes must divide each other, ``even_only`` that all tensors of a level
+    ``perfect_only`` states that tile sizes must divide each other, ``even_only`` that all tensors of a level
     begin to live at one point.
     """
 
@@ -106,7 +106,7 @@ class CostModel(Protocol):
 
 @runtime_checkable
 class ByStore(Protocol):
-    """A cost model that tells where the energy goes."""
+    """A cost model that states where the energy goes."""
 
     def energy_by_store(self, nest: Nest) -> dict[int, Expr]:
         """The energy, divided by the boundary at which what is moved is stored, outermost first.

@@ -101,7 +101,7 @@ class PassCycles(Passes):
                 return nets + compute + reduction
             kept = sorted(set(self.operator.bounds) - self.reused_dims(self.spm_blocks, index, held))
             rounds = self.trips(self.spm_blocks, kept)
-            # where the held tensor moves, its transfer counts if it is slower than all else that goes on
+            # where the held tensor moves, its transfer counts if it is slower than all other work
             others = [self._network(t, *trips) - self._network(t, *rounds) for t in tensors if t is not held]
             if held is self.output:
                 others.append(self._compute(*trips) - self._compute(*rounds))

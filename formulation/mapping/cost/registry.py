@@ -1,4 +1,4 @@
-"""The cost models by name, with the type that their table on the floor of machines does not know."""
+"""The cost models by name, with the type that their table in the layer of machines does not know."""
 
 from __future__ import annotations
 

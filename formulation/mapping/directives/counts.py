@@ -2,7 +2,7 @@
 
 A tensor's data come from the next declaration of the same name further out.  Going outwards from a
 declaration, updates of loops that the tensor does not have leave it in place until the first update of one
-that it has; from there on every update fetches anew.  Of stacked copies those that need the same data share
+that it has; from there on every update fetches again.  Of stacked copies those that need the same data share
 one access where the array multicasts (inputs) or adds up (output): next-level and same-level (systolic)
 transfers count alike, the outer buffer is read once.  Copies that share a tensor (``shr``) are filled once
 together and pass it round whenever it is read.  Last pieces that are smaller are counted as they are
@@ -60,7 +60,7 @@ def access_counts(directives: Directives, engine: Engine) -> list[Access]:
 
     Parameters
     ----------
-    engine : tells for each array whether it multicasts and reduces, for each level whether windows slide
+    engine : states for each array whether it multicasts and reduces, for each level whether windows slide
 
     Returns one row per declaration, levels from the outermost inwards.
     """

@@ -109,7 +109,7 @@ class Directives:
     def of(cls, operator: Operator, mapping: Mapping, engine: Engine | None = None) -> Directives:
         """The directives of any mapping, even or uneven.
 
-        ``engine`` tells where buffers share tensors (``None``: nowhere).
+        ``engine`` states where buffers share tensors (``None``: nowhere).
         """
         tile = dict(operator.bounds)
         # Mappings are outermost first, directives innermost first: collected and turned around at the end.
@@ -142,7 +142,7 @@ class Directives:
         Parameters
         ----------
         where : named in errors
-        engine : tells where buffers share tensors (``None``: nowhere)
+        engine : states where buffers share tensors (``None``: nowhere)
 
         Raises
         ------

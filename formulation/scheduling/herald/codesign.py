@@ -203,7 +203,7 @@ class CodesignSearch(Search[CodesignGoal, Design, ScheduleEvaluation]):
     def learn(self, candidate: Candidate) -> Candidate:
         """Take over what is known of a partition: its schedule, and the grid's bound if that rises.
 
-        Returns what is known now: what a thread left behind tells late may be less than is known already.
+        Returns what is known now: what a thread left behind reports late may be less than is known already.
         """
         with self._best.lock:
             known = self._known.get(candidate.parts)
@@ -256,9 +256,7 @@ class CodesignSearch(Search[CodesignGoal, Design, ScheduleEvaluation]):
         if self.complete:
             return ""
         known = len(self._known) + len(self._unfit)
-        return (
-            f"{known} of {len(self.problem.systems)} partitions looked at, so that there is no bound of all"
-        )
+        return f"{known} of {len(self.problem.systems)} partitions examined, so there is no bound over all"
 
 
 def codesign_result(result: Result[Design, ScheduleEvaluation], **known: object) -> CodesignResult:

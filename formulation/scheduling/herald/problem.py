@@ -148,7 +148,9 @@ class SchedulingProblem:
                 figures = option.fetch, option.memory, option.fetch_memory, task.result_bytes
                 spills = option.input_spill, option.output_spill
                 if option.cycles < 1 or min(figures) < 0 or min(spills) < 0:
-                    raise InputError(self.name, task.name, "expected at least one cycle and nothing negative")
+                    raise InputError(
+                        self.name, task.name, "expected at least one cycle and no negative figure"
+                    )
         graph: nx.DiGraph[int] = nx.DiGraph()
         graph.add_nodes_from(range(len(self.tasks)))
         for edge in self.edges:

@@ -1,1 +1,1 @@
-"""Plans of one network on a tiled machine: atoms, their graph, the plan, its evaluation and completion."""
+"""Plans of one network on a tiled machine: atoms, their graph, the plan, evaluation, routing, residency."""

@@ -6,16 +6,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.costs import AtomCosts, atom_costs
 from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.trips import atom_shapes, weight_blocks
+from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.workloads.mapping.operator import Operator
 
-Longs = npt.NDArray[np.int64]
 SUM_BYTES = 4
 """Bytes of one unfinished sum."""
 
@@ -32,8 +31,8 @@ class LayerAtoms:
     """
 
     costs: AtomCosts
-    results: Longs
-    vector: npt.NDArray[np.bool_]
+    results: Int64s
+    vector: Bools
 
 
 def layer_atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine) -> LayerAtoms:
@@ -46,13 +45,13 @@ def layer_atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine)
     return LAYERS.get(operator, (one, slots, engine), lambda: _atoms(operator, one, slots, engine))
 
 
-def layer_weights(operator: Operator, one: Tiling) -> tuple[Longs, Longs]:
+def layer_weights(operator: Operator, one: Tiling) -> tuple[Int64s, Int64s]:
     """`weight_blocks` of a layer."""
     return WEIGHTS.get(operator, one, lambda: weight_blocks(operator, one))
 
 
 LAYERS: Memo[LayerAtoms] = Memo(lambda value: 6 * len(value.results))
-WEIGHTS: Memo[tuple[Longs, Longs]] = Memo(lambda value: len(value[0]) + len(value[1]))
+WEIGHTS: Memo[tuple[Int64s, Int64s]] = Memo(lambda value: len(value[0]) + len(value[1]))
 
 
 def _atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine) -> LayerAtoms:

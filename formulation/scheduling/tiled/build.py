@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.atoms import layer_atoms, layer_weights
@@ -23,10 +22,9 @@ from tilewright.formulation.scheduling.tiled.reading import Crossing, Origin, cr
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling, check_tilings
 from tilewright.formulation.scheduling.tiled.trips import tensor_tiles
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
+from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.workloads.mapping.operator import Tensor
-
-Longs = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -41,10 +39,10 @@ class _Source:
     task: int
     slots: int
     regions: tuple[Regions, ...] = ()
-    readers: list[Longs] = field(default_factory=list)
-    pieces: list[Longs] = field(default_factory=list)
-    parts: list[tuple[Longs, Longs, Longs, Longs]] = field(default_factory=list)
-    sizes: list[Longs] = field(default_factory=list)
+    readers: list[Int64s] = field(default_factory=list)
+    pieces: list[Int64s] = field(default_factory=list)
+    parts: list[tuple[Int64s, Int64s, Int64s, Int64s]] = field(default_factory=list)
+    sizes: list[Int64s] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.regions = tuple(Regions(cuts) for cuts in self.cuts)
@@ -72,10 +70,10 @@ class _Builder:
         self.slots = np.array(slots, dtype=np.int32)
         self.base = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.tasks = int(self.base[-1])
-        self.readers: list[Longs] = []
-        self.read_blocks: list[Longs] = []
-        self.sizes: list[Longs] = []
-        self.parents: list[Longs] = []
+        self.readers: list[Int64s] = []
+        self.read_blocks: list[Int64s] = []
+        self.sizes: list[Int64s] = []
+        self.parents: list[Int64s] = []
         self.kinds: list[tuple[int, int]] = []
         self.blocks = self.tasks
         self.inputs: dict[tuple[str, tuple[int, ...]], _Source] = {}
@@ -84,7 +82,7 @@ class _Builder:
             for cuts_of, base, slot in zip(tilings, self.base, self.slots, strict=False)
         ]
 
-    def add_blocks(self, kind: int, sizes: Longs, parents: Longs) -> int:
+    def add_blocks(self, kind: int, sizes: Int64s, parents: Int64s) -> int:
         """New blocks at the end; the number of the first."""
         first = self.blocks
         self.sizes.append(sizes)
@@ -123,7 +121,7 @@ class _Builder:
             **columns,
         )
 
-    def _atoms(self) -> tuple[Longs, dict[str, Any]]:
+    def _atoms(self) -> tuple[Int64s, dict[str, Any]]:
         """Bytes of all results, and the columns of the tasks."""
         unit = np.repeat(np.arange(len(self.units), dtype=np.int32), np.diff(self.base))
         made = [
@@ -215,7 +213,7 @@ class _Builder:
         consumer = np.zeros(1, dtype=np.int64)
         piece = np.zeros(1, dtype=np.int64)
         size = np.full(1, self.engine.element_bytes, dtype=np.int64)
-        parts: list[Longs] = []
+        parts: list[Int64s] = []
         for along, cuts, regions in zip(found.along, source.cuts, source.regions, strict=True):
             number = along.numbered(regions)
             consumer = np.add.outer(consumer, along.consumer).ravel()
@@ -286,7 +284,7 @@ class _Builder:
                     return sizes[0], sizes[1] - pad, sizes[2] - pad
         return sizes[0], sizes[1], sizes[2]
 
-    def _operand_share(self, index: int, read: Read, tensor: Tensor) -> tuple[Longs, Longs, int]:
+    def _operand_share(self, index: int, read: Read, tensor: Tensor) -> tuple[Int64s, Int64s, int]:
         """Per atom of one sample range: which share of the operand it reads (a number), and its elements."""
         operator = read.layer.operator
         cuts = self.tilings[index]
@@ -332,11 +330,11 @@ class _Builder:
             self.read_blocks.append(first + number)
 
 
-def _joined(arrays: list[Longs]) -> Longs:
+def _joined(arrays: list[Int64s]) -> Int64s:
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
 
 
-def _distinct(key: Longs) -> tuple[Longs, Longs, Longs]:
+def _distinct(key: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     """Distinct keys, where each occurs first, and the number of every entry's key."""
     highest = int(key.max()) + 1
     if highest > 8 * len(key) + 1_000_000:

@@ -11,11 +11,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Int64s
 from tilewright.workloads.mapping.operator import Axis, Operator
 
-Longs = npt.NDArray[np.int64]
 Range = tuple[int, int]
 
 CHANNEL, ROW, COLUMN, PART = 0, 1, 2, 3
@@ -135,7 +134,7 @@ def inner_run(operator: Operator, axis: int) -> int:
     return operator.bounds[names[-1]]
 
 
-def touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Longs:
+def touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Int64s:
     """Positions of a tensor's axis that loops in these ranges touch, ascending; strides leave gaps."""
     if len(axis.terms) == 1:
         only = axis.terms[0]

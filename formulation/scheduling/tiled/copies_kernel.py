@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from tilewright.formulation.scheduling.tiled.uses_kernel import NONE
+from tilewright.foundation.arrays import Bools, Int32s, Int64s
 from tilewright.foundation.compiled import compiled
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 TABLE = 1 << 18
 """Entries of the table of blocks that have left an engine."""
@@ -31,14 +25,14 @@ class Copies(NamedTuple):
     pinned : the mark of the attempt at a step in which it is needed
     """
 
-    block: Ints
-    where: Ints
-    start: Ints
-    end: Ints
-    ready: Ints
-    coming: Ints
-    home: Flags
-    pinned: Longs
+    block: Int32s
+    where: Int32s
+    start: Int32s
+    end: Int32s
+    ready: Int32s
+    coming: Int32s
+    home: Bools
+    pinned: Int64s
 
 
 class Lists(NamedTuple):
@@ -52,12 +46,12 @@ class Lists(NamedTuple):
     first_of : per block, its first copy
     """
 
-    after: Ints
-    before: Ints
-    down: Ints
-    up: Ints
-    first_on: Ints
-    first_of: Ints
+    after: Int32s
+    before: Int32s
+    down: Int32s
+    up: Int32s
+    first_on: Int32s
+    first_of: Int32s
 
 
 @compiled(inline=True)
@@ -67,7 +61,9 @@ def slot_of(b: int, e: int) -> Any:  # pragma: no cover
 
 
 @compiled(inline=True)
-def _insert(node: int, at: int, first: Ints, following: Ints, previous: Ints) -> None:  # pragma: no cover
+def _insert(
+    node: int, at: int, first: Int32s, following: Int32s, previous: Int32s
+) -> None:  # pragma: no cover
     """Put a copy at the head of the list that begins at ``first[at]``."""
     following[node], previous[node] = first[at], NONE
     if first[at] != NONE:
@@ -76,7 +72,9 @@ def _insert(node: int, at: int, first: Ints, following: Ints, previous: Ints) ->
 
 
 @compiled(inline=True)
-def _remove(node: int, at: int, first: Ints, following: Ints, previous: Ints) -> None:  # pragma: no cover
+def _remove(
+    node: int, at: int, first: Int32s, following: Int32s, previous: Int32s
+) -> None:  # pragma: no cover
     """Take a copy out of the list that begins at ``first[at]``."""
     if previous[node] == NONE:
         first[at] = following[node]
@@ -101,7 +99,7 @@ def link(node: int, e: int, b: int, lists: Lists) -> None:  # pragma: no cover
 
 
 @compiled
-def unlink(node: int, e: int, b: int, end: Ints, gone: Ints, lists: Lists) -> None:  # pragma: no cover
+def unlink(node: int, e: int, b: int, end: Int32s, gone: Int32s, lists: Lists) -> None:  # pragma: no cover
     """Take a copy out of both lists, and note how long it stood there.
 
     Parameters

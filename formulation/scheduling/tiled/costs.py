@@ -23,12 +23,9 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
-
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,27 +40,27 @@ class AtomShapes:
     """
 
     kind: str
-    samples: Longs
-    groups: Longs
-    outputs: Longs
-    inputs: Longs
-    rows: Longs
-    columns: Longs
-    taps: Longs
-    input_positions: Longs
+    samples: Int64s
+    groups: Int64s
+    outputs: Int64s
+    inputs: Int64s
+    rows: Int64s
+    columns: Int64s
+    taps: Int64s
+    input_positions: Int64s
 
 
 @dataclass(frozen=True, eq=False)
 class AtomCosts:
     """Per atom: cycles, operations, and bytes read from the engine's buffer and moved at the registers."""
 
-    cycles: Longs
-    operations: Longs
-    buffer_bytes: Longs
-    register_bytes: Longs
+    cycles: Int64s
+    operations: Int64s
+    buffer_bytes: Int64s
+    register_bytes: Int64s
 
 
-def _up(a: Longs, b: int) -> Longs:
+def _up(a: Int64s, b: int) -> Int64s:
     return -(-a // b)
 
 
@@ -105,7 +102,7 @@ def atom_costs(engine: TileEngine, shapes: AtomShapes) -> AtomCosts:
     return AtomCosts(cycles + engine.startup_cycles, operations, (weights + fetched) * size, registers)
 
 
-def _pair_cycles(engine: TileEngine, s: AtomShapes) -> Longs:
+def _pair_cycles(engine: TileEngine, s: AtomShapes) -> Int64s:
     """SET's tile: channels through the lanes, the rest of two dimensions over the groups of lanes."""
     trips = {
         "C": _up(s.inputs, engine.lanes),
@@ -114,7 +111,7 @@ def _pair_cycles(engine: TileEngine, s: AtomShapes) -> Longs:
         "H": s.rows,
         "W": s.columns,
     }
-    best: Longs | None = None
+    best: Int64s | None = None
     for pair in ("CK", "CB", "BK", "CW", "HK", "HW"):
         for first, second in permutations(pair):
             cycles = s.taps * s.groups
@@ -126,7 +123,7 @@ def _pair_cycles(engine: TileEngine, s: AtomShapes) -> Longs:
     return best
 
 
-def least_cycles(engine: TileEngine, shapes: AtomShapes) -> Longs:
+def least_cycles(engine: TileEngine, shapes: AtomShapes) -> Int64s:
     """Cycles that no division of these whole layers into atoms undercuts.
 
     Rounding up is subadditive, so atoms of any sizes take together at least what one atom without start-up
@@ -140,9 +137,7 @@ def least_cycles(engine: TileEngine, shapes: AtomShapes) -> Longs:
     return atom_costs(engine, shapes).cycles - engine.startup_cycles
 
 
-def energy(
-    engine: TileEngine, costs: AtomCosts, vector: npt.NDArray[np.bool_]
-) -> tuple[Floats, Floats, Floats]:
+def energy(engine: TileEngine, costs: AtomCosts, vector: Bools) -> tuple[Floats, Floats, Floats]:
     """pJ per atom of operations, of the buffer's reads by the array, and of registers."""
     per_operation = np.where(vector, engine.vector_energy, engine.mac_energy)
     compute: Floats = costs.operations.astype(np.float64) * per_operation

@@ -17,11 +17,7 @@ import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from tilewright.foundation.arrays import Bools, Floats, Int32s, Int64s
 
 PartialSums = Literal["chain", "reduction"]
 
@@ -52,21 +48,21 @@ class AtomicDag:
     units: tuple[Unit, ...]
     tilings: tuple[Tiling, ...]
     batch: int
-    slots: Ints
-    base: Longs
-    unit: Ints
-    cycles: Longs
-    operations: Longs
+    slots: Int32s
+    base: Int64s
+    unit: Int32s
+    cycles: Int64s
+    operations: Int64s
     compute_energy: Floats
     buffer_energy: Floats
     register_energy: Floats
-    vector: Flags
-    is_output: Flags
-    block_bytes: Longs
-    block_parent: Ints
+    vector: Bools
+    is_output: Bools
+    block_bytes: Int64s
+    block_parent: Int32s
     block_kind: npt.NDArray[np.int8]
-    read_starts: Longs
-    reads: Ints
+    read_starts: Int64s
+    reads: Int32s
 
     @property
     def tasks(self) -> int:
@@ -81,19 +77,19 @@ class AtomicDag:
         """Multiply-accumulates of all atoms."""
         return int(self.operations[~self.vector].sum())
 
-    def reads_of(self, task: int) -> Ints:
+    def reads_of(self, task: int) -> Int32s:
         """Blocks that a task reads."""
         return self.reads[self.read_starts[task] : self.read_starts[task + 1]]
 
     @cached_property
-    def needs(self) -> Longs:
+    def needs(self) -> Int64s:
         """Bytes that must be in the buffer while a task runs: what it reads, and its result."""
         sums = np.concatenate([[0], np.cumsum(self.block_bytes[self.reads])])
-        needs: Longs = sums[self.read_starts[1:]] - sums[self.read_starts[:-1]]
+        needs: Int64s = sums[self.read_starts[1:]] - sums[self.read_starts[:-1]]
         return needs + self.block_bytes[: self.tasks]
 
     @cached_property
-    def edges(self) -> tuple[Longs, Ints]:
+    def edges(self) -> tuple[Int64s, Int32s]:
         """Producers of every task, as starts and tasks like ``reads`` (repeats where several parts
         are read)."""
         producer = self.block_parent[self.reads]

@@ -17,18 +17,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled import legality_kernel as legality
 from tilewright.formulation.scheduling.tiled import plan_kernel, timing_kernel
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan, multicast_groups
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.foundation.errors import TilewrightError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import Topology, topology
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 
 class IllegalPlanError(TilewrightError, ValueError):
@@ -68,7 +65,7 @@ class Evaluation:
     Parameters
     ----------
     cycles : from start to end
-    compute_cycles : the same plan if nothing ever waited for data
+    compute_cycles : the same plan if no task waited for data
     unlinked_cycles : the same plan if only DRAM could delay it
     energy : by component
     utilization : multiply-accumulates over what all PEs could do in ``cycles``
@@ -100,9 +97,9 @@ class Evaluation:
     network_overhead: float
     step_start: Floats
     step_wait: Floats
-    busiest_link: Ints
+    busiest_link: Int32s
     link_bytes: Floats
-    peak_bytes: npt.NDArray[np.int64]
+    peak_bytes: Int64s
     late: Floats
 
 
@@ -210,18 +207,18 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
     )
 
 
-def occupancy(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> npt.NDArray[np.int64]:
+def occupancy(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Int64s:
     """Bytes in every buffer in every step, shape (engines, steps)."""
     held = plan.residency
     level = np.zeros((machine.engines, plan.steps + 1), dtype=np.int64)
     size = dag.block_bytes[held.block]
     np.add.at(level, (held.engine, held.start), size)
     np.subtract.at(level, (held.engine, held.end + 1), size)
-    bytes_held: npt.NDArray[np.int64] = np.cumsum(level, axis=1)[:, :-1]
+    bytes_held: Int64s = np.cumsum(level, axis=1)[:, :-1]
     return bytes_held
 
 
-def _starts(block: Ints, blocks: int) -> npt.NDArray[np.int64]:
+def _starts(block: Int32s, blocks: int) -> Int64s:
     counts = np.bincount(block, minlength=blocks) if len(block) else np.zeros(blocks, dtype=np.int64)
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
@@ -262,12 +259,12 @@ def _explain(fault: tuple[int, ...], dag: AtomicDag, machine: TiledMachine, net:
         return f"buffer of engine {a} holds {c} bytes in step {b}, its size is {limit}"
     if kind == legality.UNSUPPLIED:
         step = int(plan.first[a])
-        return f"{dag.task_name(a)}: no room for its result on {where} while it runs in step {step}"
+        return f"{dag.task_name(a)}: no capacity for its result on {where} while it runs in step {step}"
     if kind in (legality.MISSING, legality.EARLY):
         reader = f"{dag.task_name(a)} on {where}, step {int(plan.first[a])}"
         if kind == legality.EARLY:
             return f"dependency: {reader} reads {dag.task_name(b)}, which ends in step {int(plan.last[b])}"
-        why = "which is not there" if c < 0 else "which arrives later or in part"
+        why = "which is not present" if c < 0 else "which arrives later or in part"
         return f"{reader} reads {dag.block_name(b)}, {why}"
     if kind == legality.OUTPUT:
         return f"result of {dag.task_name(a)} leaves the network but is not written to DRAM in full"
@@ -276,9 +273,9 @@ def _explain(fault: tuple[int, ...], dag: AtomicDag, machine: TiledMachine, net:
         f"{net.place_name(int(moving.target[a]))}, steps {int(moving.first[a])} to {int(moving.last[a])}"
     )
     if kind == legality.SOURCE:
-        return f"{move}: the source does not hold it by then"
+        return f"{move}: the source does not hold it at that time"
     if kind == legality.TARGET:
-        return f"{move}: the target's buffer has no room for it in these steps"
+        return f"{move}: the target's buffer has no capacity for it in these steps"
     if kind == legality.STORED:
         return f"{move}: DRAM does not have it by then"
     reasons = ("steps outside the plan", "no such place", "no link between these places", "it is made there")

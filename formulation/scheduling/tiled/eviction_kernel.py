@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.copies_kernel import Copies, Lists, unlink
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph
 from tilewright.formulation.scheduling.tiled.ports_kernel import Ports, nearest_port
 from tilewright.formulation.scheduling.tiled.uses_kernel import NONE
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.compiled import compiled
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
 FAR = 1 << 30
 """A step beyond all others."""
@@ -42,7 +39,7 @@ def victim_of(
     mark: np.int64,
     copies: Copies,
     lists: Lists,
-    stored: Ints,
+    stored: Int32s,
     graph: Graph,
     rules: Rules,
 ) -> Any:  # pragma: no cover
@@ -89,12 +86,12 @@ def give_up(
     victim: int,
     earliest: int,
     last: int,
-    move: Ints,
+    move: Int32s,
     copies: Copies,
     lists: Lists,
-    stored: Ints,
-    held: Longs,
-    gone: Ints,
+    stored: Int32s,
+    held: Int64s,
+    gone: Int32s,
     graph: Graph,
     ports: Ports,
 ) -> Any:  # pragma: no cover
@@ -115,4 +112,64 @@ def give_up(
     copies.end[victim] = max(last, copies.start[victim])
     held[e] -= graph.block_bytes[b]
     unlink(victim, e, b, copies.end, gone, lists)
+    return sent
+
+
+@compiled
+def make_way(
+    e: int,
+    s: int,
+    need: int,
+    buffer: int,
+    latest: int,
+    earliest: int,
+    last: int,
+    mark: np.int64,
+    moves: Int32s,
+    copies: Copies,
+    lists: Lists,
+    stored: Int32s,
+    held: Int64s,
+    gone: Int32s,
+    graph: Graph,
+    rules: Rules,
+    ports: Ports,
+) -> Any:  # pragma: no cover
+    """Let copies leave engine ``e`` until ``need`` bytes fit beside what it holds, or none may go any more;
+    how many write-backs that takes.
+
+    Parameters
+    ----------
+    latest, mark : see `victim_of`
+    earliest, last : see `give_up`
+    moves : rows for the write-backs
+    """
+    sent = 0
+    while held[e] + need > buffer:
+        victim = victim_of(
+            e=e,
+            s=s,
+            latest=latest,
+            mark=mark,
+            copies=copies,
+            lists=lists,
+            stored=stored,
+            graph=graph,
+            rules=rules,
+        )
+        if victim == NONE:
+            break
+        sent += give_up(
+            victim=victim,
+            earliest=earliest,
+            last=last,
+            move=moves[sent],
+            copies=copies,
+            lists=lists,
+            stored=stored,
+            held=held,
+            gone=gone,
+            graph=graph,
+            ports=ports,
+        )
     return sent

@@ -11,20 +11,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-
-Flag = npt.NDArray[np.uint8]
-"""One number, other than 0 once whoever looks at it has to stop."""
+from tilewright.foundation.arrays import Bytes
 
 STEP = 0.05
 """Seconds between two looks at the limits."""
 
 
 @contextmanager
-def halting(limits: Limits | None) -> Iterator[Flag]:
-    """A flag that is set when the limits strike; without limits, never."""
+def halting(limits: Limits | None) -> Iterator[Bytes]:
+    """A flag, one number, other than 0 once the limits have struck; without limits it stays 0."""
     flag = np.zeros(1, dtype=np.uint8)
     if limits is None:
         yield flag

@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 MOST_ENTRIES = 50_000
 MOST_NUMBERS = 16_000_000
-"""Array entries that one memo holds (128 MB of 64-bit numbers); beyond either it starts anew."""
+"""Array entries that one memo holds (128 MB of 64-bit numbers); beyond either it starts again."""
 
 _EQUAL: dict[int, tuple[Operator, Operator]] = {}
 _FIRST: dict[Operator, Operator] = {}

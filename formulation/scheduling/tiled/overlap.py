@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise, product
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.coordinates import (
     CHANNEL,
@@ -27,10 +26,8 @@ from tilewright.formulation.scheduling.tiled.coordinates import (
     touched,
 )
 from tilewright.formulation.scheduling.tiled.tiling import Borders
+from tilewright.foundation.arrays import Int64s
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
-
-Longs = npt.NDArray[np.int64]
-
 
 Part = tuple[int, bytes]
 """A part of a tile: the tile's number, and positions along the coordinate."""
@@ -76,13 +73,13 @@ class Entries:
     parts : the parts that occur, as they first do
     """
 
-    consumer: Longs
-    producer: Longs
-    count: Longs
-    part: Longs
+    consumer: Int64s
+    producer: Int64s
+    count: Int64s
+    part: Int64s
     parts: tuple[Part, ...]
 
-    def numbered(self, regions: Regions) -> Longs:
+    def numbered(self, regions: Regions) -> Int64s:
         """The number of every entry's part among the parts of its tile that have been found so far."""
         numbers = np.array([regions.number(part) for part in self.parts], dtype=np.int64)
         return numbers[self.part]
@@ -93,10 +90,10 @@ class _Rows:
 
     def __init__(self, cuts: Borders) -> None:
         self._cuts = np.array(cuts, dtype=np.int64)
-        self._columns: tuple[list[Longs], list[Longs], list[Longs], list[Longs]] = ([], [], [], [])
+        self._columns: tuple[list[Int64s], list[Int64s], list[Int64s], list[Int64s]] = ([], [], [], [])
         self._parts: dict[Part, int] = {}
 
-    def met(self, positions: Longs) -> tuple[Longs, Longs, Longs]:
+    def met(self, positions: Int64s) -> tuple[Int64s, Int64s, Int64s]:
         """Tiles that hold these positions, how many each, and the numbers of those parts."""
         if not len(positions):
             return positions, positions, positions
@@ -114,7 +111,7 @@ class _Rows:
         numbers = [self._parts.setdefault(part, len(self._parts)) for part in parts]
         return tiles_met, counts, np.array(numbers, dtype=np.int64)
 
-    def add(self, offset: int, found: tuple[Longs, Longs, Longs]) -> None:
+    def add(self, offset: int, found: tuple[Int64s, Int64s, Int64s]) -> None:
         """One consuming tile meets these."""
         self._columns[0].append(np.full(len(found[0]), offset, dtype=np.int64))
         for column, part in zip(self._columns[1:], found, strict=True):
@@ -225,7 +222,7 @@ def entries(
     cuts : the producer's borders along the coordinate
     """
     rows = _Rows(cuts)
-    known: dict[tuple[tuple[str, Range], ...], tuple[Longs, Longs, Longs]] = {}
+    known: dict[tuple[tuple[str, Range], ...], tuple[Int64s, Int64s, Int64s]] = {}
     names = {term.dim for axis in one.axes for term in axis.terms}
     for combination in product(*(range(len(tiles[axis]) - 1) for axis in one.depends)):
         ranges: dict[str, Range] = {}
@@ -240,7 +237,7 @@ def entries(
     return rows.entries()
 
 
-def positions_read(operator: Operator, one: OperandAxes, size: int, ranges: dict[str, Range]) -> Longs:
+def positions_read(operator: Operator, one: OperandAxes, size: int, ranges: dict[str, Range]) -> Int64s:
     """Positions of the producer that loops in these ranges read along the coordinate.
 
     Parameters

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.compiled import compiled
 
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
-
-def path_lengths(dag: AtomicDag) -> tuple[Longs, Longs]:
+def path_lengths(dag: AtomicDag) -> tuple[Int64s, Int64s]:
     """Per task: cycles of the longest way to its start, and of the longest way from its start to the end."""
     edge_starts, producers = dag.edges
     heads, tails = _paths(edge_starts, producers, dag.cycles, dag.tasks)
@@ -22,7 +19,7 @@ def path_lengths(dag: AtomicDag) -> tuple[Longs, Longs]:
 
 
 @compiled
-def _paths(starts: Longs, producers: Ints, cycles: Longs, tasks: int) -> Any:  # pragma: no cover
+def _paths(starts: Int64s, producers: Int32s, cycles: Int64s, tasks: int) -> Any:  # pragma: no cover
     """Tasks are numbered in a topological order: producers come first."""
     heads = np.zeros(tasks, dtype=np.int64)
     tails = np.zeros(tasks, dtype=np.int64)

@@ -10,12 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled import plan_kernel
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
+from tilewright.foundation.arrays import Int32s, Int64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +31,12 @@ class Transfers:
     first, last : steps over which it is spread evenly
     """
 
-    block: Ints
-    source: Ints
-    target: Ints
-    bytes: Longs
-    first: Ints
-    last: Ints
+    block: Int32s
+    source: Int32s
+    target: Int32s
+    bytes: Int64s
+    first: Int32s
+    last: Int32s
 
     def __len__(self) -> int:
         return len(self.block)
@@ -53,10 +50,10 @@ class Residency:
     step of the transfer that brings it.
     """
 
-    block: Ints
-    engine: Ints
-    start: Ints
-    end: Ints
+    block: Int32s
+    engine: Int32s
+    start: Int32s
+    end: Int32s
 
     def __len__(self) -> int:
         return len(self.block)
@@ -72,23 +69,23 @@ class Plan:
     steps : number of steps, numbered from 0
     """
 
-    engine: Ints
-    first: Ints
-    last: Ints
+    engine: Int32s
+    first: Int32s
+    last: Int32s
     transfers: Transfers
     residency: Residency
     steps: int
 
 
-def multicast_groups(moving: Transfers, engines: int) -> Longs:
+def multicast_groups(moving: Transfers, engines: int) -> Int64s:
     """Per transfer, the number of its multicast."""
     columns = (moving.block, moving.source, moving.target, moving.bytes, moving.first, moving.last)
-    groups: Longs = plan_kernel.multicasts(*columns, engines)
+    groups: Int64s = plan_kernel.multicasts(*columns, engines)
     return groups
 
 
 def make_transfers(
-    engines: int, block: Longs, source: Longs, target: Longs, size: Longs, first: Longs, last: Longs
+    engines: int, block: Int64s, source: Int64s, target: Int64s, size: Int64s, first: Int64s, last: Int64s
 ) -> Transfers:
     """Transfers in their order; write-backs (targets from ``engines`` on) are never part of a multicast.
 
@@ -109,7 +106,7 @@ def make_transfers(
     return Transfers(small[0], small[1], small[2], size[order].astype(np.int64), small[3], small[4])
 
 
-def make_residency(block: Longs, engine: Longs, start: Longs, end: Longs) -> Residency:
+def make_residency(block: Int64s, engine: Int64s, start: Int64s, end: Int64s) -> Residency:
     """Residencies in their order.
 
     Parameters
@@ -123,7 +120,7 @@ def make_residency(block: Longs, engine: Longs, start: Longs, end: Longs) -> Res
     return Residency(*columns)
 
 
-def _packed(columns: tuple[Longs, ...]) -> Longs | None:
+def _packed(columns: tuple[Int64s, ...]) -> Int64s | None:
     """One integer per row that sorts like the columns, or ``None`` where 63 bits do not hold them."""
     if not len(columns[0]) or min(int(column.min()) for column in columns) < 0:
         return None

@@ -5,55 +5,50 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Bools, Floats, Int32s, Int64s
 from tilewright.foundation.compiled import compiled
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 class Graph(NamedTuple):
     """The part of an atomic DAG that the kernels read."""
 
-    cycles: Longs
-    is_output: Flags
-    block_bytes: Longs
-    block_parent: Ints
-    read_starts: Longs
-    reads: Ints
+    cycles: Int64s
+    is_output: Bools
+    block_bytes: Int64s
+    block_parent: Int32s
+    read_starts: Int64s
+    reads: Int32s
 
 
 class Moves(NamedTuple):
     """A plan's transfers and the number of each one's multicast."""
 
-    block: Ints
-    source: Ints
-    target: Ints
-    bytes: Longs
-    first: Ints
-    last: Ints
-    group: Longs
+    block: Int32s
+    source: Int32s
+    target: Int32s
+    bytes: Int64s
+    first: Int32s
+    last: Int32s
+    group: Int64s
 
 
 class Holds(NamedTuple):
     """A plan's residencies and, per block, where they begin."""
 
-    block: Ints
-    engine: Ints
-    start: Ints
-    end: Ints
-    of_block: Longs
+    block: Int32s
+    engine: Int32s
+    start: Int32s
+    end: Int32s
+    of_block: Int64s
 
 
 class Tasks(NamedTuple):
     """A plan's tasks."""
 
-    engine: Ints
-    first: Ints
-    last: Ints
+    engine: Int32s
+    first: Int32s
+    last: Int32s
 
 
 class Network(NamedTuple):
@@ -61,8 +56,8 @@ class Network(NamedTuple):
 
     engines: int
     places: int
-    starts: Longs
-    links: Ints
+    starts: Int64s
+    links: Int32s
     routers: int
     rates: Floats
     dram_rate: float
@@ -96,7 +91,9 @@ def holding(holds: Holds, block: int, engine: int, first: int, last: int) -> Any
 
 
 @compiled
-def holdings(holds: Holds, block: Ints, engine: Ints, first: Ints, last: Ints) -> Any:  # pragma: no cover
+def holdings(
+    holds: Holds, block: Int32s, engine: Int32s, first: Int32s, last: Int32s
+) -> Any:  # pragma: no cover
     """Per entry, the residency of a block on an engine that covers the steps, or -1.
 
     Parameters
@@ -111,7 +108,7 @@ def holdings(holds: Holds, block: Ints, engine: Ints, first: Ints, last: Ints) -
 
 
 @compiled
-def ascend(first: Ints, second: Ints, third: Ints, fourth: Ints) -> Any:  # pragma: no cover
+def ascend(first: Int32s, second: Int32s, third: Int32s, fourth: Int32s) -> Any:  # pragma: no cover
     """Whether rows ascend, the first column foremost.
 
     Parameters
@@ -134,7 +131,7 @@ def ascend(first: Ints, second: Ints, third: Ints, fourth: Ints) -> Any:  # prag
 
 @compiled
 def multicasts(
-    block: Ints, source: Ints, target: Ints, size: Longs, first: Ints, last: Ints, engines: int
+    block: Int32s, source: Int32s, target: Int32s, size: Int64s, first: Int32s, last: Int32s, engines: int
 ) -> Any:  # pragma: no cover
     """Per transfer, the number of its multicast.
 

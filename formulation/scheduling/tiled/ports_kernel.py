@@ -5,21 +5,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.plan_kernel import Network
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.foundation.compiled import compiled
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Ports(NamedTuple):
     """The way to DRAM: routes, their hops, and the bytes that this step has put on every port so far."""
 
     net: Network
-    hops: Ints
+    hops: Int32s
     load: Floats
 
 
@@ -48,13 +44,13 @@ def nearest_port(ports: Ports, e: int, size: int, inward: bool) -> Any:  # pragm
 @compiled
 def send_results(
     p: int,
-    leaving: Ints,
+    leaving: Int32s,
     moves: Any,
-    block: Ints,
-    where: Ints,
-    stored: Ints,
+    block: Int32s,
+    where: Int32s,
+    stored: Int32s,
     ports: Ports,
-    block_bytes: Longs,
+    block_bytes: Int64s,
 ) -> Any:  # pragma: no cover
     """Write-backs, in step ``p``, of results that leave the network; how many there are.
 

@@ -116,7 +116,7 @@ def tiled_objective(text: str, where: str = "--objective", field: str | None = N
 
     Raises
     ------
-    InputError : for anything else, at the place that is told
+    InputError : for anything else, at the place that is reported
     """
     try:
         objective = parse_objective("cycles" if text == "makespan" else text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, PART, ROW, shape_of
 from tilewright.formulation.scheduling.tiled.memo import Memo
@@ -19,10 +18,10 @@ from tilewright.formulation.scheduling.tiled.overlap import (
     sample_entries,
 )
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
+from tilewright.foundation.arrays import Int64s
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Link
 
-Longs = npt.NDArray[np.int64]
 Cuts = tuple[Borders, Borders, Borders, Borders]
 
 
@@ -95,7 +94,7 @@ class Crossing:
     """
 
     along: tuple[Entries, Entries, Entries, Entries]
-    free: Longs
+    free: Int64s
 
 
 def crossing(

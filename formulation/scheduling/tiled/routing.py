@@ -1,4 +1,4 @@
-"""Completion: from who runs where and when to a whole plan.
+"""Routing and residency: a whole plan from engines and steps of tasks.
 
 Given an engine and a step per task it fills in sources, transfers, residency, evictions and write-backs:
 
@@ -26,10 +26,9 @@ from tilewright.formulation.scheduling.tiled.eviction_kernel import Rules
 from tilewright.formulation.scheduling.tiled.halting import check, halting
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
 from tilewright.formulation.scheduling.tiled.uses_kernel import Order, uses_of
+from tilewright.foundation.arrays import Bools, Int32s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
-
-Longs = npt.NDArray[np.int64]
 
 Eviction = Literal["furthest", "occupation"]
 
@@ -98,16 +97,14 @@ def complete(
     return Plan(place, at, at.copy(), transfers, make_residency(*columns), int(total))
 
 
-def _finished(dag: AtomicDag) -> npt.NDArray[np.bool_]:
+def _finished(dag: AtomicDag) -> Bools:
     """Per task, whether its result is a finished sum."""
     slots = dag.slots[dag.unit]
-    finished: npt.NDArray[np.bool_] = (np.arange(dag.tasks) - dag.base[dag.unit]) % slots == slots - 1
+    finished: Bools = (np.arange(dag.tasks) - dag.base[dag.unit]) % slots == slots - 1
     return finished
 
 
-def _check(
-    dag: AtomicDag, machine: TiledMachine, engine: npt.NDArray[np.int32], step: npt.NDArray[np.integer]
-) -> None:
+def _check(dag: AtomicDag, machine: TiledMachine, engine: Int32s, step: npt.NDArray[np.integer]) -> None:
     if len(engine) != dag.tasks or len(step) != dag.tasks:
         raise IllegalPlanError(f"expected an engine and a step for each of {dag.tasks} tasks")
     outside = np.flatnonzero((engine < 0) | (engine >= machine.engines))

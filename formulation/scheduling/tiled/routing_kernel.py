@@ -5,23 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.copies_kernel import TABLE, Copies, Lists, link, slot_of, unlink
-from tilewright.formulation.scheduling.tiled.eviction_kernel import FAR, Rules, give_up, victim_of
+from tilewright.formulation.scheduling.tiled.eviction_kernel import FAR, Rules, make_way
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Network
 from tilewright.formulation.scheduling.tiled.ports_kernel import Ports, nearest_port, send_results
 from tilewright.formulation.scheduling.tiled.uses_kernel import NONE, Order
+from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.compiled import compiled
-
-Ints = npt.NDArray[np.int32]
 
 HALTED = -2
 
 
 @compiled
 def complete(
-    graph: Graph, order: Order, net: Network, hops: Ints, steps: int, rules: Rules, halt: Any
+    graph: Graph, order: Order, net: Network, hops: Int32s, steps: int, rules: Rules, halt: Any
 ) -> Any:  # pragma: no cover
     """Transfers, residencies and the plan's step of every logical step.
 
@@ -149,39 +147,32 @@ def complete(
                         short = True
                     need[e] += graph.block_bytes[b]
                     n_miss += 1
-            # free capacity for results and arrivals
+            # what lies in the way leaves, as far as it may
             for i in range(order.starts[s], order.starts[s + 1]):
                 e = order.engine[order.tasks[i]]
                 if need[e] > net.buffer:
                     return order.tasks[i], at, p, moves, 0, block, where, start, end, 0
-                while held[e] + need[e] > net.buffer:
-                    victim = victim_of(
-                        e=e,
-                        s=s,
-                        latest=p - 2,
-                        mark=mark,
-                        copies=copies,
-                        lists=lists,
-                        stored=stored,
-                        graph=graph,
-                        rules=rules,
-                    )
-                    if victim == NONE:
-                        short = True
-                        break
-                    n_moves += give_up(
-                        victim=victim,
-                        earliest=p - 4,
-                        last=p - 1,
-                        move=moves[n_moves],
-                        copies=copies,
-                        lists=lists,
-                        stored=stored,
-                        held=held,
-                        gone=gone,
-                        graph=graph,
-                        ports=ports,
-                    )
+                # results of the step before may be on their way yet; write-backs use the four steps behind
+                n_moves += make_way(
+                    e=e,
+                    s=s,
+                    need=need[e],
+                    buffer=net.buffer,
+                    latest=p - 2,
+                    earliest=p - 4,
+                    last=p - 1,
+                    mark=mark,
+                    moves=moves[n_moves:],
+                    copies=copies,
+                    lists=lists,
+                    stored=stored,
+                    held=held,
+                    gone=gone,
+                    graph=graph,
+                    rules=rules,
+                    ports=ports,
+                )
+                short = short or held[e] + need[e] > net.buffer
             if not short:
                 break
             # an idle step: write back what stands in the way
@@ -206,33 +197,25 @@ def complete(
                 past[e, p % depth] = held[e]
             for i in range(order.starts[s], order.starts[s + 1]):
                 e = order.engine[order.tasks[i]]
-                while held[e] + need[e] > net.buffer:
-                    victim = victim_of(
-                        e=e,
-                        s=s,
-                        latest=FAR,
-                        mark=mark,
-                        copies=copies,
-                        lists=lists,
-                        stored=stored,
-                        graph=graph,
-                        rules=rules,
-                    )
-                    if victim == NONE:
-                        break
-                    n_moves += give_up(
-                        victim=victim,
-                        earliest=p,
-                        last=p,
-                        move=moves[n_moves],
-                        copies=copies,
-                        lists=lists,
-                        stored=stored,
-                        held=held,
-                        gone=gone,
-                        graph=graph,
-                        ports=ports,
-                    )
+                n_moves += make_way(
+                    e=e,
+                    s=s,
+                    need=need[e],
+                    buffer=net.buffer,
+                    latest=FAR,
+                    earliest=p,
+                    last=p,
+                    mark=mark,
+                    moves=moves[n_moves:],
+                    copies=copies,
+                    lists=lists,
+                    stored=stored,
+                    held=held,
+                    gone=gone,
+                    graph=graph,
+                    rules=rules,
+                    ports=ports,
+                )
             for q in range(n_leaving):
                 n_free = leaving[q]
                 if coming[n_free] == NONE and end[n_free] == NONE:
@@ -361,7 +344,7 @@ def _doubled(old: Any) -> Any:  # pragma: no cover
 
 
 @compiled(inline=True)
-def _known_since(source: int, parent: int, ready: Ints, stored: Ints) -> Any:  # pragma: no cover
+def _known_since(source: int, parent: int, ready: Int32s, stored: Int32s) -> Any:  # pragma: no cover
     """The last step in which data was not yet where it comes from: the copy, or DRAM; -1 for inputs."""
     if source != NONE:
         return ready[source]

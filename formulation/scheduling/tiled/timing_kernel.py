@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Moves, Network, Tasks
+from tilewright.foundation.arrays import Bools, Int32s, Int64s
 from tilewright.foundation.compiled import compiled
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 @compiled
@@ -21,11 +17,11 @@ def run(
     graph: Graph,
     tasks: Tasks,
     moves: Moves,
-    ready: Ints,
-    served: Ints,
-    supplied: Longs,
-    late_hold: Flags,
-    waiting: Flags,
+    ready: Int32s,
+    served: Int32s,
+    supplied: Int64s,
+    late_hold: Bools,
+    waiting: Bools,
     net: Network,
     steps: int,
 ) -> Any:  # pragma: no cover
@@ -188,7 +184,7 @@ def run(
 
 @compiled
 def reuse(
-    graph: Graph, moves: Moves, served: Ints, supplied: Longs, holdings: int, engines: int
+    graph: Graph, moves: Moves, served: Int32s, supplied: Int64s, holdings: int, engines: int
 ) -> Any:  # pragma: no cover
     """Of the bytes of results that are read, the part that is served by copies that never left the chip.
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.coordinates import (
     COLUMN,
@@ -21,9 +20,8 @@ from tilewright.formulation.scheduling.tiled.coordinates import (
 )
 from tilewright.formulation.scheduling.tiled.costs import AtomShapes
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
+from tilewright.foundation.arrays import Int64s
 from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
-
-Longs = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -62,11 +60,11 @@ def atom_shapes(operator: Operator, one: Tiling) -> AtomShapes:
         covered |= {term.dim for term in axis.terms} if axis is not None else set()
     rest = math.prod(bound for name, bound in operator.bounds.items() if name not in covered)
 
-    def spread(value: Callable[[Trips], int], factor: int = 1) -> Longs:
+    def spread(value: Callable[[Trips], int], factor: int = 1) -> Int64s:
         products = np.full(1, factor, dtype=np.int64)
         for per_tile in trips:
             products = np.multiply.outer(products, np.array([value(t) for t in per_tile], dtype=np.int64))
-        per_sample: Longs = products.ravel()
+        per_sample: Int64s = products.ravel()
         return np.broadcast_to(per_sample, (len(samples), per_sample.size)).ravel()
 
     return AtomShapes(
@@ -142,7 +140,7 @@ def _input_positions(operator: Operator, axis: int, ranges: dict[str, Range]) ->
     return math.prod(len(touched(tensor_axis, ranges, operator.bounds)) for tensor_axis in moving)
 
 
-def weight_blocks(operator: Operator, one: Tiling) -> tuple[Longs, Longs]:
+def weight_blocks(operator: Operator, one: Tiling) -> tuple[Int64s, Int64s]:
     """Weights of all atoms of one sample range: elements per block, and which block an atom reads.
 
     Returns
@@ -158,7 +156,7 @@ def weight_blocks(operator: Operator, one: Tiling) -> tuple[Longs, Longs]:
     return tensor_tiles(operator, tensors[0], one.axes)[:2]
 
 
-def tensor_tiles(operator: Operator, tensor: Tensor, tiles: Sequence[Borders]) -> tuple[Longs, Longs, int]:
+def tensor_tiles(operator: Operator, tensor: Tensor, tiles: Sequence[Borders]) -> tuple[Int64s, Int64s, int]:
     """Shares of a tensor that atoms read.
 
     Returns

@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph
+from tilewright.foundation.arrays import Bools, Int32s, Int64s
 from tilewright.foundation.compiled import compiled
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 NONE = -1
 """No such step, copy or place."""
@@ -30,19 +26,19 @@ class Order(NamedTuple):
     outside : per task, whether its result is written back at once and read from DRAM only
     """
 
-    engine: Ints
-    step: Ints
-    starts: Longs
-    tasks: Longs
-    again: Ints
-    use_starts: Longs
-    uses: Ints
-    outside: Flags
+    engine: Int32s
+    step: Int32s
+    starts: Int64s
+    tasks: Int64s
+    again: Int32s
+    use_starts: Int64s
+    uses: Int32s
+    outside: Bools
 
 
 @compiled
 def uses_of(
-    graph: Graph, engine: Ints, step: Ints, starts: Longs, tasks: Longs, engines: int
+    graph: Graph, engine: Int32s, step: Int32s, starts: Int64s, tasks: Int64s, engines: int
 ) -> Any:  # pragma: no cover
     """``again``, ``use_starts`` and ``uses`` of `Order`.
 

@@ -109,7 +109,7 @@ def list_systems() -> list[str]:
 
 
 def load_system(name_or_path: str | os.PathLike[str]) -> System:
-    """The system of a preset name or of a YAML file, told apart as for machines.
+    """The system of a preset name or of a YAML file, distinguished as for machines.
 
     Raises
     ------

@@ -62,7 +62,7 @@ class DMazeRunnerSearch:
     pe: float = option(0.8, "OPT1: least share of the PEs", low=0, high=1)
     rf: float = option(0.8, "OPT1: least share of the innermost memory", low=0, high=1)
     spm: float = option(0.5, "OPT1: least share of every other bounded memory", low=0, high=1)
-    relax: bool = option(True, "whether OPT1's thresholds are halved until some tiling reaches them")
+    relax: bool = option(True, "halve OPT1's thresholds until some tiling reaches them")
 
     name = "dmazerunner"
     exact = False
@@ -128,7 +128,7 @@ def _with_all_orders(problem: LayerProblem) -> LayerProblem:
 
 
 def _tables(search: LayerSearch, problem: LayerProblem, prunings: Prunings, source: str) -> Tables:
-    """Tables of objective, constraints and prunings over the rows that are left; tells the root bound.
+    """Tables of objective, constraints and prunings over the rows that are left; states the root bound.
 
     The bound is that of the whole space, not of the pruned one.
     """

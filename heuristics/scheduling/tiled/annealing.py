@@ -19,17 +19,14 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.memo import first_equal
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.heuristics.scheduling.tiled.size_menus import fitting_menu
-
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 NEAR = 0.3
 """Part of the state within which the repaired choice may take any size."""
@@ -64,9 +61,9 @@ class SizedLayer:
     ``steps`` are the cycles once more, as a list, in which single numbers are found faster.
     """
 
-    sizes: Longs
-    cycles: Longs
-    atoms: Longs
+    sizes: Int64s
+    cycles: Int64s
+    atoms: Int64s
     cost: Floats
     steps: list[int]
 

@@ -55,7 +55,9 @@ class AtomicDataflow(Heuristic):
     lookahead: int = option(2, "rounds that algorithm 2 weighs together", low=1, high=8)
     iterations: int = option(400, "of algorithm 1", low=1, high=10**6)
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
-    refine: bool = option(True, "go beyond the paper: level transfers, climb over sizes with the time left")
+    refine: bool = option(
+        True, "go beyond the paper: smooth transfers, hill climbing over sizes in the remaining time"
+    )
     level: bool = option(True, "whether refining moves transfers between steps and sources")
     moves: int = option(4000, "moves of that climb at most", low=0, high=10**7)
 

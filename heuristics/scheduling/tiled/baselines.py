@@ -1,7 +1,7 @@
 """What Atomic Dataflow is compared with (sections II-B and V-A): layer-sequential, CNN-partition, inter-layer
 pipelining and Rammer-like lists.
 
-All share the sizes of atoms that suit the engines which a layer gets, the completion and the evaluator.
+All share the sizes of atoms that suit the engines which a layer gets, the routing and the evaluator.
 CNN-partition may keep on chip what its paper sends through DRAM, which favours it; ``results=dram`` sends it
 there.
 """

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
+from tilewright.foundation.arrays import Int64s
 from tilewright.heuristics.scheduling.tiled.size_menus import SizeMenu, balanced_menu
 
 MOST_ATOMS = 150_000
@@ -136,7 +136,7 @@ def _capped(
     ]
 
 
-def _best(atoms: npt.NDArray[np.int64], most: int) -> int:
+def _best(atoms: Int64s, most: int) -> int:
     """The first entry with at most so many atoms; where none has as few, the one with the fewest."""
     few = np.flatnonzero(atoms <= most)
     return int(few[0]) if len(few) else int(atoms.argmin())

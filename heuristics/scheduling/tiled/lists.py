@@ -8,21 +8,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
-from tilewright.formulation.scheduling.tiled.halting import Flag, check, halting
+from tilewright.formulation.scheduling.tiled.halting import check, halting
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
+from tilewright.foundation.arrays import Bytes, Int32s, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Assignment = tuple[Ints, Ints]
+Assignment = tuple[Int32s, Int32s]
 
 
-def zigzag(machine: TiledMachine) -> Ints:
+def zigzag(machine: TiledMachine) -> Int32s:
     """Engines along the rows, every other row backwards."""
     rows = np.arange(machine.engines, dtype=np.int32).reshape(machine.height, machine.width)
     rows[1::2] = rows[1::2, ::-1]
@@ -53,7 +51,7 @@ def layer_sequential(dag: AtomicDag, machine: TiledMachine, *, waves: bool = Tru
 
 
 def list_order(
-    dag: AtomicDag, machine: TiledMachine, *, priority: Longs | None = None, limits: Limits | None = None
+    dag: AtomicDag, machine: TiledMachine, *, priority: Int64s | None = None, limits: Limits | None = None
 ) -> Assignment:
     """Greedy lists: in each step the ready tasks of highest priority, each on the engine that holds most of
     what it reads.
@@ -87,14 +85,14 @@ def list_order(
     return engine, step
 
 
-def successors_of(starts: Longs, producers: Ints, tasks: int) -> tuple[Longs, Ints]:
+def successors_of(starts: Int64s, producers: Int32s, tasks: int) -> tuple[Int64s, Int32s]:
     """Readers of every task, as starts and tasks; the inverse of `AtomicDag.edges`."""
     begin, successors = _successors(starts, producers, tasks)
     return begin, successors
 
 
 @compiled
-def _successors(starts: Longs, producers: Ints, tasks: int) -> Any:  # pragma: no cover
+def _successors(starts: Int64s, producers: Int32s, tasks: int) -> Any:  # pragma: no cover
     begin = np.zeros(tasks + 1, dtype=np.int64)
     for p in producers:
         begin[p + 1] += 1
@@ -111,15 +109,15 @@ def _successors(starts: Longs, producers: Ints, tasks: int) -> Any:  # pragma: n
 
 @compiled
 def _list_order(
-    starts: Longs,
-    producers: Ints,
-    out_starts: Longs,
-    out: Ints,
-    priority: Longs,
-    size: Longs,
-    along: Ints,
+    starts: Int64s,
+    producers: Int32s,
+    out_starts: Int64s,
+    out: Int32s,
+    priority: Int64s,
+    size: Int64s,
+    along: Int32s,
     engines: int,
-    halt: Flag,
+    halt: Bytes,
 ) -> Any:  # pragma: no cover
     tasks = len(priority)
     waiting = np.empty(tasks, dtype=np.int64)
@@ -164,12 +162,12 @@ def _list_order(
 
 
 @compiled
-def _before(a: int, b: int, priority: Longs) -> Any:  # pragma: no cover
+def _before(a: int, b: int, priority: Int64s) -> Any:  # pragma: no cover
     return priority[a] > priority[b] or (priority[a] == priority[b] and a < b)
 
 
 @compiled
-def _push(heap: Longs, n: int, item: int, priority: Longs) -> Any:  # pragma: no cover
+def _push(heap: Int64s, n: int, item: int, priority: Int64s) -> Any:  # pragma: no cover
     i = n
     heap[i] = item
     while i > 0 and _before(heap[i], heap[(i - 1) // 2], priority):
@@ -179,7 +177,7 @@ def _push(heap: Longs, n: int, item: int, priority: Longs) -> Any:  # pragma: no
 
 
 @compiled
-def _pop(heap: Longs, n: int, priority: Longs) -> Any:  # pragma: no cover
+def _pop(heap: Int64s, n: int, priority: Int64s) -> Any:  # pragma: no cover
     n -= 1
     heap[0] = heap[n]
     i = 0

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.costs import least_cycles
@@ -17,14 +16,13 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.lists import zigzag
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Placed = tuple[AtomicDag, Ints, Ints]
+Placed = tuple[AtomicDag, Int32s, Int32s]
 """Atoms, and an engine and a step for each."""
 
 
@@ -183,14 +181,14 @@ def pipeline(
 
 @compiled
 def _place_in_regions(
-    order: Longs,
-    unit: Ints,
-    starts: Longs,
-    producers: Ints,
-    along: Ints,
-    begin: Longs,
-    share: Longs,
-    segment: Longs,
+    order: Int64s,
+    unit: Int32s,
+    starts: Int64s,
+    producers: Int32s,
+    along: Int32s,
+    begin: Int64s,
+    share: Int64s,
+    segment: Int64s,
 ) -> Any:  # pragma: no cover
     """Task by task, the engine of its layer's region that is free first once its operands are there."""
     engine = np.zeros(len(unit), dtype=np.int32)
@@ -223,7 +221,7 @@ def _fine(problem: TiledProblem, sizes: Sequence[AtomSize], share: Sequence[int]
     return fine
 
 
-def _tasks(dag: AtomicDag, unit: int, sample: int) -> Longs:
+def _tasks(dag: AtomicDag, unit: int, sample: int) -> Int64s:
     """Atoms of a layer that begin with a sample."""
     begin, end = int(dag.base[unit]), int(dag.base[unit + 1])
     ranges = dag.tilings[unit].samples
@@ -232,13 +230,13 @@ def _tasks(dag: AtomicDag, unit: int, sample: int) -> Longs:
     return np.arange(begin + at * per_range, begin + (at + 1) * per_range)
 
 
-def _waves(dag: AtomicDag, unit: int, sample: int) -> list[Longs]:
+def _waves(dag: AtomicDag, unit: int, sample: int) -> list[Int64s]:
     """Atoms of a layer and sample; first parts of sums come before second ones."""
     tasks, slots = _tasks(dag, unit, sample), int(dag.slots[unit])
     return [tasks[slot::slots] for slot in range(slots)]
 
 
-def _by_rows(dag: AtomicDag, unit: int, sample: int) -> Longs:
+def _by_rows(dag: AtomicDag, unit: int, sample: int) -> Int64s:
     """Atoms of a layer and sample, rows first, then columns, then parts of sums, then channels."""
     cuts, slots = dag.tilings[unit], int(dag.slots[unit])
     shape = (len(cuts.channels) - 1, len(cuts.rows) - 1, len(cuts.columns) - 1, slots)

@@ -11,28 +11,27 @@ from itertools import islice, permutations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from ortools.graph.python.linear_sum_assignment import SimpleLinearSumAssignment
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.halting import check
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.heuristics.scheduling.tiled.lists import zigzag
 
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-
 MOST_PERMUTATIONS = 720
 """Of the layers of one round; a round of more than six layers tries so many."""
 
-Pick = Callable[[Longs, Longs, Ints], Ints]
+Pick = Callable[[Int64s, Int64s, Int32s], Int32s]
 """Tasks of a round, bytes times hops of each on each engine, engines along the zig-zag -> engine of each."""
 
 
-def place(dag: AtomicDag, machine: TiledMachine, step: Ints, how: str, limits: Limits | None = None) -> Ints:
+def place(
+    dag: AtomicDag, machine: TiledMachine, step: Int32s, how: str, limits: Limits | None = None
+) -> Int32s:
     """An engine per task.
 
     Parameters
@@ -82,7 +81,7 @@ def place(dag: AtomicDag, machine: TiledMachine, step: Ints, how: str, limits: L
     return engine
 
 
-def matched(cost: Longs) -> Ints:
+def matched(cost: Int64s) -> Int32s:
     """The assignment of rows to distinct columns of least total cost."""
     rows, columns = cost.shape
     solver = SimpleLinearSumAssignment()
@@ -96,7 +95,7 @@ def matched(cost: Longs) -> Ints:
     return np.array([solver.right_mate(i) for i in range(rows)], dtype=np.int32)
 
 
-def _permuted(units: Ints, cost: Longs, along: Ints) -> Ints:
+def _permuted(units: Int32s, cost: Int64s, along: Int32s) -> Int32s:
     """Layers in the order of least cost along the zig-zag (equation 2), atoms of a layer together."""
     layers = [np.flatnonzero(units == unit) for unit in dict.fromkeys(units.tolist())]
     slots = along[: len(units)]
@@ -112,15 +111,15 @@ def _permuted(units: Ints, cost: Longs, along: Ints) -> Ints:
 
 @compiled
 def _costs(
-    tasks: Longs,
-    starts: Longs,
-    reads: Ints,
-    size: Longs,
-    parent: Ints,
-    engine: Ints,
-    last: Ints,
-    near: Longs,
-    dram: Longs,
+    tasks: Int64s,
+    starts: Int64s,
+    reads: Int32s,
+    size: Int64s,
+    parent: Int32s,
+    engine: Int32s,
+    last: Int32s,
+    near: Int64s,
+    dram: Int64s,
 ) -> Any:  # pragma: no cover
     engines = len(dram)
     cost = np.zeros((len(tasks), engines), dtype=np.int64)
@@ -143,14 +142,16 @@ def _costs(
 
 
 @compiled
-def _remember(tasks: Longs, starts: Longs, reads: Ints, engine: Ints, last: Ints) -> None:  # pragma: no cover
+def _remember(
+    tasks: Int64s, starts: Int64s, reads: Int32s, engine: Int32s, last: Int32s
+) -> None:  # pragma: no cover
     for t in tasks:
         for k in range(starts[t], starts[t + 1]):
             last[reads[k]] = engine[t]
 
 
 @compiled
-def _nearest(cost: Longs, along: Ints) -> Any:  # pragma: no cover
+def _nearest(cost: Int64s, along: Int32s) -> Any:  # pragma: no cover
     rows, engines = cost.shape
     spread = np.zeros(rows, dtype=np.int64)
     for i in range(rows):

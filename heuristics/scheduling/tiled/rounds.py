@@ -23,17 +23,14 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.formulation.scheduling.tiled.units import Unit
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.heuristics.scheduling.tiled.lists import successors_of
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
 TIES = 4
 """Ways to sort a level."""
@@ -43,9 +40,9 @@ TIES = 4
 class _State:
     """What is left: per task the producers it waits for, executable tasks, atoms per layer, and cycles."""
 
-    waiting: Ints
-    ready: Longs
-    left: Longs
+    waiting: Int32s
+    ready: Int64s
+    left: Int64s
     work: int
 
 
@@ -79,7 +76,7 @@ class RoundOrder:
         self._depth = np.tile(depths(dag.units), samples)
         self._sample = np.arange(len(self._whole)) // len(dag.units)
 
-    def steps(self, limits: Limits | None = None) -> Ints:
+    def steps(self, limits: Limits | None = None) -> Int32s:
         """Per task, its round; raises `LimitReachedError` where limits strike on the way."""
         step = np.zeros(self.dag.tasks, dtype=np.int32)
         state, now = self._begin(), 0
@@ -102,7 +99,7 @@ class RoundOrder:
         waiting = np.diff(starts).astype(np.int32)
         return _State(waiting, np.flatnonzero(waiting == 0), self._whole.copy(), int(self.dag.cycles.sum()))
 
-    def _best(self, state: _State, depth: int) -> tuple[float, Longs]:
+    def _best(self, state: _State, depth: int) -> tuple[float, Int64s]:
         """Least cost of what is left, and the round to begin with."""
         least, first = np.inf, state.ready[:0]
         choices = list(self._choices(state))
@@ -125,7 +122,7 @@ class RoundOrder:
             known = self._table[key] = self._best(state, depth)[0]
         return known
 
-    def _choices(self, state: _State) -> Iterator[Longs]:
+    def _choices(self, state: _State) -> Iterator[Int64s]:
         """Rounds to try, under the priority rules."""
         ready = state.ready
         if len(ready) <= self.engines:
@@ -147,12 +144,12 @@ class RoundOrder:
                 seen.add(chosen.tobytes())
                 yield chosen
 
-    def _ties(self, rivals: Longs) -> list[tuple[Longs, ...]]:
+    def _ties(self, rivals: Int64s) -> list[tuple[Int64s, ...]]:
         """Ways to sort a level, as keys for ``lexsort`` (the last one decides)."""
         cycles, tails = self.dag.cycles[rivals], self._tails[rivals]
         return [(rivals,), (rivals, -tails), (rivals, -cycles), (rivals, cycles)]
 
-    def _levels(self, state: _State) -> Longs:
+    def _levels(self, state: _State) -> Int64s:
         """Per group (layer of a sample), its level; levels of later samples come behind."""
         begun = (state.left < self._whole) & (state.left > 0)
         has = np.zeros(len(self._whole), dtype=np.bool_)
@@ -165,7 +162,7 @@ class RoundOrder:
         level[begun] = 0
         return level + 3 * self._sample
 
-    def _after(self, state: _State, chosen: Longs) -> _State:
+    def _after(self, state: _State, chosen: Int64s) -> _State:
         begin, end = self._out_starts[chosen], self._out_starts[chosen + 1]
         counts = end - begin
         offset = np.repeat(begin - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
@@ -180,7 +177,7 @@ class RoundOrder:
         return _State(waiting, np.sort(np.concatenate([kept, fresh])), left, work)
 
 
-def depths(units: tuple[Unit, ...]) -> Longs:
+def depths(units: tuple[Unit, ...]) -> Int64s:
     """Per layer the longest way from the network's inputs, in layers (figure 6a)."""
     depth = np.zeros(len(units), dtype=np.int64)
     for i, unit in enumerate(units):
@@ -189,7 +186,7 @@ def depths(units: tuple[Unit, ...]) -> Longs:
     return depth
 
 
-def _groups(dag: AtomicDag) -> Longs:
+def _groups(dag: AtomicDag) -> Int64s:
     """Per task: its sample range times the number of layers, plus its layer."""
     group = np.empty(dag.tasks, dtype=np.int64)
     for i, cuts in enumerate(dag.tilings):

@@ -17,11 +17,10 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, borders
 from tilewright.formulation.scheduling.tiled.trips import axis_trips, operator_kind
 from tilewright.formulation.scheduling.tiled.units import Unit
+from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.workloads.mapping.operator import Operator, Role
-
-Longs = npt.NDArray[np.int64]
 
 PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 56, 64)
 """Into how many parts channels and rows are cut; columns and sums into fewer."""
@@ -45,11 +44,11 @@ class SizeMenu:
     cycles : of one atom
     """
 
-    sizes: Longs
-    atoms: Longs
-    need: Longs
-    fetch: Longs
-    cycles: Longs
+    sizes: Int64s
+    atoms: Int64s
+    need: Int64s
+    fetch: Int64s
+    cycles: Int64s
 
     def size(self, at: int) -> AtomSize:
         """One of the sizes."""
@@ -201,7 +200,7 @@ def size_menu(
     ]
     rest = operator.iterations // _covered(operator)
 
-    def product(name: str, factor: int = 1) -> Longs:
+    def product(name: str, factor: int = 1) -> Int64s:
         boxes = np.full(pick[0].size, factor, dtype=np.int64)
         for axis, per_tile in enumerate(trips):
             boxes = (
@@ -209,7 +208,7 @@ def size_menu(
             )
         return boxes
 
-    def span(axis: int) -> Longs:
+    def span(axis: int) -> Int64s:
         return np.array([choice[1] for choice in cuts[axis]], dtype=np.int64)[pick[axis]]
 
     shapes = AtomShapes(

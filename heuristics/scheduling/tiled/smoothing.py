@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled import legality_kernel as legality
@@ -26,12 +25,10 @@ from tilewright.formulation.scheduling.tiled.plan import (
     make_transfers,
     multicast_groups,
 )
+from tilewright.foundation.arrays import Bools, Floats, Int32s, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled import smoothing_kernel as machine_code
 from tilewright.heuristics.scheduling.tiled.smoothing_loads import NEVER, Casts, Copies
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
 
 def smoothed(
@@ -167,11 +164,11 @@ def _casts(
     dag: AtomicDag,
     machine: TiledMachine,
     plan: Plan,
-    group: Longs,
-    supplies: Longs,
-    read_by: Longs,
+    group: Int64s,
+    supplies: Int64s,
+    read_by: Int64s,
     holds: plan_kernel.Holds,
-    ready: Ints,
+    ready: Int32s,
 ) -> Casts:
     """The multicasts into engines, with their targets in the order of the plan."""
     moving = plan.transfers
@@ -208,8 +205,8 @@ def _casts(
 
 
 def _fixed_loads(
-    net: plan_kernel.Network, moving: Transfers, back: npt.NDArray[np.bool_], steps: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    net: plan_kernel.Network, moving: Transfers, back: Bools, steps: int
+) -> tuple[Floats, Floats]:
     """What write-backs load, per step and link, and on DRAM."""
     links = np.zeros((steps, len(net.rates)))
     dram = np.zeros(steps)

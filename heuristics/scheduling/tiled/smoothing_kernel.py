@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.plan_kernel import Network
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.heuristics.scheduling.tiled.smoothing_loads import (
     NEVER,
@@ -26,10 +26,6 @@ from tilewright.heuristics.scheduling.tiled.smoothing_loads import (
     slowest,
     tree,
 )
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 AGAIN = 4
 """Moves that one pass makes for one step at most."""
@@ -55,12 +51,12 @@ class Setting(NamedTuple):
     copies: Copies
     loads: Loads
     scratch: Scratch
-    parent: Ints
-    stored: Ints
-    due_starts: Longs
-    due: Longs
-    work: Longs
-    touched: Longs
+    parent: Int32s
+    stored: Int32s
+    due_starts: Int64s
+    due: Int64s
+    work: Int64s
+    touched: Int64s
     old: Floats
 
 
@@ -157,7 +153,7 @@ def _source(
 
 
 @compiled
-def _suspects(of: Setting, step: int, far: int, found: Longs) -> Any:  # pragma: no cover
+def _suspects(of: Setting, step: int, far: int, found: Int64s) -> Any:  # pragma: no cover
     """The multicasts that a step waits for, into ``found``; how many."""
     net, casts, loads, scratch = of.net, of.casts, of.loads, of.scratch
     link = busiest(net, step, loads)
@@ -269,7 +265,7 @@ def _moved(of: Setting, g: int, source: int, holder: int, first: int, last: int)
 
 
 @compiled
-def _relieved(of: Setting, step: int, tries: Tries, suspects: Longs, draws: Any) -> Any:  # pragma: no cover
+def _relieved(of: Setting, step: int, tries: Tries, suspects: Int64s, draws: Any) -> Any:  # pragma: no cover
     """Try to shorten a step by one move; whether one was found, and cycles that the plan takes more."""
     casts, copies = of.casts, of.copies
     n = _suspects(of, step, tries.far, suspects)
@@ -300,10 +296,10 @@ def level(
     net: Network,
     casts: Casts,
     copies: Copies,
-    work: Longs,
+    work: Int64s,
     back: Any,
-    parent: Ints,
-    stored: Ints,
+    parent: Int32s,
+    stored: Int32s,
     steps: int,
     tries: Tries,
     seed: int,

@@ -9,14 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.plan_kernel import Network
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.foundation.compiled import compiled
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 NEVER = 1 << 30
 SMOOTH = 0.02
@@ -35,17 +31,17 @@ class Casts(NamedTuple):
         which that is read; targets of cast ``g`` are ``starts[g] : starts[g + 1]``
     """
 
-    block: Ints
-    source: Ints
-    first: Ints
-    last: Ints
-    size: Longs
-    holder: Ints
-    due: Ints
-    starts: Longs
-    engine: Ints
-    held: Ints
-    needed: Ints
+    block: Int32s
+    source: Int32s
+    first: Int32s
+    last: Int32s
+    size: Int64s
+    holder: Int32s
+    due: Int32s
+    starts: Int64s
+    engine: Int32s
+    held: Int32s
+    needed: Int32s
 
 
 class Copies(NamedTuple):
@@ -58,13 +54,13 @@ class Copies(NamedTuple):
     of_block : per block, where its residencies begin
     """
 
-    block: Ints
-    engine: Ints
-    start: Ints
-    end: Ints
-    ready: Ints
-    passed: Ints
-    of_block: Longs
+    block: Int32s
+    engine: Int32s
+    start: Int32s
+    end: Int32s
+    ready: Int32s
+    passed: Int32s
+    of_block: Int64s
 
 
 class Loads(NamedTuple):
@@ -81,7 +77,7 @@ class Loads(NamedTuple):
 
     link: Floats
     dram: Floats
-    full: Longs
+    full: Int64s
     wait: Floats
     task: Floats
     smooth: Floats
@@ -90,9 +86,9 @@ class Loads(NamedTuple):
 class Scratch(NamedTuple):
     """Arrays for one multicast: marks of links, its tree, and what arrives late over every link."""
 
-    mark: Longs
-    stamp: Longs
-    tree: Ints
+    mark: Int64s
+    stamp: Int64s
+    tree: Int32s
     late: Floats
 
 
@@ -178,9 +174,9 @@ def slowest(
     net: Network,
     step: int,
     casts: Casts,
-    due_starts: Longs,
-    due: Longs,
-    work: Longs,
+    due_starts: Int64s,
+    due: Int64s,
+    work: Int64s,
     loads: Loads,
     scratch: Scratch,
 ) -> Any:  # pragma: no cover

@@ -11,8 +11,9 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
-from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential, list_order
+from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
@@ -23,7 +24,7 @@ ORDERS = ("waves", "layers", "lists", "rules")
 MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
 
 GAIN = Fraction(1999, 2000)
-"""Smoothing goes on while a call shortens the plan by more than this."""
+"""Smoothing continues while a call shortens the plan by more than this."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Stages:
     name : of the method, for the trace
     buffering : a key of `BUFFERING`
     options, lookahead : of algorithm 2, see `RoundOrder`
-    level : whether transfers are moved after completion; only where cycles count in the objective
+    level : whether transfers are moved after routing; only where cycles count in the objective
     """
 
     search: TiledSearch
@@ -51,7 +52,7 @@ class Stages:
         """Whether smoothing is asked for and of use."""
         return self.level and self.search.problem.problem.objective.delay_power > 0
 
-    def steps(self, dag: AtomicDag, order: str) -> Ints:
+    def steps(self, dag: AtomicDag, order: str) -> Int32s:
         """A round per task by one of `ORDERS`."""
         machine = self.search.problem.problem.machine
         if order in ("layers", "waves"):
@@ -60,7 +61,7 @@ class Stages:
             return list_order(dag, machine, limits=self.search.limits)[1]
         return RoundOrder(dag, machine.engines, self.options, self.lookahead).steps(self.search.limits)
 
-    def planned(self, dag: AtomicDag, step: Ints, mapping: str, source: str) -> Judged:
+    def planned(self, dag: AtomicDag, step: Int32s, mapping: str, source: str) -> Judged:
         """The plan of some rounds under one of `MAPPINGS`, smoothed once, offered.
 
         Parameters
@@ -72,7 +73,7 @@ class Stages:
         engine = place(dag, self.search.problem.problem.machine, step, mapping, self.search.limits)
         return self.placed(dag, step, engine, source)
 
-    def placed(self, dag: AtomicDag, step: Ints, engine: Ints, source: str) -> Judged:
+    def placed(self, dag: AtomicDag, step: Int32s, engine: Int32s, source: str) -> Judged:
         """The plan of some rounds and engines, smoothed once, offered.
 
         Parameters

@@ -66,7 +66,7 @@ def _then_faults(layer: LayerRecord) -> Iterator[str]:
 
 
 def _solution_faults(solutions: Sequence[SolutionRecord], where: str, problem: LayerProblem) -> Iterator[str]:
-    """Every mapping is evaluated anew; it must be legal and cost what is told."""
+    """Every mapping is evaluated again; it must be legal and cost what is reported."""
     for index, solution in enumerate(solutions):
         place = f"{where}[{index}]"
         try:
@@ -156,8 +156,8 @@ def _repeated(listed: Sequence[SolutionRecord], where: str, problem: LayerProble
 def _conflict_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
     """Only constraints of the problem can conflict, and only where there is no mapping."""
     if layer.clash and layer.status != "infeasible":
-        yield f"clash: constraints clash, but the layer is {layer.status}"
+        yield f"clash: conflicting constraints, but the layer is {layer.status}"
     if len(set(layer.clash)) < len(layer.clash):
-        yield "clash: a constraint stands there twice"
+        yield "clash: a constraint appears twice"
     known = {*problem.constraints.texts, *(limit.name for limit in problem.statement.limits)}
     yield from (f"clash: {name!r} is no constraint of the layer" for name in layer.clash if name not in known)

@@ -133,7 +133,7 @@ def _space_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
         mapping, evaluation, problem.key_of(evaluation), reason, layer.beside.source
     )
     if layer.beside != out_of_space_record(problem.objective, reported):
-        yield "beside: not what the evaluator finds"
+        yield "beside: differs from the evaluator's result"
 
 
 def _mapping_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
@@ -223,7 +223,7 @@ def status_faults(claims: Claims, *, solved: bool, noun: str, exact: bool = True
     proven = value is not None and bound == value
     is_claimed = claims.status == "optimal"
     if is_claimed and not exact:
-        yield "status: optimal, by a method that proves nothing"
+        yield "status: optimal, by a heuristic"
     if is_claimed != proven and (exact or is_claimed):
         yield f"status: {claims.status}, but value and bound are {'equal' if proven else 'not equal'}"
     if claims.status in _SOLVED and not solved:
@@ -238,7 +238,7 @@ def metric_faults(stored: Record, fresh: Record) -> Iterator[str]:
     for field, value in fresh.model_dump().items():
         if reported[field] != value:
             text = f"{reported[field]}, the evaluator finds {value}"
-            yield f"metrics.{field}: {text if len(text) < 120 else 'not what the evaluator finds'}"
+            yield f"metrics.{field}: {text if len(text) < 120 else 'differs from the evaluation'}"
 
 
 def totals_faults(document: ResultDocument, where: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Whether a document of an exploration tells the truth, as far as the document alone shows it."""
+"""Whether a document of an exploration is correct, as far as the document alone shows it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def explore_faults(document: ExploreDocument, where: str) -> list[str]:
         return [f"designs: {len(document.designs)}, the grid has {len(space.designs)}"]
     pairs = [*zip(space.designs, document.designs, strict=True)]
     misplaced = [fault for design, record in pairs for fault in _place_faults(design, record)]
-    if misplaced:  # nothing else can be told of designs that are none of the grid
+    if misplaced:  # nothing else can be said of designs outside the grid
         return misplaced
     usable = [design for design in space.designs if design.engine is not None]
     costs: dict[int, Fraction] = {}
@@ -99,7 +99,7 @@ def _design_faults(
 
 
 def _figure_faults(document: ExploreDocument) -> Iterator[str]:
-    """What values are is told where it could be two things; older documents know sums alone."""
+    """What values are is reported where it could be two things; older documents know sums alone."""
     goal = document.goal
     figure = goal.figure(document.instances) if goal.ambiguous(document.instances) else ""
     is_older = not document.figure and document.objective == str(goal.layer)
@@ -112,7 +112,7 @@ def _energy_faults(record: DesignRecord, document: ExploreDocument, here: str) -
     goal = document.goal
     reported = [record.energy_pj is not None, record.cycles is not None]
     if any(reported) != (record.value is not None) or any(reported) != all(reported):
-        yield f"{here}: energy_pj and cycles are there where a value is, and nowhere else"
+        yield f"{here}: energy_pj and cycles are present if and only if there is a value"
     elif record.value_exact is not None:
         made = goal.layer.key(Fraction(record.energy_pj or 0), record.cycles or 0)
         ratio = float(made / Fraction(record.value_exact)) if Fraction(record.value_exact) else 1.0
@@ -128,7 +128,7 @@ def _sum_faults(record: DesignRecord, document: ExploreDocument, here: str) -> I
     """
     goal, instances, reported = document.goal, document.instances, record.sum_of_layers
     if (reported is None) != (goal.adds_up(instances) or record.value_exact is None):
-        yield f"{here}.sum_of_layers: {reported}, expected one beside a value of totals, and none elsewhere"
+        yield f"{here}.sum_of_layers: {reported}, expected with a value of totals, and only there"
     elif reported is not None and record.value_exact is not None and record.bound_exact is not None:
         least = Fraction(record.bound_exact) / instances ** (sum(goal.layer.key_powers) - 1)
         if (
@@ -171,7 +171,7 @@ def _standing_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> I
             if bound is None or not rivals or bound < min(rivals) * Fraction(SAFE):
                 yield f"{here}.status: discarded, but its bound is not above any other design's value"
             if not record.rule:
-                yield f"{here}.rule: missing, expected what discarded it"
+                yield f"{here}.rule: missing, expected the rule that discarded it"
 
 
 def _best_faults(document: ExploreDocument, space: DesignSpace) -> Iterator[str]:
@@ -188,7 +188,7 @@ def _best_faults(document: ExploreDocument, space: DesignSpace) -> Iterator[str]
         return
     value, bound = Fraction(best.value_exact), Fraction(best.bound_exact)
     if Fraction(record.value_exact) != value or record.fields != best.fields:
-        yield f"best: not what designs[{best.index}] tells"
+        yield f"best: differs from designs[{best.index}] tells"
     if min(Fraction(design.value_exact or 0) for design in valued) != value:
         yield "best.value: another design has a smaller one"
     bounds = [Fraction(design.bound_exact) for design in document.designs if design.bound_exact is not None]
@@ -225,7 +225,7 @@ def _result_faults(
     if result.versions != document.versions:
         yield "best.result.versions: not those of the document"
     if not result.complete:
-        yield "best.result.complete: false, but a design has a value where all its layers have one"
+        yield "best.result.complete: false, but a design has a value only if all its layers have one"
     reported = [(layer.name, layer.names) for layer in result.layers]
     if reported != [(layer.name, layer.names) for layer in document.layers]:
         yield "best.result.layers: not the layers of the document"
@@ -250,7 +250,7 @@ def _result_faults(
 
 def _front_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> Iterator[str]:
     if (document.front is None) != (document.settings.against is None):
-        yield "front: expected one where settings.against is given, and none elsewhere"
+        yield "front: expected with settings.against, and only then"
     if document.front is None or not costs:
         return
     if document.front.against != document.settings.against:

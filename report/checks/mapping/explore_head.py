@@ -30,7 +30,7 @@ def head_faults(document: ExploreDocument) -> Iterator[str]:
     settings = document.settings
     try:
         if not method(settings.solver).exact:
-            yield f"settings.solver: {settings.solver}, which proves nothing"
+            yield f"settings.solver: {settings.solver}, which is a heuristic"
     except InputError as error:
         yield f"settings.solver: {error.message}"
     for name, seconds in (("time_limit_s", settings.time_limit_s), ("layer_limit_s", settings.layer_limit_s)):
@@ -50,7 +50,7 @@ def head_faults(document: ExploreDocument) -> Iterator[str]:
 
 
 def _is_complete(document: ExploreDocument) -> bool:
-    """Whether all that was asked for is proven, by what the document tells of it."""
+    """Whether all that was asked for is proven, by what the document states of it."""
     settings, designs, front = document.settings, document.designs, document.front
     is_pruned = all(row.status in ("infeasible", "refused") for row in designs)
     proven = is_pruned if document.best is None else document.best.optimal

@@ -98,11 +98,11 @@ def _settings_faults(document: ResultDocument) -> Iterator[str]:
     plain = not (settings.pareto or settings.best or settings.all_optimal or settings.then)
     for index, layer in enumerate(document.layers):
         if not exact and plain and layer.status in ("optimal", "infeasible"):
-            yield f"layers[{index}].status: {layer.status} by {settings.solver}, which proves nothing"
+            yield f"layers[{index}].status: {layer.status} by {settings.solver}, which is a heuristic"
 
 
 def _model_faults(document: ResultDocument) -> Iterator[str]:
-    """Layers of a model that its name alone tells must be that model's.
+    """Layers of a model that its name alone defines must be that model's.
 
     A file's name is no evidence, and may be that of a built-in network by chance; it is taken for the
     built-in one where at least half of the layers have the names of that one's layers.

@@ -1,1 +1,1 @@
-"""Checks of documents of schedules, one room per kind of system."""
+"""Checks of documents of schedules, one folder per kind of system."""

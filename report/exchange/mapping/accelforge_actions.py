@@ -66,7 +66,7 @@ def _bits(action: Field, node: Field) -> Fraction:
 
 def tell_energy(node: Field, bundle: Bundle) -> None:
     """Note that a node's energy is not told."""
-    message = "AccelForge's component models know its energy, not this file: 0 pJ (--energy tells it)"
+    message = "this file lacks its energy, which AccelForge's component models have: 0 pJ (--energy sets it)"
     node.lose(bundle.ledger, Effect.COST, message)
 
 

@@ -39,8 +39,8 @@ _ENABLED = re.compile(r"len\(All\)\s*==\s*(\d+)")
 _READ = {"name", "size", "actions", "tensors", "spatial", "total_latency", "bits_per_action", "enabled"}
 _READ |= {"bits_per_value"}
 _OTHER = {
-    "leak_power": (Effect.COST, "leakage costs nothing here"),
-    "total_leak_power": (Effect.COST, "leakage costs nothing here"),
+    "leak_power": (Effect.COST, "leakage is free in this model"),
+    "total_leak_power": (Effect.COST, "leakage is free in this model"),
     "values_per_action": (Effect.COST, "actions are counted in bits"),
     "energy_scale": (Effect.COST, "is not applied"),
     "actions_scale": (Effect.COST, "is not applied"),
@@ -78,7 +78,7 @@ def read(top: Field, bundle: Bundle) -> None:
     bits = bundle.settings.element_bits
     if bits is None:
         bits = _DEFAULT_BITS
-        message = f"elements count as {bits} bits (the workload has them there; --element-bits tells them)"
+        message = f"elements count as {bits} bits (ZigZag has them in the workload; --element-bits sets them)"
         arch.lose(bundle.ledger, Effect.NONE, message)
     hertz = _clock(compute, bundle)
     machine = _Machine(Chain(bundle), bits, hertz)
@@ -134,7 +134,7 @@ def _clock(compute: Field, bundle: Bundle) -> Fraction:
         return bundle.settings.clock_mhz * 10**6
     rate = action_of(compute, "compute").at("throughput")
     if not rate:
-        raise compute.error("does not tell its throughput, expected operations per second (or --clock)")
+        raise compute.error("does not state its throughput, expected operations per second (or --clock)")
     hertz = rate.number("operations per second")
     if hertz == 0:
         raise rate.error("expected operations per second above 0")
@@ -189,7 +189,7 @@ def _add_level(node: Field, machine: _Machine, bundle: Bundle) -> None:
         raise node.error("expected the outermost memory to keep all tensors")
     level: dict[str, Any] = {"name": name}
     if not keep | may:
-        raise place.error("keeps nothing, which no level can")
+        raise place.error("stores nothing, but every level must")
     usual = dict.fromkeys(Role, machine.bits)
     every = usual
     if bundle.settings.element_bits is None:

@@ -170,7 +170,7 @@ def clock(nodes: Sequence[Field], variables: Field, bundle: Bundle) -> Fraction:
             return Fraction(round(1 / period), 10**6)
     if nodes:
         message = (
-            "no cycle time (global_cycle_seconds) is told: 1 ns, for times in seconds alone (or --clock)"
+            "no cycle time (global_cycle_seconds) is given: 1 ns, for times in seconds only (or --clock)"
         )
         nodes[0].lose(bundle.ledger, Effect.NONE, message)
     return _DEFAULT_MHZ
@@ -197,7 +197,7 @@ def action_energy(
         return given
     table = bundle.action_energies.get(name)
     if table is None:
-        message = "Accelergy knows its energy, not this file: 0 pJ (an ERT beside it, or --energy, tells it)"
+        message = "this file lacks its energy: 0 pJ (add the ERT, or --energy)"
         node.lose(bundle.ledger, Effect.COST, message)
         return Fraction(0), Fraction(0)
     for action in actions:

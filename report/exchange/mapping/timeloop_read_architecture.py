@@ -122,12 +122,12 @@ def _read_leaf(leaf: _Leaf, machine: _Machine, bundle: Bundle) -> None:
     axes = axis_names(leaf.name, *sizes)
     if axes and leaf.parallel:
         raise mesh.error(
-            "an array inside !Parallel cannot be stated, expected one array for all that stand there"
+            "an array inside !Parallel cannot be expressed, expected one array for all its members"
         )
     if axes:
         _open_array(leaf, axes, machine, bundle)
     elif node.at("constraints").at("spatial"):
-        node.at("constraints").at("spatial").lose(bundle.ledger, Effect.NONE, "there is no array here")
+        node.at("constraints").at("spatial").lose(bundle.ledger, Effect.NONE, "there is no such array")
     if node.tag == "Container":
         attributes.inherit(node.at("attributes"), machine.inherited, bundle)
         if node.at("constraints").at("temporal") or node.at("constraints").at("dataspace"):
@@ -139,13 +139,11 @@ def _read_leaf(leaf: _Leaf, machine: _Machine, bundle: Bundle) -> None:
         _add_level(leaf, machine, bundle)
     elif any(word in kind for word in _COMPUTE):
         if machine.mac is not None:
-            raise node.error(f"a second compute component beside {machine.mac.name}")
+            raise node.error(f"a second compute component next to {machine.mac.name}")
         machine.mac = leaf
         attributes.check_compute(node.at("attributes"), bundle)
     else:
-        node.at("class").lose(
-            bundle.ledger, Effect.COST, f"{leaf.name} is no memory: what it does costs nothing"
-        )
+        node.at("class").lose(bundle.ledger, Effect.COST, f"{leaf.name} is no memory: its actions are free")
 
 
 def _check_leaf(node: Field, bundle: Bundle) -> None:
@@ -154,7 +152,7 @@ def _check_leaf(node: Field, bundle: Bundle) -> None:
         if key == "sparse_optimizations" and extra.value:
             extra.lose(bundle.ledger, Effect.COST, "compression, gating and skipping are not modelled")
         elif key == "networks" and extra.value:
-            extra.lose(bundle.ledger, Effect.COST, "networks cost what the machine's fan-out says: nothing")
+            extra.lose(bundle.ledger, Effect.COST, "networks cost as the machine's fan-out states: nothing")
         elif key == "enabled" and not extra.flag():
             extra.lose(bundle.ledger, Effect.COST, "is taken as if it were enabled")
         elif key in ("area_share", "required_actions"):
@@ -244,7 +242,7 @@ def _add_level(leaf: _Leaf, machine: _Machine, bundle: Bundle) -> None:
     keeps = set(Role) - storing.bypass
     if not keeps:
         message = (
-            f"{leaf.name} stores nothing, which no level can: loops at it are loops of the level outside"
+            f"{leaf.name} stores nothing, but every level must: its loops belong to the next outer level"
         )
         node.lose(bundle.ledger, Effect.SPACE, message)
         return

@@ -21,12 +21,12 @@ _OTHER = {
     "no_reuse": (Effect.COST, "tensors are reused all the same"),
     "rmw_first_update": (Effect.COST, "first updates are written without a read"),
     "no_coalesce": (Effect.COST, "updates are coalesced all the same"),
-    "no_link_transfer": (Effect.NONE, "neighbours pass nothing on here"),
+    "no_link_transfer": (Effect.NONE, "passing between neighbours is not supported"),
     "remainders": (Effect.SPACE, "the size of remainders is not restricted"),
     "default_max_factor": (Effect.SPACE, "factors that are not named have no limit"),
     "default_min_factor": (Effect.SPACE, "factors that are not named have no limit"),
     "proportion": (Effect.COST, "no level is overbooked"),
-    "min": (Effect.SPACE, "no least use of a level is demanded"),
+    "min": (Effect.SPACE, "a minimum use of a level cannot be required"),
 }
 _KNOWN = {"target", "type", "factors", "permutation", "split", "keep", "bypass", "keep_only", *_OTHER}
 TYPES = ("temporal", "spatial", "dataspace", "datatype", "bypass", "max_overbooked_proportion", "utilization")
@@ -85,7 +85,7 @@ def demand_all(bundle: Bundle, engine: Engine, targets: Sequence[Field]) -> None
     for entry in targets:
         kind = entry.at("type").value
         if kind in STORING:
-            message = "what a level keeps is the machine's to say: keeps and may_bypass of its file"
+            message = "the machine file states what a level stores: keeps and may_bypass"
             entry.lose(bundle.ledger, Effect.SPACE, message)
         elif kind == "spatial":
             array = sites.array(entry.at("target"))
@@ -134,7 +134,7 @@ def demand_spatial(
 
     Parameters
     ----------
-    unspread : whether dimensions that are barred from an axis are told as constraints, too, and not by the
+    unspread : whether dimensions barred from an axis are reported as constraints, too, and not by the
         machine's ``carries``
     """
     without = barred(entry, array, axes, bundle)
@@ -162,7 +162,7 @@ def _factors(entry: Field, bundle: Bundle) -> list[Factor]:
         if factor.number == 0:
             if bundle.operator is None:
                 raise entry.at("factors").error(
-                    f"{factor.dim}=0 stands for the whole dimension, expected a problem that tells its bound"
+                    f"{factor.dim}=0 means the whole dimension, expected a problem that states its bound"
                 )
             bound = bundle.operator.bounds[factor.dim]
             factor = Factor(factor.dim, factor.compare, bound, bound)

@@ -58,11 +58,11 @@ def read(top: Field, bundle: Bundle) -> None:
     operator, engine = bundle.operator, bundle.engine
     if operator is None:
         raise place.error(
-            "expected one problem beside it, or --layer: a mapping does not tell its loops' bounds"
+            "expected one problem with it, or --layer: a mapping does not state its loops' bounds"
         )
     if engine is None:
         raise place.error(
-            "expected an architecture beside it, or --arch: a mapping does not tell its levels' order"
+            "expected an architecture with it, or --arch: a mapping does not state its levels' order"
         )
     sites = Sites.of(engine)
     directives = _Directives()
@@ -119,7 +119,7 @@ def _read_directive(
     kept = _tensors(entry.at("keep"), operator)
     if idle:
         if kept:
-            raise entry.at("keep").error("nothing is stored at an array")
+            raise entry.at("keep").error("an array stores nothing")
         return
     level = sites.level(target)
     bypassed = _tensors(entry.at("bypass"), operator)

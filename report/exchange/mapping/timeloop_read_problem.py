@@ -154,5 +154,5 @@ def _report_roles(inputs: list[_Space], weights: str | None, bundle: Bundle) -> 
     for space in inputs:
         role = Role.WEIGHT if space.name == weights else Role.INPUT
         if ROLE_NAMES.get(space.name.lower()) is not role:
-            message = f"{space.name} is taken for {role.value}, where a machine tells tensors apart"
+            message = f"{space.name} is taken for {role.value}, where a machine distinguishes tensors"
             space.field.lose(bundle.ledger, Effect.NONE, message)

@@ -154,7 +154,7 @@ def _report_losses(engine: Engine, bundle: Bundle) -> None:
         if waits and not level.double_buffered:
             tell(Effect.COST, place, "is filled while in use there: transfers hide behind other work")
         if index and not level.sliding_window:
-            tell(Effect.COST, f"{place}.sliding_window", "Timeloop keeps the overlap of windows in place")
+            tell(Effect.COST, f"{place}.sliding_window", "Timeloop leaves the overlap of windows in place")
         if len({engine.width(level, role) for role in level.keeps}) > 1:
             message = f"elements of several widths count as {_width(level, engine)} bits"
             tell(Effect.COST, f"{place}.widths", message)
@@ -162,7 +162,7 @@ def _report_losses(engine: Engine, bundle: Bundle) -> None:
             len({energy(role) for role in level.keeps}) > 1
             for energy in (level.read_energy_of, level.write_energy_of)
         ):
-            tell(Effect.COST, f"{place}.energy_by_role", "all tensors cost what the dearest costs there")
+            tell(Effect.COST, f"{place}.energy_by_role", "all tensors cost as much as the most expensive one")
         if level.partitions:
             tell(Effect.SPACE, f"{place}.partitions", "all tensors share the memory there")
         if level.bank is not None:

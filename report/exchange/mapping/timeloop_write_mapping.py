@@ -147,9 +147,7 @@ def _levels(mapping: Mapping, operator: Operator, engine: Engine) -> dict[str, _
             host = stored if node.level is None else sites.levels.index(node.level)
             level = by_level[sites.levels[host]]
             if host < depth or any(level.arrays.values()):
-                raise NotStatedError(
-                    f"a loop of {node.dim} of {sites.levels[host]} inside what lies below it"
-                )
+                raise NotStatedError(f"a loop of {node.dim} of {sites.levels[host]} inside a lower level")
             _place(level.loops, step, f"the loops of {sites.levels[host]}")
             depth = host
         else:

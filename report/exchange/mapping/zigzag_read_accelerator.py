@@ -84,7 +84,7 @@ def read(top: Field, bundle: Bundle) -> None:
     }
     build_machine(bundle, fields, top.where)
     if top.at("dataflows"):
-        message = "the spatial mapping is searched: a mapping file beside it makes constraints"
+        message = "the spatial mapping is searched: add a mapping file for constraints"
         top.at("dataflows").lose(bundle.ledger, Effect.SPACE, message)
 
 
@@ -117,7 +117,7 @@ def _element_bits(top: Field, bundle: Bundle) -> dict[Role, int]:
         return dict.fromkeys(Role, bundle.settings.element_bits)
     if not bundle.element_bits:
         message = (
-            "inputs and weights count as 8 bits, partial sums as 16 (a workload or --element-bits tells them)"
+            "inputs and weights count as 8 bits, partial sums as 16 (a workload or --element-bits sets them)"
         )
         top.at("memories").lose(bundle.ledger, Effect.NONE, message)
     return _BITS | bundle.element_bits
@@ -195,7 +195,7 @@ def _costs(memory: _Memory, ports: Ports, width: int, bundle: Bundle) -> tuple[F
     for key, bits in (("r_cost", ports.read_bits), ("w_cost", ports.write_bits)):
         place = memory.field.at(key)
         if not place:
-            message = f"ZigZag extracts its {key}, this file does not tell it: 0 pJ (--energy tells it)"
+            message = f"ZigZag extracts its {key}, this file lacks it: 0 pJ (--energy sets it)"
             place.lose(bundle.ledger, Effect.COST, message)
             costs.append(Fraction(0))
         else:

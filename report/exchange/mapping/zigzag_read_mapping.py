@@ -40,7 +40,7 @@ def read(top: Field, bundle: Bundle) -> None:
             _demand(entry, bundle)
         else:
             message = (
-                f"holds for {name} alone: constraints hold for all layers of a call, here those of {chosen}"
+                f"applies to {name} only: constraints apply to all layers of a call, here those of {chosen}"
             )
             entry.lose(bundle.ledger, Effect.SPACE, message)
 
@@ -70,7 +70,7 @@ def _demand(entry: Field, bundle: Bundle) -> None:
 
 
 def _demand_spread(spread: dict[str, dict[str, int]], bundle: Bundle) -> None:
-    """Every dimension on every axis, where the layer tells which there are."""
+    """Every dimension on every axis, where the layer states which there are."""
     operator = bundle.operator
     for axis, dims in spread.items():
         for dim, count in dims.items():

@@ -159,7 +159,7 @@ def _report_losses(engine: Engine, bundle: Bundle) -> None:
             message = f"elements have the same bits in all memories, not {', '.join(other)}"
             tell(Effect.COST, f"{place}.widths", message)
         if level.may_bypass:
-            tell(Effect.SPACE, f"{place}.may_bypass", "ZigZag's memories hold all of their operands")
+            tell(Effect.SPACE, f"{place}.may_bypass", "ZigZag's memories store all of their operands")
         if level.partitions:
             tell(Effect.SPACE, f"{place}.partitions", "all operands share the memory there")
         if level.bank is not None:
@@ -179,6 +179,6 @@ def _report_losses(engine: Engine, bundle: Bundle) -> None:
         if not fan.multicast or not fan.reduction:
             tell(Effect.COST, f"{place}.fanout", "ZigZag's arrays multicast and reduce")
         if fan.energy:
-            tell(Effect.COST, f"{place}.fanout.energy", "the way to the array costs nothing there")
+            tell(Effect.COST, f"{place}.fanout.energy", "the network to the array is free there")
         if fan.sharing:
             tell(Effect.COST, f"{place}.fanout.sharing", "buffers do not share there")

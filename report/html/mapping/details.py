@@ -1,4 +1,4 @@
-"""What a report tells of every layer: figures, loop nest, accesses with their energy, further mappings."""
+"""What a report states of every layer: figures, loop nest, accesses with their energy, further mappings."""
 
 from __future__ import annotations
 

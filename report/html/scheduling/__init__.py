@@ -1,1 +1,1 @@
-"""Pages about schedules, one room per kind of system."""
+"""Pages about schedules, one folder per kind of system."""

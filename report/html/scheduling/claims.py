@@ -91,7 +91,7 @@ def nothing_sections(document: Claiming) -> list[Section]:
         ("bound", bound),
         ("search time", seconds_text(document.wall_s)),
     ]
-    return [figures_table("Result", rows, "Nothing was found that could be drawn; a longer limit may help.")]
+    return [figures_table("Result", rows, "There is no answer to draw; a longer limit may help.")]
 
 
 def count_cell(number: int) -> TableCell:

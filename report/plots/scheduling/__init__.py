@@ -1,1 +1,1 @@
-"""Pictures of schedules, one room per kind of system."""
+"""Pictures of schedules, one folder per kind of system."""

@@ -23,7 +23,7 @@ class EnergyPart:
 
     Parameters
     ----------
-    tensor, role : whose accesses cost it; empty where the component is not told apart by tensor (the PEs,
+    tensor, role : whose accesses cost it; empty where the component is not distinguished by tensor (the PEs,
         networks)
     """
 
@@ -117,7 +117,7 @@ class LatencyPart:
 def latency_parts(operator: Operator, engine: Engine, model: str, mapping: Mapping) -> list[LatencyPart]:
     """The cycles of a mapping: compute, and the transfers of every level that nothing hides.
 
-    The evaluator counts the mapping anew with one level after the other, outermost first, on ports of endless
+    The evaluator counts the mapping again with each level in turn, outermost first, on ports of endless
     width; what each saves is its exposed transfers, and what is left in the end is compute.  The parts add up
     to the cycles exactly.
 

@@ -95,11 +95,11 @@ class SpaceRecord(Record):
 
 
 class BesideRecord(SolutionRecord):
-    """A legal mapping from outside the space that was offered; no claim rests on it."""
+    """A legal mapping from outside the space that was offered; no claim depends on it."""
 
     value: Number = Field(description="the objective")
     value_exact: ExactText
-    reason: str = Field(description="why it lies outside")
+    reason: str = Field(description="why it is outside")
     source: str
 
 
@@ -167,10 +167,10 @@ class LayerRecord(ClaimRecord, AskedLayer):
     input_hash: str | None
     constraints: list[str]
     factors: FactorsName | None = Field(
-        default=None, description="whether tiles divide the tiles around them; null where nothing was stated"
+        default=None, description="whether tiles divide the tiles around them; null if no problem was stated"
     )
     space: SpaceRecord | None = Field(
-        default=None, description="the space that status and bound are about; null where nothing was stated"
+        default=None, description="the space that status and bound are about; null if no problem was stated"
     )
     trace: list[TraceRecord]
     message: str = ""
@@ -241,7 +241,7 @@ class ResultDocument(Document[Literal["tilewright.result/1"], Literal["map"]]):
     cost_model: str
     objective: str
     constraints: list[str]
-    notes: list[str] = Field(default_factory=list, description="what the user should know of the call")
+    notes: list[str] = Field(default_factory=list, description="notes on the call")
     left_out: list[str] = Field(
         default_factory=list, description="nodes of the model that compute and are in no layer, with reasons"
     )

@@ -37,9 +37,9 @@ class ExploreSettings(Record):
     gap: float = Field(ge=0, lt=1, description="at which the search of a layer may end, between values")
     time_limit_s: float | None
     layer_limit_s: float
-    every: bool = Field(description="whether every design was to be searched, beaten ones included")
+    every: bool = Field(description="whether every design was searched, discarded ones included")
     values: bool = Field(
-        default=False, description="whether beaten designs were to have a value too, from a short search each"
+        default=False, description="whether discarded designs got a value too, from a short search each"
     )
     each_layer: bool = Field(description="whether the best design of every layer alone was asked for")
     against: str | None = Field(description="the cost whose front with the objective was asked for")
@@ -74,7 +74,7 @@ class DesignRecord(KeyedRecord):
     energy_pj: Number | None
     cycles: int | None
     sum_of_layers: Number | None = Field(
-        default=None, description="sum of the layers' own objectives, where the value is another figure"
+        default=None, description="sum of the layers' own objectives, if the value is another figure"
     )
     pes: int | None
     capacity_bytes: Number | None = Field(description="of all its memories but unbounded ones")
@@ -82,8 +82,8 @@ class DesignRecord(KeyedRecord):
     proven_layers: int = Field(ge=0, description="layers whose optimum here is known")
     rule: RuleName = Field(
         default="",
-        description="what discarded it: compulsory traffic, a bound carried from another design, a search "
-        "for anything below a cap, or the optima of some of its layers",
+        description="rule that discarded it: compulsory traffic, a bound carried from another design, a "
+        "search below a cap, or the optima of some of its layers",
     )
     carried_from: int | None = Field(
         default=None, description="the design that most of a carried bound is from"
@@ -131,12 +131,12 @@ class ExploreTotals(Record):
 
     designs: int
     statuses: dict[DesignStatus, int]
-    rules: dict[RuleName, int] = Field(description="discarded designs by what discarded them")
+    rules: dict[RuleName, int] = Field(description="discarded designs by rule")
     unsearched: int = Field(
         description="designs that are machines and of which no layer was searched for a proof"
     )
     cells: dict[str, int] = Field(
-        description="layers on designs: searched, kept in the store, shared, carried (a mapping fits)"
+        description="layers on designs: searched, read from the store, shared, carried (a mapping fits)"
     )
 
 
@@ -160,7 +160,7 @@ class ExploreDocument(Document[Literal["tilewright.explore/1"], Literal["explore
     figure: str = Field(
         default="",
         description="what values are, where the objective of totals and the sum of layers' objectives "
-        "differ; older documents do not tell it, and hold sums",
+        "differ; older documents lack it, and hold sums",
     )
     best: BestDesign | None
     layer_bests: list[LayerBest] = Field(default_factory=list)

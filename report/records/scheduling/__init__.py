@@ -1,1 +1,1 @@
-"""Documents of schedules, one room per kind of system."""
+"""Documents of schedules, one folder per kind of system."""

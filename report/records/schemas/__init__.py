@@ -1,7 +1,7 @@
 """JSON Schemas of the documents that Tilewright writes.
 
 ``python -m tilewright.report.records.schemas`` prints the schema of
-`tilewright.report.records.mapping.document` anew; another kind of document stands behind it: ``explore``,
+`tilewright.report.records.mapping.document` again; another kind of document stands behind it: ``explore``,
 ``schedule``, ``codesign``, ``plan`` or ``compare``.
 """
 

@@ -71,7 +71,7 @@ def _lines(problem: LayerProblem, most: int | None) -> Iterator[str]:
     yield ""
     yield "  D@L      tile of dimension D at level L (L:a inside axis a of its array)"
     yield "  n(D@L)   iterations of D's loop there"
-    yield "  order@L  the order of L's loops, by the tensor that it keeps in place"
+    yield "  order@L  the order of L's loops, by the tensor that stays in place"
     yield from ["", "tiles, elements"]
     for row in statement.traffic:
         yield from _formula(f"tile({row.tensor}@{row.level})", row.tile, _NamingReader(names, labels), most)

@@ -31,7 +31,7 @@ def loop_nest(operator: Operator, engine: Engine, mapping: Mapping) -> str:
     """The nest as text, ending in a newline.
 
     Sizes are those of one instance's tile, with the number of instances that keep it together.  A loop whose
-    last tile is smaller tells its size.
+    last tile is smaller states its size.
     """
     rows = _rows(operator, engine, mapping)
     depth = max(row[0] for row in rows)

@@ -1,1 +1,1 @@
-"""Schedules as text, one room per kind of system."""
+"""Schedules as text, one folder per kind of system."""

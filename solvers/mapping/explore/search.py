@@ -32,7 +32,7 @@ LAYER_SECONDS = 60.0
 
 
 class Watcher(Protocol):
-    """Told of what happens."""
+    """Notified of what happens."""
 
     def goal(self, number: int, total: int, designs: int) -> None:
         """The next goal is pursued."""

@@ -126,7 +126,7 @@ class DesignProofs:
                 return Verdict.CONFIRMED, "a layer has no mapping"
             if claim.key is not None:
                 return Verdict.REFUTED, "a layer has no mapping at all"
-            return Verdict.CONFIRMED, "a layer has no mapping, so that any bound holds"
+            return Verdict.CONFIRMED, "a layer has no mapping, so any bound holds"
         if is_open:
             return Verdict.UNDECIDED, "not every layer was solved within the limits"
         if claim.infeasible:

@@ -33,7 +33,7 @@ PROBE = {  # min 2x + 3z, x + z >= 4.5, z whole
     "rows": [[[0, 1], [1.0, 1.0], 4.5, None]],
 }
 PROBE_OPTIMUM = 9.0
-UNSOUND = "what the solver claims contradicts its own model"  # HiGHS, after presolve
+UNSOUND = "the solver's claim contradicts its own model"  # HiGHS, after presolve
 
 
 class Worker:
@@ -60,9 +60,7 @@ class Worker:
         self.pulp = importlib.import_module("pulp")
         if self.highspy is None:
             if self._cbc() is None:
-                raise ImportError(
-                    "there is no CBC: PuLP 3 brings it along, with PuLP 4 `cbc` must be on the PATH"
-                )
+                raise ImportError("CBC is missing: PuLP 3 includes it, with PuLP 4 `cbc` must be on the PATH")
             return f"CBC, PuLP {self.pulp.__version__}"
         version = self.highspy.Highs().version()
         answer = self.solve({"model": PROBE, "seconds": 10.0, "threads": 1, "seed": 0, "silent": True})

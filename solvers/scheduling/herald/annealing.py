@@ -20,7 +20,7 @@ _SLICE = 0.3  # seconds between looks at limits
 _BLEND = 1.0
 _HOT, _COLD = (1e-3, 3e-4), 1e-4  # as parts of the cost; rounds take turns
 _STARTS = 6  # rounds from the LP's assignment before the best schedule is annealed on
-_AGAIN = 5  # later every so manyeth round begins anew
+_AGAIN = 5  # later every so manyeth round begins again
 _STEPS = 220  # per task, in the first rounds
 _GROWTH = 1.15
 _PART = 1 / 8  # of the time that is left, for one round
@@ -33,7 +33,7 @@ class ScheduleAnnealing:
     Parameters
     ----------
     options : per task, the options to choose from
-    prices : what engines and energy are worth: taken in turn by rounds that begin anew, while others keep
+    prices : what engines and energy are worth: taken in turn by rounds that begin again, while others keep
         to those that led to the best schedule; by default all engines the same
     """
 

@@ -244,7 +244,7 @@ def list_schedule(
 
 @compiled
 def _length_cost(free: Ints, left: Ints, price: Floats, blend: float) -> float:
-    """The cost of length if every engine goes on without idling."""
+    """The cost of length if every engine continues without idling."""
     makespan, priced = 0, 0.0
     for index in range(free.shape[0]):
         end = free[index] + left[index]

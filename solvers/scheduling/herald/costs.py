@@ -193,12 +193,12 @@ class _Shelf:
         """Say how many rows were not believed."""
         if self._store is not None and (count := self._false + self._store.refused):
             entries = "1 entry is" if count == 1 else f"{count} entries are"
-            self._note(f"{self._store.path}: {entries} not what was found, computed again")
+            self._note(f"{self._store.path}: {entries} with a wrong hash, computed again")
 
     def _leave(self, error: InputError) -> None:
         self._close()
         why = "locked by another program" if isinstance(error, LockedError) else error.message
-        self._note(f"{error.where}: {why}, costs are computed and not kept")
+        self._note(f"{error.where}: {why}, costs are computed and not cached")
 
     def _replace(self, error: DamagedError, *, again: bool = False) -> None:
         """Set a damaged file aside and go on with a new one."""
@@ -209,7 +209,7 @@ class _Shelf:
             aside = set_aside(Path(error.where))
         except OSError as failure:
             self._note(
-                f"{error.where}: {error.message} ({one_line(failure)}), costs are computed and not kept"
+                f"{error.where}: {error.message} ({one_line(failure)}), costs are computed and not cached"
             )
             return
         self._note(f"{error.where}: {error.message}, set aside as {aside.name}; costs are computed again")

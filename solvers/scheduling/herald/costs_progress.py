@@ -40,4 +40,4 @@ class CostsProgress:
     @property
     def stopped(self) -> str:
         """What to tell where the limit struck first."""
-        return f"stopped while {self.text}; those are kept, and a further call goes on from them"
+        return f"stopped while {self.text}; those are cached, and a further call continues from them"

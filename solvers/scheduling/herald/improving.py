@@ -42,7 +42,7 @@ class Improver:
         self._turns = 0
 
     def run(self, search: ScheduleSearch, until: Callable[[], bool] | None = None) -> None:
-        """Take turns until the search is done, or until told."""
+        """Take turns until the search is done, or until stopped."""
         while not search.done and not (until is not None and until()):
             self.turn(search)
 

@@ -6,7 +6,7 @@ makespan ``T``, so a schedule of energy ``E`` has
     E + m T  ≥  E + Σ_e m_e load_e  ≥  Σ_tasks min over options (energy + m_engine · cycles),
 
 whatever the multipliers; without the energies it bounds ``T`` alone.  Multipliers come from an LP, but
-nothing rests on them: the right-hand side is summed up anew in fractions.
+nothing rests on them: the right-hand side is summed up again in fractions.
 """
 
 from __future__ import annotations

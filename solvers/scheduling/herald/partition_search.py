@@ -73,7 +73,7 @@ class LeastBoundFirst:
         ------
         InputError : where costs that the answer rests on were wrong in their file
         """
-        assert isinstance(search, CodesignSearch), "what is known of each partition has to be kept"
+        assert isinstance(search, CodesignSearch), "the results of each partition are required"
         for parts in search.problem.systems:
             if search.limits.expired:
                 break
@@ -127,7 +127,7 @@ class LeastBoundFirst:
                 heapq.heappush(open_, (candidate.bound, next(number), candidate))
 
     def _question(self, search: CodesignSearch, one: Candidate) -> None:
-        """Count the costs of one partition again, once, before its schedule is told of.
+        """Count the costs of one partition again, once, before its schedule is reported.
 
         The file of costs is sealed against damage; whoever forges seals too is found out here.
 
@@ -146,7 +146,7 @@ class LeastBoundFirst:
             raise InputError(
                 self._costs or str(cache_folder()),
                 None,
-                "cost tables were not what mappings cost; corrected where seen, call again or remove them",
+                "cached cost tables disagree with their mappings; call again or remove them",
             )
 
 

@@ -32,7 +32,7 @@ METHODS: Registry[ScheduleMethod] = Registry(
         "greedy": Entry(
             "tilewright.solvers.scheduling.herald.quick",
             "GreedyScheduler",
-            "Every layer where it costs least: Herald's baseline",
+            "Every layer on its cheapest sub-accelerator: Herald's baseline",
             "Herald (Kwon et al.), section V",
         ),
     },

@@ -27,7 +27,7 @@ from tilewright.solvers.scheduling.herald.statement import state
 
 _CORES = (0, 24, 48, 96, 192)  # tasks sequenced, one relaxation after the other
 _PATIENCE = 3.0  # seconds without a better bound, at first
-_NOTABLE = Fraction(1, 10**4)  # a bound that grows by less is told when the model is done with
+_NOTABLE = Fraction(1, 10**4)  # a bound that grows by less is reported when the model is done with
 _WEIGHTS = (0.5, 1.0, 2.0)
 _PLANES = 3  # half-planes from one relaxation
 _LARGEST = 2**50  # of an objective: exact as a float
@@ -67,7 +67,7 @@ class Relaxation:
     Parameters
     ----------
     front : what is known of energy and makespan; raised
-    annealing : is told schedules near the relaxation's solutions
+    annealing : is given schedules near the relaxation's solutions
     core : the tasks that are sequenced
     solved : whether nothing more can be had from it
     """
@@ -165,7 +165,7 @@ class Relaxation:
         return run.status == cp_model.OPTIMAL
 
     def _raise(self, bound: int, slope: Fraction, unit: Fraction) -> None:
-        """Tell what a bound on the model's objective means."""
+        """Report what a bound on the model's objective means."""
         search, front = self._search, self._front
         if slope:
             front.add(1 / unit, Fraction(int(slope / unit)), Fraction(bound))

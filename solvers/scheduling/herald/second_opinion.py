@@ -92,7 +92,7 @@ def prove_codesign(
 
     Parameters
     ----------
-    systems, points : one per partition, and what is told of it
+    systems, points : one per partition, and what is reported of it
     operators : of every task
     """
     before = limits.elapsed

@@ -19,7 +19,7 @@ def costs_opinion(
     metric: str,
     limits: Limits,
 ) -> tuple[bool | None, str]:
-    """Compute every layer's costs anew, without the file of cost tables.
+    """Compute every layer's costs again, without the file of cost tables.
 
     Parameters
     ----------

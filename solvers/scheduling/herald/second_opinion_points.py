@@ -28,7 +28,7 @@ LONGEST = 20.0
 
 @dataclass(frozen=True, slots=True)
 class PointClaim:
-    """What a document tells of one partition.
+    """What a document states of one partition.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def point_opinion(
 
     Parameters
     ----------
-    problem : on the partition, its costs computed anew
+    problem : on the partition, its costs computed again
     """
     made = [*_herald(problem, objective)]
     least = min(objective.of(cycles, energy) for cycles, energy in made)

@@ -1,6 +1,6 @@
 """Large-neighbourhood search: some tasks of the best schedule are freed, the others keep engine and order.
 
-CP-SAT solves what is left free, a second or so at a time.  Which tasks are freed is drawn anew each time:
+CP-SAT solves what is left free, a second or so at a time.  Which tasks are freed is drawn again each time:
 everything that runs within a window of time, a stretch of one engine, tasks that an engine's price says
 are in the wrong place, or runs of layers on the way to the end.
 """

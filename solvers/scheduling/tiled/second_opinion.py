@@ -1,4 +1,4 @@
-"""A second opinion on the bound of a plan: computed anew, or proven anew where an exact method claims it."""
+"""A second opinion on the bound of a plan: computed again, or proven again for an exact method."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PlanClaim:
 
 
 def plan_bound(problem: TiledProblem, atoms: AtomicPlan | None = None) -> Fraction:
-    """The key that no plan undercuts, computed anew.
+    """The key that no plan undercuts, computed again.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def prove_plan(claim: PlanClaim, limits: Limits) -> Proof:
     """Ask whether the claimed bound holds.
 
     The bound that can be computed confirms what does not exceed it.  Beyond that a claim over all plans is
-    questioned by quick methods, and one over a space is proven anew from the plan's atoms, with another seed.
+    questioned by quick methods, one over a space is proven again from the plan's atoms, with another seed.
     """
     before = limits.elapsed
     verdict, by, text = _verdict(claim, limits)
@@ -83,13 +83,13 @@ def _verdict(claim: PlanClaim, limits: Limits) -> tuple[Verdict, str, str]:
     if problem is None:
         return Verdict.UNDECIDED, "-", "the problem cannot be stated"
     if claim.status is Status.INFEASIBLE and claim.space:
-        return Verdict.UNDECIDED, "-", "the document does not tell the atoms of the space"
+        return Verdict.UNDECIDED, "-", "the document does not contain the atoms of the space"
     if claim.status is Status.INFEASIBLE:
         return _questioned(problem, None, limits)
     if bound is None:
         return Verdict.NOTHING, "-", "no bound is claimed"
     if bound <= plan_bound(problem):
-        return Verdict.CONFIRMED, COMPUTED, "no plan undercuts it, whatever its sizes of atoms"
+        return Verdict.CONFIRMED, COMPUTED, "no plan is better, with any sizes of atoms"
     if own is not None:
         judged = TiledGoal(problem).judge(own)
         if not judged.violations and judged.key < bound:
@@ -97,7 +97,7 @@ def _verdict(claim: PlanClaim, limits: Limits) -> tuple[Verdict, str, str]:
     if not claim.space:
         return _questioned(problem, bound, limits)
     if own is None:
-        return Verdict.UNDECIDED, "-", "the document does not tell the atoms of the space"
+        return Verdict.UNDECIDED, "-", "the document does not contain the atoms of the space"
     if bound <= plan_bound(problem, own):
         return Verdict.CONFIRMED, COMPUTED, "no plan of these atoms undercuts it"
     return _proven_anew(claim, problem, own, bound, limits)
@@ -113,11 +113,7 @@ def _questioned(problem: TiledProblem, bound: Fraction | None, limits: Limits) -
             below = "" if bound is None else " below it"
             return Verdict.REFUTED, method, f"finds a plan{below}: {float(result.key):g}"
     if bound is None:
-        return (
-            Verdict.UNDECIDED,
-            ", ".join(INFEASIBILITY_PROVERS),
-            "find no plan either, which proves nothing",
-        )
+        return (Verdict.UNDECIDED, ", ".join(INFEASIBILITY_PROVERS), "find no plan either, which is no proof")
     known = float(plan_bound(problem))
     return Verdict.UNDECIDED, COMPUTED, f"over all sizes of atoms only {known:g} is known"
 

@@ -165,7 +165,7 @@ def chosen_sizes(
 class ChosenSizes(Heuristic):
     """Sizes proven best under an estimate, then the stages behind them."""
 
-    goal: str = option("time", "what the choice makes least, over all layers", choices=GOALS)
+    goal: str = option("time", "what the choice minimises, over all layers", choices=GOALS)
     most: int = option(24, "candidates per layer", low=1, high=1000)
     slack: float = option(0.05, "time that a choice of least spread may lose", low=0.0, high=10.0)
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)

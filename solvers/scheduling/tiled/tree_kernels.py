@@ -1,17 +1,16 @@
-"""The machine code of trees and segments: leaves, bands, the released program's tile, bounds and proofs."""
+"""The machine code of trees and segments: leaves, the released program's tile, bounds and proofs."""
 
 from __future__ import annotations
 
 from random import Random
 from typing import Final
 
-from tilewright.formulation.scheduling.tiled.kapla import leaf_bound_kernel
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.set.leaf import (
     leaf_kernel,
+    leaf_rows_kernel,
     leaf_search_kernel,
     leaf_traffic_kernel,
-    stripe_kernel,
 )
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.released import tile as released_tile
@@ -49,11 +48,10 @@ def calls() -> None:
 TREES: Final = Kernels(
     (__name__, "TREES"),
     (
-        stripe_kernel.stripe_costs,
-        stripe_kernel.stripe_of,
-        stripe_kernel.largest_shares,
-        leaf_bound_kernel.leaf_bound_rows,
+        leaf_rows_kernel.leaf_rows,
         leaf_figures_kernel.least_of_rows,
+        leaf_rows_kernel.stripe_of,
+        leaf_rows_kernel.largest_shares,
         leaf_kernel.buffer_energy,
         leaf_kernel.usage,
         leaf_search_kernel.search,

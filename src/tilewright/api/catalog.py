@@ -1,4 +1,4 @@
-"""What there is by name, in both wings; each wing's registries are loaded when they are asked for."""
+"""Names of machines, models and methods, in both parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the things of the interface show themselves: as text, and in notebooks."""
+"""How objects of the interface are displayed: as text, and in notebooks."""
 
 from __future__ import annotations
 

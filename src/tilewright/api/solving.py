@@ -46,7 +46,7 @@ def solve(
     threads : workers of parallel solvers; by default all cores
     seed : of every random choice
     warm_starts : mappings to begin with, results, documents or files of them; for layers only
-    observer : told of every step
+    observer : notified of every step
     deterministic : whether every run gives the same answer and trace
 
     Returns

@@ -1,1 +1,1 @@
-"""What every floor stands on: nothing here knows a network, a machine or a search."""
+"""What every layer depends on: nothing here knows a network, a machine or a search."""

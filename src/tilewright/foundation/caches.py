@@ -29,7 +29,7 @@ def cache_folder() -> Path:
     """
     usual = usual_folder()
     if trust.doubt(usual) is None and (os.environ.get(VARIABLE) or is_writable(usual)):
-        return usual  # one that was named and takes nothing is told by whoever writes
+        return usual  # one that was named and takes nothing is reported by whoever writes
     return temporary_folder() or _passing_folder()
 
 

@@ -87,7 +87,7 @@ class CompiledFunction(Kernel):
     def _in_sequence(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position; raises ``TypeError`` where they are not those of the function."""
         if len(arguments) + len(named) == self._count:
-            with suppress(KeyError):  # a misspelt name is told below
+            with suppress(KeyError):  # a misspelt name is reported below
                 return (*arguments, *(named[name] for name in self._names[len(arguments) :]))
         bound = self.source.signature.bind(*arguments, **named)
         bound.apply_defaults()

@@ -138,5 +138,5 @@ def unverified(path: str) -> Iterator[None]:
         except (LookupError, ValueError, TypeError, ArithmeticError) as error:
             reported = f"{type(error).__name__} {one_line(error)}"
             raise InputError(
-                path, None, f"its parts contradict each other, expected a document that holds: {reported}"
+                path, None, f"its parts contradict each other, expected a consistent document: {reported}"
             ) from None

@@ -343,7 +343,7 @@ class SealedStore(Database):
         """A row without its seal, which is the last column."""
         *values, sealed = row
         if sealed != seal(values):
-            raise self.damaged(f"{_label(table, row)} is not what was written")
+            raise self.damaged(f"{_label(table, row)} does not match its hash")
         return tuple(values)
 
 

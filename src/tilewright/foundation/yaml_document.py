@@ -157,7 +157,7 @@ def parse_yaml(text: str, *, tags: bool = False) -> YamlDocument:
     Parameters
     ----------
     tags : whether mappings may carry tags, and become `Tagged`; a list under a tag is its ``nodes``.  Keys
-        may then be repeated, which `YamlDocument.repeated` tells
+        may then be repeated, which `YamlDocument.repeated` states
     """
     try:
         loader = _TaggedLoader(text) if tags else _Loader(text)

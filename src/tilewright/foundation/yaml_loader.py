@@ -18,7 +18,7 @@ _DIGITS = 1000
 class CarefulLoader(yaml.SafeLoader):
     """The safe loader, which by itself expands aliases without end and fails in many ways on odd values.
 
-    It heeds the limit of the call, with a ``BudgetError`` that `loading.naming` gives the file's name.
+    It checks the limit of the call, with a ``BudgetError`` that `loading.naming` gives the file's name.
     """
 
     def get_single_node(self) -> yaml.Node | None:

@@ -101,7 +101,7 @@ def test_the_command_resumes(tmp_path: Path) -> None:
     assert "2 of them in compare.sqlite already" in second.err
     assert second.document == json.loads((tmp_path / "c.json").read_text())
     checked = finish(start(tmp_path, "check", "c.json"))
-    assert (checked.code, checked.out.splitlines()) == (0, ["2 plans evaluated anew", "all claims hold"])
+    assert (checked.code, checked.out.splitlines()) == (0, ["2 plans evaluated again", "all claims hold"])
 
 
 @pytest.mark.parametrize(
@@ -212,4 +212,4 @@ def test_a_store_without_evidence_goes_on(tmp_path: Path) -> None:
     assert check_contest(document, "document").holds
     proven = check_contest(document, "document", Limits(30, threads=1))
     assert proven.undecided
-    assert proven.proof.text == "1 of 2 claims: no evidence is told"
+    assert proven.proof.text == "1 of 2 claims: no evidence is named"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from delay import DELAY
+from clocks import delay
 from studies.tiled_graphs import SmallGraph, block, machine_of, rows_of_layers
 from studies.tiled_proofs import proven
 from tiled_plans import random_plan, random_problem
@@ -28,8 +28,6 @@ from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan
 from tilewright.solvers.scheduling.tiled.running import plan_run
-
-pytestmark = pytest.mark.usefixtures("sequences_compiled")
 
 
 def solved(problem: TiledProblem, method: str, limits: Limits) -> TiledResult:
@@ -126,7 +124,7 @@ def test_a_limit_in_the_middle_keeps_what_was_found(seconds: float) -> None:
     case = graph(6, 6, free=False)
     begun = time.monotonic()
     result = solved(case.problem, "exact[sizes=coarse]", Limits(seconds, threads=1))
-    assert time.monotonic() - begun < seconds + DELAY
+    assert time.monotonic() - begun < seconds + delay()
     assert result.status in (Status.FEASIBLE, Status.UNKNOWN, Status.OPTIMAL), result.message
     if result.key is not None and result.bound is not None:
         assert result.bound <= result.key
@@ -143,7 +141,7 @@ def test_an_interrupt_returns_the_plan() -> None:
     search.offer(AtomicPlan(case.dag, as_round_plan(case.dag, plan, 4)), "test")
     begun = time.monotonic()
     RoundProof(search, space).run()
-    assert time.monotonic() - begun < 1.0 + DELAY
+    assert time.monotonic() - begun < 1.0 + delay()
     assert search.result("exact", "").status in (Status.INTERRUPTED, Status.OPTIMAL)
     assert search.answer is not None
 
@@ -155,13 +153,13 @@ def test_a_stop_while_a_model_is_stated_keeps_the_plan(monkeypatch: pytest.Monke
     search: TiledSearch = TiledSearch(space, Limits(60, threads=1))
     plan = random_plan(random.Random(0), case.problem, case.dag)
     search.offer(AtomicPlan(case.dag, as_round_plan(case.dag, plan, 4)), "test")
-    build = OrderModel.build
+    starts = OrderModel._starts
 
-    def stopped(model: OrderModel) -> OrderModel:
+    def stopped(model: OrderModel) -> None:
         search.limits.stop.set()
-        return build(model)
+        starts(model)
 
-    monkeypatch.setattr(OrderModel, "build", stopped)
+    monkeypatch.setattr(OrderModel, "_starts", stopped)
     outcome = RoundProof(search, space).run()
     assert outcome.message == space.space
     result = search.result("exact", "", outcome.exhausted, outcome.message, outcome.error)

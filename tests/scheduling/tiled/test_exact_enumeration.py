@@ -29,8 +29,6 @@ from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
 
-pytestmark = pytest.mark.usefixtures("sequences_compiled")
-
 EFFORT = int(os.environ.get("TEST_EFFORT", "1"))
 QUICK = (70, 131, 64, 17, 4, 76, 77, 35, 37, 197, 10, 121, 47, 146, 184, 2, 20, 44, 21, 89)
 """Problems on which enumeration takes a fraction of a second."""

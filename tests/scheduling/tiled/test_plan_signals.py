@@ -6,13 +6,13 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
 from calls import end_started, finish, start
-from delay import DELAY
+from clocks import delay, wait_until
 
 from tilewright.report.records.schemas import PLAN, result_schema
 
@@ -52,19 +52,10 @@ def no_process_outlives_its_test() -> Iterator[None]:
     end_started()
 
 
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    """Wait until something has happened while the process runs."""
-    end = time.monotonic() + 120
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def begun(folder: Path, before: str) -> subprocess.Popen[str]:
     """A search that has come to the end of what it finds."""
     process = start(folder, *CALL, "--out", "plan.json", before=before)
-    wait_for((folder / "begun").exists, process)
+    wait_until((folder / "begun").exists, process)
     return process
 
 
@@ -82,7 +73,7 @@ def test_a_signal_returns_the_plan(tmp_path: Path, number: signal.Signals, befor
     sent = time.monotonic()
     process.send_signal(number)
     outcome = finish(process)
-    assert time.monotonic() - sent < DELAY
+    assert time.monotonic() - sent < 2 + delay()
     assert outcome.code == 0
     document = outcome.document
     jsonschema.validate(document, result_schema(PLAN))
@@ -106,7 +97,7 @@ def test_kill_leaves_the_best_plan(tmp_path: Path) -> None:
     """After kill -9 the file holds a document that has not ended and has the plan; it passes its check."""
     process = begun(tmp_path, DEAF)
     path = tmp_path / "plan.json"
-    wait_for(lambda: path.exists() and json.loads(path.read_text())["plan"] is not None, process)
+    wait_until(lambda: path.exists() and json.loads(path.read_text())["plan"] is not None, process)
     process.kill()
     assert finish(process).code == -signal.SIGKILL
     document = json.loads(path.read_text())

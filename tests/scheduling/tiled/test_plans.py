@@ -133,10 +133,10 @@ def broken_plans(rng: random.Random, problem: TiledProblem, dag: Any, plan: Plan
     first = plan.first.copy()
     first[reader] = 0
     early[reader] = 0
-    found.append((replace(plan, first=first, last=first), "dependency|runs both|no room|not there"))
+    found.append((replace(plan, first=first, last=first), "dependency|runs both|no capacity|not present"))
     arrival = [j for j in range(len(moves)) if moves.target[j] < machine.engines]
     lost = rng.choice(arrival)
-    found.append((replace(plan, transfers=without(moves, lost)), "not there|in part|does not hold it"))
+    found.append((replace(plan, transfers=without(moves, lost)), "not present|in part|does not hold it"))
     back = [
         j for j in range(len(moves)) if moves.target[j] >= machine.engines and dag.is_output[moves.block[j]]
     ]
@@ -144,7 +144,10 @@ def broken_plans(rng: random.Random, problem: TiledProblem, dag: Any, plan: Plan
         (replace(plan, transfers=without(moves, rng.choice(back))), "leaves the network|DRAM does not")
     )
     found.append(
-        (replace(plan, residency=without(held, rng.randrange(len(held)))), "not there|no room|does not hold")
+        (
+            replace(plan, residency=without(held, rng.randrange(len(held)))),
+            "not present|no capacity|does not hold",
+        )
     )
     step, place = int(plan.first[task]), int(plan.engine[task])
     other = next((t for t in range(dag.tasks) if plan.first[t] != step and plan.engine[t] == place), None)

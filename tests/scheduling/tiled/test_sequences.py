@@ -14,8 +14,6 @@ from tilewright.solvers.scheduling.tiled.exact.counts import Counts, alike, twin
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.sequences import searched
 
-pytestmark = pytest.mark.usefixtures("sequences_compiled")
-
 MANY = 10**7
 """Cycles beyond every plan of these tests."""
 

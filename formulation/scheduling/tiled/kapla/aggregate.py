@@ -15,6 +15,7 @@ from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import SUM_BYTES, Producer, SetLayer
 from tilewright.formulation.scheduling.tiled.set.leaf.stripes import reach, stripe_borders
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 
 
 class AggregateEstimator:
@@ -31,7 +32,7 @@ class AggregateEstimator:
         self.tiles = form.engine.grid.tiles
         self.known: dict[tuple[object, ...], tuple[float, float] | None] = {}
 
-    def floor(self, scheme: SegmentScheme) -> SegmentBound | str:
+    def floor(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
         """The least that a scheme can cost, or why no partition makes it legal."""
         form = self.form
         prices, network = form.engine.prices, form.network
@@ -42,14 +43,14 @@ class AggregateEstimator:
         if scheme.bands > 1:
             borders = stripe_borders(network, scheme.layers, scheme.bands) or {}
             if not borders:
-                return f"{network.layers[scheme.layers[0]].name}: cannot run in bands of rows"
+                return Unfit(f"{network.layers[scheme.layers[0]].name}: cannot run in bands of rows")
         work, energy, dram = 0.0, 0.0, 0
         held, most, pinned = 0, 0, 0
         for number in scheme.layers:
             layer = network.layers[number]
             share = self._share(number, batch, borders.get(number, ()))
             if share is None:
-                return f"{layer.name}: no partition keeps its inputs in the buffers"
+                return Unfit(f"{layer.name}: with no partition its inputs fit the buffers")
             weights = 0 if layer.is_summed else min(layer.weight_bytes, _weights(layer))
             reads = [_bytes(layer, producer) * batch for producer in layer.producers]
             outside = _external(layer) * batch
@@ -77,7 +78,7 @@ class AggregateEstimator:
         groups, room = scheme.groups, form.room * self.tiles
         needed = held + pinned if scheme.kind == "S" else most + (pinned if groups * scheme.bands > 1 else 0)
         if needed > room:
-            return f"{network.layers[scheme.layers[0]].name}: {needed} bytes, all buffers have {room}"
+            return Unfit(f"{network.layers[scheme.layers[0]].name}: {needed} bytes, all buffers hold {room}")
         dram *= groups
         energy = (energy * groups + dram * prices.dram) * (1 - ROUNDING)
         cycles = max(ceil(work * groups / self.tiles * (1 - ROUNDING)), ceil(dram / form.machine.dram_rate))
@@ -89,11 +90,8 @@ class AggregateEstimator:
         if key not in self.known:
             work, energy = [], []
             for tiles in range(1, self.tiles + 1):
-                if borders:
-                    stated = self.form.striped.statement(layer, borders, 0, tiles)
-                    each, cycles = stated.energy.sum(axis=1), stated.cycles.sum(axis=1)
-                else:
-                    _, _, _, each, cycles = self.form.engine.statement(layer, batch, 0, tiles)
+                menu = self.form.engine.statement(layer, batch, 0, tiles, borders).menu
+                each, cycles = menu.energy.sum(axis=1), menu.cycles.sum(axis=1)
                 mapped = cycles > 0
                 if mapped.any():
                     work.append(float(cycles[mapped].min()) * tiles)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Node, rooted
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 
 Value = Callable[[float, float], float]
 """An objective of energy and cycles, rising in both."""
@@ -55,7 +56,7 @@ def priced_chain(form: ClosedForm, segments: Sequence[SegmentScheme], splits: in
     energy, cycles = 0.0, 0
     for segment in segments:
         cost = form.segment(segment.tree, loads)
-        if isinstance(cost, str):
+        if isinstance(cost, Unfit):
             return segment
         energy, cycles = energy + cost.energy, cycles + cost.cycles
     return Chain(tuple(segments), splits, energy * splits, cycles * splits)

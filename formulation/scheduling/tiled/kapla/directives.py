@@ -21,9 +21,11 @@ from tilewright.formulation.scheduling.tiled.kapla.segments import Kind, Segment
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION, GROUPED, SetLayer, SetNetwork
 from tilewright.formulation.scheduling.tiled.set.leaf.partition import Partition
 from tilewright.formulation.scheduling.tiled.set.leaf.stripes import stripe_borders
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, NodeCost
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Leaf
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.foundation.errors import InputError
 
 Place = Literal["from tiles", "from DRAM", "to tiles", "to DRAM", "to tiles and DRAM"]
@@ -99,8 +101,8 @@ def directives_of(form: ClosedForm, chain: Chain) -> ChainDirectives:
     written = []
     for scheme in chain.segments:
         cost = form.segment(scheme.tree, loads_of(form, chain.splits))
-        if isinstance(cost, str):
-            raise InputError(form.network.name, "segment", cost)
+        if isinstance(cost, Unfit):
+            raise InputError(form.network.name, "segment", cost.reason)
         written.append(segment_directives(form.network, form.dataflow, scheme, _partitions(cost)))
     return ChainDirectives(form.network.name, chain.splits, tuple(written))
 

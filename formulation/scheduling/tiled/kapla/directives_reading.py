@@ -59,7 +59,7 @@ def read_chain(network: SetNetwork, directives: ChainDirectives, where: str = "d
                     where, f"{field}, {entry.name}", "expected a layer of the network, each once"
                 )
             if network.masks[at][0] & ~end:
-                raise InputError(where, f"{field}, {entry.name}", "stands before a layer that it reads")
+                raise InputError(where, f"{field}, {entry.name}", "precedes a layer that it reads")
             layers.append(at)
             end |= 1 << at
             partitions[at] = _partition(entry, f"{where}: {field}, {entry.name}")

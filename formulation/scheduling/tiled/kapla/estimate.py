@@ -31,6 +31,7 @@ from tilewright.formulation.scheduling.tiled.set.trees.closed_form import Closed
 from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.trees.striped import copies, slot_cycles
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,9 @@ class SegmentBound:
 
 
 class Estimates(Protocol):
-    """Something that tells what a scheme costs at least."""
+    """Something that states what a scheme costs at least."""
 
-    def floor(self, scheme: SegmentScheme) -> SegmentBound | str:
+    def floor(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
         """The least that a scheme can cost, or why no partition makes it legal."""
         ...
 
@@ -74,7 +75,7 @@ class Estimator:
         self._start = -1
         self._dataflow = form.dataflow
 
-    def floor(self, scheme: SegmentScheme) -> SegmentBound | str:
+    def floor(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
         """The least that a scheme can cost, or why no partition makes it legal."""
         if scheme.bands > 1:
             return self._striped(scheme)
@@ -89,33 +90,33 @@ class Estimator:
             self._dataflow = DataFlow(self.form.network, self.form.dataflow.times)
         return self._dataflow
 
-    def _temporal(self, scheme: SegmentScheme) -> SegmentBound | str:
+    def _temporal(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
         lower_bounds = self._leaves(scheme, [(0, self.tiles)] * len(scheme.layers), False)
-        if isinstance(lower_bounds, str):
+        if isinstance(lower_bounds, Unfit):
             return lower_bounds
-        fault = self._full_in_turn(scheme, lower_bounds)
-        if fault:
-            return fault
+        overflow = self._full_in_turn(scheme, lower_bounds)
+        if overflow is not None:
+            return overflow
         return self._segment(
             scheme, lower_bounds, sum(floor.cycles for floor in lower_bounds) * scheme.groups
         )
 
-    def _places(self, tree: Cut) -> list[tuple[int, int]] | str:
+    def _places(self, tree: Cut) -> list[tuple[int, int]] | Unfit:
         """The first tile and the number of tiles of every layer side by side."""
         given = self.form.allocation(tree, self.tiles)
-        if isinstance(given, str):
+        if isinstance(given, Unfit):
             return given
         return list(zip(accumulate((0, *given)), given, strict=False))
 
-    def _striped(self, scheme: SegmentScheme) -> SegmentBound | str:
+    def _striped(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
         tree = scheme.tree
         assert isinstance(tree, Cut)
         form, spatial = self.form, scheme.kind == "S"
         borders = stripe_borders(form.network, scheme.layers, scheme.bands)
         if borders is None:
-            return f"{self._names(scheme)}: its layers cannot run in bands of rows"
+            return Unfit(f"{self._names(scheme)}: its layers cannot run in bands of rows")
         places = self._places(tree) if spatial else [(0, self.tiles)] * len(scheme.layers)
-        if isinstance(places, str):
+        if isinstance(places, Unfit):
             return places
         dataflow = self._flows(scheme.start)
         direct, stored = dataflow.flow_bits(tree)
@@ -137,31 +138,31 @@ class Estimator:
             )
             floor = self.lower_bounds.floor(run)
             if floor is None:
-                return f"{self._name(layer)}: no partition over {count} tiles fits their buffers"
+                return Unfit(f"{self._name(layer)}: no partition over {count} tiles fits their buffers")
             lower_bounds.append(floor)
         if spatial:
             stages = dataflow.stages(tree).of
             slots = slot_cycles([floor.turns for floor in lower_bounds], stages, scheme.groups)
             return self._segment(scheme, lower_bounds, int(sum(slots)))
-        fault = self._full_in_turn(scheme, lower_bounds)
-        if fault:
-            return fault
+        overflow = self._full_in_turn(scheme, lower_bounds)
+        if overflow is not None:
+            return overflow
         return self._segment(
             scheme, lower_bounds, sum(floor.cycles for floor in lower_bounds) * scheme.groups
         )
 
-    def _spatial(self, scheme: SegmentScheme) -> SegmentBound | str:
+    def _spatial(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
         tree = scheme.tree
         assert isinstance(tree, Cut)
         places = self._places(tree)
-        if isinstance(places, str):
+        if isinstance(places, Unfit):
             return places
         lower_bounds = self._leaves(scheme, places, True)
-        if isinstance(lower_bounds, str):
+        if isinstance(lower_bounds, Unfit):
             return lower_bounds
         for layer, floor in zip(scheme.layers, lower_bounds, strict=True):
             if (floor.twice if scheme.groups > 1 else floor.once) > self.room:
-                return f"{self._name(layer)}: inputs of two subbatches do not fit its tiles"
+                return Unfit(f"{self._name(layer)}: inputs of two subbatches do not fit its tiles")
         stages = self._flows(scheme.start).stages(tree).last
         return self._segment(
             scheme, lower_bounds, max(floor.cycles for floor in lower_bounds) * (scheme.groups + stages)
@@ -169,7 +170,7 @@ class Estimator:
 
     def _leaves(
         self, scheme: SegmentScheme, places: list[tuple[int, int]], apart: bool
-    ) -> list[LeafBound] | str:
+    ) -> list[LeafBound] | Unfit:
         dataflow = self._flows(scheme.start)
         direct, stored = dataflow.flow_bits(scheme.tree)
         batch = scheme.batch // scheme.groups
@@ -180,15 +181,15 @@ class Estimator:
             to_dram = bool(stored >> layer & 1)
             floor = self.lower_bounds.floor(LeafRun(layer, batch, first, count, to_dram, runs, near, apart))
             if floor is None:
-                return f"{self._name(layer)}: no partition over {count} tiles fits their buffers"
+                return Unfit(f"{self._name(layer)}: no partition over {count} tiles fits their buffers")
             lower_bounds.append(floor)
         return lower_bounds
 
-    def _full_in_turn(self, scheme: SegmentScheme, found: list[LeafBound]) -> str:
-        """Where all buffers together are too small for a temporal scheme; empty where they may do."""
+    def _full_in_turn(self, scheme: SegmentScheme, found: list[LeafBound]) -> Unfit | None:
+        """Why all buffers together are too small for a temporal scheme; ``None`` where they may do."""
         runs = scheme.groups * scheme.bands
         if len(found) == 1 and runs == 1:
-            return ""
+            return None
         shift = runs == 1 and self.form.rules.weight_shift
         pinned = 0 if shift else sum(floor.weights for floor in found)
         room = self.room * self.tiles
@@ -198,10 +199,10 @@ class Estimator:
             if shift:
                 held += floor.weights + following.weights
             if held > room:
-                return f"{self._names(scheme)}: data take {held} bytes, all buffers have {room}"
+                return Unfit(f"{self._names(scheme)}: data take {held} bytes, all buffers hold {room}")
         if pinned + max(floor.inputs for floor in found) > room:
-            return f"{self._names(scheme)}: weights take {pinned} bytes, all buffers have {room}"
-        return ""
+            return Unfit(f"{self._names(scheme)}: weights take {pinned} bytes, all buffers hold {room}")
+        return None
 
     def _segment(self, scheme: SegmentScheme, found: list[LeafBound], cycles: int) -> SegmentBound:
         dram = sum(floor.dram for floor in found) * scheme.groups

@@ -42,7 +42,7 @@ class PipelineMethod(TreeMethod):
     )
     rooms: str = option(
         "set",
-        "rooms for results and streamed weights: SET's, or less of small buffers",
+        "capacities for results and streamed weights: SET's, or less for small buffers",
         choices=("set", "small"),
     )
 
@@ -92,9 +92,7 @@ class Kapla(ChainMethod):
     k: int = option(4, "chains kept at every state (k_S)", low=1, high=4096)
 
     estimate: str = option(
-        "floors",
-        "what segments are taken to cost at least: close, or as loosely as printed",
-        choices=tuple(ESTIMATES),
+        "floors", "lower bounds of segments: close, or as loose as in the paper", choices=tuple(ESTIMATES)
     )
 
     name = "kapla"

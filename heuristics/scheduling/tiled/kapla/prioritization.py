@@ -1,6 +1,6 @@
 """KAPLA's dynamic programming over chains of segments (section IV-B): the best few at every state.
 
-At every set of layers done, the ``keep`` rows of segments with the least value so far go on.  An objective
+At every set of layers done, the ``keep`` rows of segments with the least value so far continue.  An objective
 such as energy times delay is no sum, so that even with exact costs the best chain may be lost.
 """
 

@@ -15,6 +15,7 @@ from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, Priced, l
 from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimates, Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH, SPATIAL, Kind, Orders, SegmentSpace
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.heuristics.scheduling.tiled.kapla.prioritization import top_chains, undominated
 
 
@@ -59,7 +60,7 @@ class Slicing:
 
 @dataclass
 class Pruning:
-    """How many schemes there were, fitted as far as can be told, and were beaten by no other (table VI)."""
+    """How many schemes there were, fitted as far as known, and were beaten by no other (table VI)."""
 
     schemes: int = 0
     valid: int = 0
@@ -76,7 +77,7 @@ class KaplaSolver:
     estimator : what schemes are taken to cost at least: `AggregateEstimator` is closer to the paper,
         `Estimator` to the costs
     stop : whether the time is up
-    found : told of every better chain
+    found : notified of every better chain
     """
 
     form: ClosedForm
@@ -124,7 +125,7 @@ class KaplaSolver:
                     return by_start
                 self.pruning.schemes += 1
                 floor = estimator.floor(scheme)
-                if not isinstance(floor, str):
+                if not isinstance(floor, Unfit):
                     valid.append((Priced(scheme, floor.energy, floor.cycles), floor.dram))
             self.pruning.valid += len(valid)
         return by_start
@@ -148,7 +149,7 @@ def tangram_chain(
     longest : layers of a segment
     bands : most parts of a sample that layers pass on
     stop : whether the time is up
-    found : told of every better chain
+    found : notified of every better chain
     """
     slicing = Slicing(SPATIAL, longest, 1, "own", bands=bands)
     best: Chain | None = None
@@ -160,7 +161,7 @@ def tangram_chain(
                 if stop():
                     return best
                 cost = form.segment(scheme.tree, loads)
-                if not isinstance(cost, str):
+                if not isinstance(cost, Unfit):
                     candidates.setdefault(start, []).append(Priced(scheme, cost.energy, cost.cycles))
         for segments in top_chains(space.starts, candidates, form.value, 1):
             chain = priced_chain(form, segments, splits)

@@ -16,6 +16,7 @@ from tilewright.formulation.scheduling.tiled.kapla.chain import loads_of
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Node, chain
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.heuristics.scheduling.tiled.set.operators import random_step
 
 
@@ -42,7 +43,7 @@ def first_tree(form: ClosedForm) -> tuple[Node, float] | None:
         if form.batch % groups == 0:
             tree = chain(order, form.batch, groups)
             cost = form.attempt(tree)
-            if not isinstance(cost, str):
+            if not isinstance(cost, Unfit):
                 return tree, form.value(cost.energy, cost.cycles)
     return None
 
@@ -58,7 +59,7 @@ def objective(form: ClosedForm, tree: Node) -> float | None:
     energy, cycles = 0.0, 0
     for child in tree.children if in_turn else (tree,):
         cost = form.segment(child, loads)
-        if isinstance(cost, str):
+        if isinstance(cost, Unfit):
             return None
         energy, cycles = energy + cost.energy, cycles + cost.cycles
     return form.value(energy * groups, cycles * groups)

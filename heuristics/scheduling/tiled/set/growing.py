@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, leaves
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments
 from tilewright.heuristics.scheduling.tiled.set.operators import KINDS, divisors, fitted
 
@@ -108,7 +109,7 @@ def grow_from(
         if growth.single and not by_samples(tree):
             return None
         cost = form.segment(tree, loads)
-        if isinstance(cost, str):
+        if isinstance(cost, Unfit):
             return None
         segments.add(Segment(start, done, cost.energy, cost.cycles, tree))
         return ratio * cost.energy + cost.cycles
@@ -138,7 +139,7 @@ def grow_from(
                     fitting = [
                         ratio * known_cost.energy + known_cost.cycles
                         for known_cost in costs
-                        if not isinstance(known_cost, str)
+                        if not isinstance(known_cost, Unfit)
                     ]
                     if not fitting:
                         continue

@@ -37,7 +37,7 @@ WORTH = 0.01
 
 
 def beside(search: TiledSearch) -> str:
-    """The closed form of the best plan's tree and what the evaluator says of the plan; empty without one."""
+    """The closed form of the best plan's tree and the evaluator's figures of the plan; empty without one."""
     answer, key = search.answer, search.key
     if answer is None or key is None or not answer.closed_form:
         return ""

@@ -12,6 +12,7 @@ from random import Random
 
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Node
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.heuristics.scheduling.tiled.set.operators import KINDS, fitted, neighbours, random_step
 
 Row = list[Node]
@@ -56,7 +57,7 @@ class Polisher:
             if not self.allowed(tree):
                 return None
             cost = self.form.segment(tree, self.loads)
-            if isinstance(cost, str):
+            if isinstance(cost, Unfit):
                 return None
             energy, cycles = energy + cost.energy, cycles + cost.cycles
         return energy, cycles

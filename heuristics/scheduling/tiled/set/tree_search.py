@@ -34,6 +34,7 @@ from tilewright.formulation.scheduling.tiled.kapla.chain import loads_of
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, rooted
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, by_samples, grow_from
@@ -189,7 +190,7 @@ class TreeSearch:
     def _total(self, row: Row, group: int) -> tuple[float, float]:
         """Energy and cycles of one run of those segments that fit."""
         costs = [self.form.segment(tree, loads_of(self.form, group)) for tree in row]
-        known = [cost for cost in costs if not isinstance(cost, str)]
+        known = [cost for cost in costs if not isinstance(cost, Unfit)]
         return sum(cost.energy for cost in known), float(sum(cost.cycles for cost in known))
 
     def _value(self, row: Row, group: int) -> float:
@@ -253,7 +254,7 @@ class TreeSearch:
         done = 0
         for tree in row:
             cost = self.form.segment(tree, loads_of(self.form, group))
-            if not isinstance(cost, str):
+            if not isinstance(cost, Unfit):
                 segments.add(Segment(done, done | tree.mask, cost.energy, cost.cycles, tree))
             done |= tree.mask
 

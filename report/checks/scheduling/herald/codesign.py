@@ -119,7 +119,7 @@ def _grid_faults(document: CodesignDocument) -> Iterator[str]:
         return
     points = [point.parts for point in document.points]
     if len(set(points)) < len(points):
-        yield "points: a partition stands there twice"
+        yield "points: a partition appears twice"
     unknown = set(points) - set(grid)
     if unknown:
         yield f"points: {len(unknown)} are not of the grid of class {resources.name}"

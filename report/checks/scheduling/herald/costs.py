@@ -38,7 +38,7 @@ def cost_faults(problem: ProblemRecord, system: System) -> Iterator[str]:
         where = f"problem.costs[{index}]"
         yield from _repeated(costs, where)
         if costs.operator is None:
-            yield f"{where}.operator: missing, what it costs cannot be counted"
+            yield f"{where}.operator: missing, its cost cannot be computed"
             continue
         try:
             operator = costs.operator.build(where)
@@ -60,7 +60,7 @@ def _option_faults(
     record: OptionRecord, operator: Operator, problem: ProblemRecord, system: System, where: str
 ) -> Iterator[str]:
     if record.mapping is None:
-        yield f"{where}.mapping: missing, what it costs cannot be counted"
+        yield f"{where}.mapping: missing, its cost cannot be computed"
         return
     index = problem.engines.index(record.engine) if record.engine in problem.engines else -1
     flows = {flow.name: flow for flow in system.subs[index].dataflows} if index >= 0 else {}

@@ -1,4 +1,4 @@
-"""Whether a document of ``schedule`` tells the truth: all claims are computed anew from it alone."""
+"""Whether a document of ``schedule`` is correct: all claims are computed again from it alone."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ScheduleCheck:
 
 
 def check_schedule(document: ScheduleDocument, where: str) -> ScheduleCheck:
-    """Evaluate the schedule anew and compare all that the document claims."""
+    """Evaluate the schedule again and compare all that the document claims."""
     objective = ScheduleObjective(document.objective)
     shown = parse_objective(objective_name(objective))
     exact = proves(document.settings.method, METHODS)

@@ -1,4 +1,4 @@
-"""Whether a document of a contest tells the truth: what follows from runs and problem is made anew.
+"""Whether a document of a contest is correct: what follows from runs and problem is made again.
 
 What a run's plan says is another check, of the evidence that a store keeps
 (:mod:`tilewright.report.checks.scheduling.tiled.compare_runs`).
@@ -33,12 +33,12 @@ from tilewright.solvers.scheduling.tiled.running import bound_key
 from tilewright.solvers.scheduling.tiled.size_bounds import compulsory_bytes, size_bounds, whole_layers
 
 _FIGURES = ("cycles", "energy_pj", "dram_bytes", "hop_bytes", "utilization", "atoms")
-"""What a run tells of its plan."""
+"""What a run states of its plan."""
 
 
 @dataclass(frozen=True, eq=False)
 class Least:
-    """What no plan of a contest undercuts, computed anew.
+    """What no plan of a contest undercuts, computed again.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def _head_faults(document: CompareDocument) -> Iterator[str]:
     if names != document.settings.methods:
         yield f"contestants: {names}, asked were {document.settings.methods}"
     if len(set(names)) < len(names):
-        yield "contestants: a method stands there twice"
+        yield "contestants: a method appears twice"
     if document.complete != all(contestant.missing == 0 for contestant in document.contestants):
         missing = sum(contestant.missing for contestant in document.contestants)
         yield f"complete: {document.complete}, {missing} runs are missing"
@@ -149,13 +149,13 @@ def _run_faults(document: CompareDocument, run: RunRecord, least: Least, *, exac
     key = run.value_key
     yield from status_faults(run, solved=run.cycles is not None, noun="plan", exact=exact)
     if run.status == "infeasible" and not exact:
-        yield "status: infeasible, by a method that proves nothing"
+        yield "status: infeasible, by a heuristic"
     if run.status == "interrupted":
-        yield "status: interrupted, but a contest keeps no run that did not end"
+        yield "status: interrupted, but a contest has no unfinished run"
     if run.status == "error" and not run.message:
         yield "status: error, without a message that says which"
     if run.space and not exact:
-        yield "space: a bound over some plans, by a method that proves nothing"
+        yield "space: a bound over some plans, by a heuristic"
     elif run.bound_key is not None and not run.space and run.bound_key != document.bound_key:
         yield f"bound_exact: {run.bound_exact}, over all plans that of the contest is known"
     if run.gap != gap_of(key, document.bound_key):

@@ -79,7 +79,7 @@ def _checked(
 
 
 def _kept_faults(document: CompareDocument, method: str, run: RunRecord, kept: KeptRun) -> Iterator[str]:
-    """Whatever the run or the contest tells otherwise than the evidence."""
+    """Whatever the run or the contest states otherwise than the evidence."""
     if kept.input_hash != document.input_hash:
         yield "evidence: that of another problem"
     if kept.method != method:
@@ -96,7 +96,7 @@ def _kept_faults(document: CompareDocument, method: str, run: RunRecord, kept: K
 
 
 def prove_runs(checks: list[RunCheck], problem: TiledProblem, limits: Limits) -> list[Proof]:
-    """Whether each run's plan has been evaluated anew, and its own bound is proven anew.
+    """Whether each run's plan has been evaluated again, and its own bound is proven again.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _proof(check: RunCheck, problem: TiledProblem, limits: Limits) -> Proof:
     if check.faults:
         return Proof(Verdict.REFUTED, "evidence", check.faults[0])
     if check.kept is None:
-        reported = "no evidence is told" if run.evidence is None else "its evidence is not there"
+        reported = "no evidence is named" if run.evidence is None else "its evidence is missing"
         return Proof(Verdict.UNDECIDED, "-", reported)
     status = Status(run.status)
     if not run.space and status is not Status.INFEASIBLE:

@@ -1,4 +1,4 @@
-"""Whether a document of a plan tells the truth: all claims are computed anew from it alone."""
+"""Whether a document of a plan is correct: all claims are computed again from it alone."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class PlanCheck:
 
 
 def check_plan(document: PlanDocument, where: str) -> PlanCheck:
-    """Evaluate the plan anew, compute the bound over all sizes anew, and compare all that is claimed."""
+    """Evaluate the plan again, compute the bound over all sizes again, and compare all that is claimed."""
     objective = tiled_objective(document.objective)
     exact = proves(document.settings.method, METHODS)
     faults = [*claim_faults(document, objective, solved=document.plan is not None, noun="plan", exact=exact)]
     faults += trace_faults(document, document.trace, objective, document.wall_s)
     faults += settings_faults(document.settings, METHODS, document.versions)
     if document.status == "infeasible" and not exact:
-        faults.append(f"status: infeasible by {document.settings.method}, which proves nothing")
+        faults.append(f"status: infeasible by {document.settings.method}, which is a heuristic")
     if document.input_hash != inputs_hash(document.problem, document.objective):
         faults.append("input_hash: network, machine, batch, rules or objective are not those solved")
     problem = answer = evaluation = None
@@ -106,11 +106,11 @@ def evaluated_faults(
     *,
     effort: int = EFFORT,
 ) -> Iterator[str]:
-    """What is told of a plan, against what the evaluator finds.
+    """The figures reported of a plan, against those of the evaluator.
 
     Parameters
     ----------
-    key, metrics, plan : as they are told
+    key, metrics, plan : as they are reported
     answer : the same plan
     effort : at which the bound of its atoms was computed
     """

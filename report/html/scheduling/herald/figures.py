@@ -22,7 +22,7 @@ _MEBIBYTE = 2**20
 def gantt_figure(
     rows: Sequence[PlacementRecord], networks: MappingABC[str, str], engines: Sequence[str], seconds: float
 ) -> Figure:
-    """One row per sub-accelerator, one colour per network; hovering tells the layer.
+    """One row per sub-accelerator, one colour per network; hovering shows the layer.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def write_codesign_report(path: Path, document: CodesignDocument, command: str =
     sections: list[Section] = []
     if document.points and document.best is not None:
         clock = Fraction(document.best.system.clock_mhz)
-        note = "Latency and energy of the best schedule known on every partition; hovering tells which it is."
+        note = "Latency and energy of the best schedule on every partition; hover to see its name."
         figure = partitions_figure(document, float(1 / (clock * 1_000_000)))
         sections += [Plot("Partitions", [("", figure)], note), _points(document)]
         sections += course_sections(
@@ -206,7 +206,7 @@ def _points(document: CodesignDocument) -> Table:
             Column("bound", True, "no schedule on the partition has less"),
             lambda point: number_cell(objective_text(objective, point.bound), point.bound),
         ),
-        (Column("bound / best", True, "at least 1 where the bound rules the partition out"), ratio),
+        (Column("bound / best", True, "at least 1 if the bound excludes the partition"), ratio),
         (Column("scheduled"), lambda point: text_cell("yes" if point.scheduled else "no")),
         (Column("Pareto"), lambda point: text_cell("yes" if is_in_front(point) else "no")),
     ]

@@ -43,7 +43,7 @@ def write_contest_report(path: Path, document: CompareDocument, command: str = "
     settings = document.settings
     facts = [
         f"batch {document.batch}, objective {document.objective}, "
-        f"{seconds_text(settings.time_limit_s)} a run, {settings.seeds} seeds where there is chance",
+        f"{seconds_text(settings.time_limit_s)} a run, {settings.seeds} seeds for random methods",
         winner_text(document),
         f"bound over all sizes of atoms and all plans {bound}",
         *([] if document.complete else ["not every run has ended"]),
@@ -51,7 +51,7 @@ def write_contest_report(path: Path, document: CompareDocument, command: str = "
     ]
     sections: list[Section] = [_methods(document)]
     if any(entry.best is not None for entry in document.contestants):
-        note = "Bars: the median, where that run has a plan. Dots: every run. Dashed: what no plan undercuts."
+        note = "Bars: the median, if that run has a plan. Dots: every run. Dashed: lower bound of all plans."
         sections.append(Plot("Values", [("", values_figure(document))], note))
     sections.append(_runs(document))
     write_page(path, f"{document.workload} on {document.system}: methods compared", facts, sections, command)
@@ -110,7 +110,7 @@ def _methods(document: CompareDocument) -> Table:
         run = typical(contestant)
         figures = [""] * (len(FIGURES) - 1) if run is None else figure_texts(run)
         rows.append([text_cell(text) for text in (*value_texts(document, contestant), *figures)])
-    return Table("Methods", columns, rows, "Figures beside the value are those of the median run.")
+    return Table("Methods", columns, rows, "Other figures are those of the median run.")
 
 
 def _runs(document: CompareDocument) -> Table:

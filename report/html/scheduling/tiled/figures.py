@@ -26,7 +26,7 @@ _KIBIBYTE = 1024
 
 
 def engines_figure(plan: JudgedPlan, times: Timeline, seconds: float) -> Figure:
-    """One row per engine, one colour per layer (colours repeat); hovering tells the layer.
+    """One row per engine, one colour per layer (colours repeat); hovering shows the layer.
 
     Parameters
     ----------

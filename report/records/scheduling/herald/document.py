@@ -73,7 +73,7 @@ class AskedSchedule(Document[Literal["tilewright.schedule/1"], Literal["schedule
     workload: str
     tasks: int
     system: SystemRecord
-    problem: ProblemRecord | None = Field(description="null where the costs of layers are not known")
+    problem: ProblemRecord | None = Field(description="null if the costs of layers are unknown")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
 
@@ -131,7 +131,7 @@ class CodesignDocument(ClaimRecord, AskedCodesign):
 
     bound: Number | None = Field(description="no partition of the grid has a schedule of smaller value")
     partition: list[dict[str, float]] | None
-    partitions: int = Field(description="how many were looked at")
+    partitions: int = Field(description="number of examined ones")
     unfit: int = Field(description="how many others have a layer that fits nowhere")
     discarded: int = Field(description="how many their bound ruled out before any exact scheduling")
     scheduled: int

@@ -33,7 +33,9 @@ class OptionRecord(Record):
     fetch: int = Field(ge=0, description="cycles that fetching the first weights takes beforehand")
     memory_bytes: int = Field(ge=0)
     fetch_bytes: int = Field(ge=0)
-    mapping: MappingRecord | None = Field(default=None, description="what costs this; null where not known")
+    mapping: MappingRecord | None = Field(
+        default=None, description="the mapping behind these costs; null if unknown"
+    )
     input_spill_pj_exact: ExactText = Field(default="0", description="unless all that it reads has stayed")
     output_spill_pj_exact: ExactText = Field(default="0", description="unless all readers find it in memory")
 
@@ -41,9 +43,9 @@ class OptionRecord(Record):
 class CostsRecord(Record):
     """What layers cost that are alike."""
 
-    operator: OperatorRecord | None = Field(description="null where the layer's nest is not known")
+    operator: OperatorRecord | None = Field(description="null if the layer's nest is unknown")
     options: list[OptionRecord]
-    result_bytes: int = Field(default=0, ge=0, description="while the result stays; 0 where it never does")
+    result_bytes: int = Field(default=0, ge=0, description="while the result is resident; 0 if it never is")
 
 
 class RunRecord(Record):
@@ -60,7 +62,7 @@ class ProblemRecord(Record):
 
     name: str
     engines: list[str] = Field(min_length=1)
-    memory_bytes: int | None = Field(description="the shared memory; null where it is no limit")
+    memory_bytes: int | None = Field(description="the shared memory; null if unlimited")
     context_cycles: int = Field(ge=0)
     context_energy_pj_exact: ExactText
     costs: list[CostsRecord]

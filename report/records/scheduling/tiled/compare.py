@@ -26,9 +26,9 @@ class RunRecord(KeyedRecord):
 
     seed: int = Field(ge=0)
     status: StatusName
-    value: Number | None = Field(description="what the evaluator says of the plan")
+    value: Number | None = Field(description="the evaluator's figures of the plan")
     value_exact: ExactText | None
-    closed_form: Number | None = Field(description="what the method's own formula says of it, if it has one")
+    closed_form: Number | None = Field(description="the figures of the method's own formula, if it has one")
     gap: float | None = Field(description="to the bound of the contest")
     wall_s: float = Field(ge=0)
     cycles: int | None = Field(ge=0)
@@ -40,10 +40,10 @@ class RunRecord(KeyedRecord):
     message: str
     space: str = Field(default="", description="the plans that the run's own bound is about; empty for all")
     bound_exact: ExactText | None = Field(
-        default=None, description="no plan of that space has a smaller key; what the status rests on"
+        default=None, description="no plan of that space has a smaller key; the basis of the status"
     )
     evidence: str | None = Field(
-        default=None, description="SHA-256 of what the store keeps of the run, its plan included"
+        default=None, description="SHA-256 of the run's record in the store, plan included"
     )
 
     @property
@@ -107,17 +107,17 @@ class ContestantRecord(Record):
     """One method: its runs, and what they come to; a run without a plan is worse than any plan."""
 
     method: str
-    runs: list[RunRecord] = Field(description="by seed; one where a method draws nothing at random")
+    runs: list[RunRecord] = Field(description="by seed; one if a method is not random")
     missing: int = Field(ge=0, description="runs that were not computed")
     without_plan: int = Field(
         default=0, ge=0, description="runs that have no plan, those not computed included"
     )
     best: Number | None = Field(description="least value of its runs")
     median: Number | None = Field(
-        description="over all runs, the lower of the middle two where their number is even; null where that "
+        description="over all runs, the lower of the middle two if their number is even; null if that "
         "run has no plan"
     )
-    worst: Number | None = Field(description="largest value of its runs; null where one has no plan")
+    worst: Number | None = Field(description="largest value of its runs; null if one has no plan")
     gap: float | None = Field(description="of the median, to the bound of the contest")
 
     @property
@@ -144,9 +144,9 @@ class CompareSettingsRecord(Record):
     time_limit_s: float
     seeds: int = Field(ge=1)
     threads: int = Field(ge=1)
-    clock: ClockName = Field("wall", description="what the seconds of a run are read from")
+    clock: ClockName = Field("wall", description="the clock of the runs' seconds")
     store: str | None = Field(
-        default=None, description="the SQLite file that keeps the runs' evidence, as the call named it"
+        default=None, description="the SQLite file with the runs' evidence, as named in the call"
     )
 
 

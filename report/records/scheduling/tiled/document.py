@@ -33,7 +33,7 @@ class PlanMetricsRecord(Record):
     energy_by_component_pj: dict[str, Number]
     edp: Number = Field(description="energy_pj times cycles")
     time_s: float = Field(description="cycles at the machine's clock")
-    compute_cycles: int = Field(description="if nothing ever waited for data")
+    compute_cycles: int = Field(description="if no task waited for data")
     utilization: float = Field(description="of the PEs, memory delay included")
     compute_utilization: float = Field(description="of the PEs in compute_cycles, without memory delay")
     atom_utilization: float = Field(description="of the PEs while their engine runs an atom")

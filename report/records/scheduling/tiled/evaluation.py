@@ -27,7 +27,7 @@ class JudgedPlan:
     Parameters
     ----------
     objective : its name in documents
-    answer : the whole plan; ``None`` where tasks stand so that completion finds none
+    answer : the whole plan; ``None`` where tasks stand so that routing finds none
     evaluation : ``None`` for an illegal plan
     violation : the dependency, buffer or link that it breaks; ``None`` for a legal one
     """
@@ -60,7 +60,7 @@ def judged(edited: EditedPlan) -> JudgedPlan:
 
 
 def judged_document(document: PlanDocument, where: str = "document") -> JudgedPlan | None:
-    """The plan of a document, evaluated anew; ``None`` where it has none.  Raises ``InputError``."""
+    """The plan of a document, evaluated again; ``None`` where it has none.  Raises ``InputError``."""
     if document.plan is None:
         return None
     problem = document.problem.build(document.objective, f"{where}: problem")

@@ -32,7 +32,7 @@ class EditedPlan:
     ----------
     record : the plan as far as the file has it
     answer : the same with its atoms
-    is_open : whether movements and residency are left to completion
+    is_open : whether movements and residency are derived
     """
 
     problem: TiledProblem

@@ -58,7 +58,7 @@ def document_views(
     views = schedule_views(document, document.wall_s)
     rows = document.schedule or []
     if not document.complete:
-        views += [Text("the search had not ended when this was written", "yellow")]
+        views += [Text("the search was still running when this was written", "yellow")]
     if not rows:
         return views
     views += ["", *time_lines(rows, [sub.name for sub in document.system.sub_accelerators])]

@@ -61,7 +61,7 @@ def document_views(
     """
     views = plan_views(document, document.wall_s)
     if not document.complete:
-        views.append(Text("the search had not ended when this was written", "yellow"))
+        views.append(Text("the search was still running when this was written", "yellow"))
     plan = judged_document(document, where)
     if plan is None:
         return views

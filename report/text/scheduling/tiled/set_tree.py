@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.trees.expansion import runs_of
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Leaf
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

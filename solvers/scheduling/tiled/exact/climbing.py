@@ -1,4 +1,4 @@
-"""Better round plans of few atoms by hill climbing: order and places change, completion and smoothing follow.
+"""Better round plans of few atoms by hill climbing: order and places change, then routing and smoothing.
 
 A trial takes milliseconds on atoms few enough to be proven, and a better plan to begin with leaves fewer and
 shorter rounds to the statements.
@@ -10,17 +10,15 @@ import random
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.foundation.arrays import Int32s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
-
-Ints = npt.NDArray[np.int32]
 
 LATE = 30
 """Trials ago."""
@@ -38,7 +36,9 @@ def single_steps(dag: AtomicDag, machine: TiledMachine, plan: Plan, seed: int = 
     return smoothed(dag, machine, plan, rounds=8, tries=16, most=32, widths=1, seed=seed)
 
 
-def moved(engine: Ints, step: Ints, engines: int, random_numbers: random.Random) -> tuple[Ints, Ints] | None:
+def moved(
+    engine: Int32s, step: Int32s, engines: int, random_numbers: random.Random
+) -> tuple[Int32s, Int32s] | None:
     """One atom in another place or round, alone or in exchange with another; ``None`` where nothing moves.
 
     What the atoms read is not looked at.
@@ -103,6 +103,6 @@ def climb(
         kept[turn % LATE] = here
 
 
-def _even(step: Ints) -> Ints:
+def _even(step: Int32s) -> Int32s:
     """Steps in the same order, numbered 0, 2, 4 …"""
     return (2 * np.unique(step, return_inverse=True)[1]).astype(np.int32)

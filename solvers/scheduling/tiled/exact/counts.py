@@ -12,11 +12,10 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 
-Longs = npt.NDArray[np.int64]
 Classes = tuple[tuple[int, ...], ...]
 
 LARGEST = 12
@@ -140,12 +139,12 @@ class Counts:
         return all(len({kinds[t] for t in members}) == 1 for members in self.classes)
 
     @cached_property
-    def cycles(self) -> Longs:
+    def cycles(self) -> Int64s:
         unit = self.instance.unit
         return np.array([unit * min(self.instance.cycles[t] for t in members) for members in self.classes])
 
     @cached_property
-    def chain(self) -> Longs:
+    def chain(self) -> Int64s:
         """Parts of a cycle from the start of the last remaining task of a class to the end of the plan."""
         instance = self.instance
         after = [0] * instance.tasks
@@ -160,7 +159,7 @@ class Counts:
         return instance.duration(instance.size[task], instance.dram_rate) if instance.outputs[task] else 0
 
     @cached_property
-    def needs(self) -> Longs:
+    def needs(self) -> Int64s:
         """Rows (class, class before, tasks of the former, tasks of the latter that they need at least)."""
         rows = []
         place = {t: (c, i) for c, members in enumerate(self.classes) for i, t in enumerate(members)}
@@ -180,7 +179,7 @@ class Counts:
         return 0 if rate is None else self.instance.duration(size, rate)
 
     @cached_property
-    def reading(self) -> Longs:
+    def reading(self) -> Int64s:
         """Per class the time of all that a task fetches through its engine's port."""
         instance, rate = self.instance, self.instance.port_rate
         if rate is None:
@@ -192,7 +191,7 @@ class Counts:
         return np.array([instance.duration(min(members), rate) for members in sizes], dtype=np.int64)
 
     @cached_property
-    def results(self) -> Longs:
+    def results(self) -> Int64s:
         """Per class and class before the time of a result, or what is read of it, through an engine's port.
 
         Of classes that tell exactly what has run (`twins`); 1 part of a cycle at least, so that hops count.

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
+from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
 
 Key = TypeVar("Key")
-Longs = npt.NDArray[np.int64]
 
 
 def plan_of(statement: PlanStatement, values: Values) -> Plan:
@@ -43,7 +42,7 @@ def true(literals: Mapping[Key, cp_model.IntVar], values: Values) -> list[Key]:
     return [key for key, literal in literals.items() if values.boolean_value(literal)]
 
 
-def _columns(rows: Iterable[tuple[int, ...]], width: int) -> list[Longs]:
+def _columns(rows: Iterable[tuple[int, ...]], width: int) -> list[Int64s]:
     table = np.array([*rows], dtype=np.int64).reshape(-1, width)
     return [np.ascontiguousarray(table[:, i]) for i in range(width)]
 

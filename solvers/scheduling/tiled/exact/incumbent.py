@@ -16,9 +16,10 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.foundation.arrays import Int32s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
-from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential, list_order
+from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.size_menus import fitting_menu
@@ -110,7 +111,7 @@ def coarse_sizes(problem: TiledProblem, most: int) -> tuple[AtomSize, ...]:
     return tuple(sizes)
 
 
-def orders(dag: AtomicDag, machine: TiledMachine) -> Iterator[Ints]:
+def orders(dag: AtomicDag, machine: TiledMachine) -> Iterator[Int32s]:
     """Rounds of all tasks by the heuristics."""
     yield layer_sequential(dag, machine)[1]
     yield list_order(dag, machine)[1]
@@ -123,7 +124,7 @@ def quick_plans(dag: AtomicDag, machine: TiledMachine) -> Iterator[Plan]:
         yield from placed_plans(dag, machine, step)
 
 
-def placed_plans(dag: AtomicDag, machine: TiledMachine, step: Ints) -> Iterator[Plan]:
+def placed_plans(dag: AtomicDag, machine: TiledMachine, step: Int32s) -> Iterator[Plan]:
     """Round plans of one order by the heuristics for places, as completed and with transfers moved."""
     for how in PLACES:
         engine = place(dag, machine, step, how)

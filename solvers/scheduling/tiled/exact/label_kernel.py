@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.foundation.compiled import compiled
-
-Longs = npt.NDArray[np.int64]
 
 LABELS, OPEN, STATUS, BEST, BOUND = range(5)
 """Places in a memory's state: labels that there are and that are open, the status, the best and its bound."""
@@ -18,19 +16,19 @@ LABELS, OPEN, STATUS, BEST, BOUND = range(5)
 class Memory(NamedTuple):
     """Labels and where to find them: each a way to have run certain tasks in a certain time."""
 
-    key: Longs
-    ran: Longs
-    time: Longs
-    moved: Longs
-    cap: Longs
-    bound: Longs
-    parent: Longs
-    following: Longs
-    alive: npt.NDArray[np.bool_]
-    table: Longs
-    heap: Longs
-    priority: Longs
-    state: Longs
+    key: Int64s
+    ran: Int64s
+    time: Int64s
+    moved: Int64s
+    cap: Int64s
+    bound: Int64s
+    parent: Int64s
+    following: Int64s
+    alive: Bools
+    table: Int64s
+    heap: Int64s
+    priority: Int64s
+    state: Int64s
 
 
 @compiled

@@ -23,7 +23,7 @@ class Exact:
 
     atoms: int = option(48, "atoms that are stated, at most; sizes are coarsened to as many", low=1, high=512)
     sizes: str = option(
-        "auto", "of the heuristics' best plan, coarse, or coarse where those are too many", choices=SIZES
+        "auto", "of the heuristics' best plan, coarse, or coarse if those are too many", choices=SIZES
     )
     idle: int = option(0, "steps without an atom that a plan may have", low=0, high=8)
 

@@ -20,7 +20,7 @@ Literal = cp_model.IntVar
 
 
 class OrderModel:
-    """The relaxation; parameters as of `PlanModel`.
+    """The relaxation; with all its constraints; parameters as of `plan_statement`.
 
     Parameters
     ----------
@@ -50,13 +50,9 @@ class OrderModel:
         self.runs: dict[tuple[int, int], Literal] = {}
         self.fetched: dict[tuple[int, int], Literal] = {}
         self.stored: dict[tuple[int, int], Literal] = {}
-
-    def build(self) -> OrderModel:
-        """All groups of constraints."""
-        for group in (self.tasks, self.starts, self.fetches, self.stores, self.loads, self.waits):
-            self.check()
+        for group in (self._tasks, self._starts, self._fetches, self._stores, self._loads, self._waits):
+            check()
             group()
-        return self
 
     def order(self, values: Values) -> list[int]:
         """The round of each task in a solution."""
@@ -69,7 +65,7 @@ class OrderModel:
     def literal(self) -> Literal:
         return self.model.new_bool_var("")
 
-    def tasks(self) -> None:
+    def _tasks(self) -> None:
         """Every task runs once, after all that it reads; a round has no more tasks than engines."""
         model = self.model
         ladder: dict[tuple[int, int], Literal | int] = {}
@@ -93,7 +89,7 @@ class OrderModel:
             self.rounds.place(r, here)
         self.rounds.thresholds()
 
-    def starts(self) -> None:
+    def _starts(self) -> None:
         """The longest chains before and after a task bound when its round begins."""
         model, rounds, unit = self.model, self.rounds, self.instance.unit
         heads, tails = path_lengths(self.instance.dag)
@@ -116,7 +112,7 @@ class OrderModel:
             for members, many in zip(sequence.counts.classes, ran, strict=True):
                 self.model.add(sum(self.runs[task, r] for task in members if (task, r) in self.runs) == many)
 
-    def fetches(self) -> None:
+    def _fetches(self) -> None:
         """What lies in DRAM at first is fetched once at least, in the round of its first use or before."""
         for block, readers in self.instance.readers.items():
             if self.instance.parent[block] >= 0:
@@ -132,7 +128,7 @@ class OrderModel:
                 for r in self.window[task]:
                     self.model.add_implication(self.runs[task, r], self.fetched[block, r])
 
-    def stores(self) -> None:
+    def _stores(self) -> None:
         """Results that leave are written in a round after their own."""
         for task, leaves in enumerate(self.instance.outputs):
             if not leaves:
@@ -163,7 +159,7 @@ class OrderModel:
             terms.append((ladder[block, r - 1], -size))
         return terms
 
-    def loads(self) -> None:
+    def _loads(self) -> None:
         """A round lasts as long as DRAM needs for what it moves, and a port for any one block of it."""
         for r in range(self.count):
             load: Terms = []
@@ -177,7 +173,7 @@ class OrderModel:
             for block, r in ladder if passing is not None else ():
                 self.rounds.carry(self.rounds.length[r], self.new(ladder, block, r), passing)
 
-    def waits(self) -> None:
+    def _waits(self) -> None:
         """A task waits for what is fetched in its own round, and for results of the round before.
 
         All of DRAM's late blocks pass at its rate.  All that is late for a task passes its engine's port; of

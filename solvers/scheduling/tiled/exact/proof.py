@@ -2,7 +2,7 @@
 
 1. Shortest sequences of rounds (`sequences`) give a bound, and how many atoms of which kind a round runs.
 2. A relaxation without places (`OrderModel`) gives orders close to the bound, and a better bound.
-3. Places, movements and residency of an order (`PlanModel` with every round fixed) give a plan.
+3. Places, movements and residency of an order (`plan_statement` with every round fixed) give a plan.
 4. Climbing, and windows of rounds that are opened, improve the best plan.
 5. The whole statement closes what is left, within the time limit.
 """
@@ -33,7 +33,7 @@ from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
 from tilewright.solvers.scheduling.tiled.exact.sequences import RoundSequence, searched
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
-from tilewright.solvers.scheduling.tiled.exact.statement import PlanModel
+from tilewright.solvers.scheduling.tiled.exact.statement import plan_statement
 from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
 
 
@@ -240,7 +240,7 @@ class RoundProof:
             self.least,
             self.most if most is None else most,
             check=self.search.limits.check,
-        ).build()
+        )
         if sequence is not None:
             model.follow(sequence)
         elif self.search.answer is not None and most is None:
@@ -286,7 +286,7 @@ class RoundProof:
             if not left:
                 left = chance.sample(range(max(1, rounds - width + 1)), k=max(1, rounds - width + 1))
             begin = left.pop()
-            statement = PlanModel(
+            statement = plan_statement(
                 self.instance,
                 rounds + 1,
                 self.space.idle,
@@ -296,7 +296,7 @@ class RoundProof:
                 places=plan.engine.tolist(),
                 open_rounds=range(begin, min(begin + width, rounds)),
                 check=search.limits.check,
-            ).build()
+            )
             hint(statement, plan)
             self.start(statement, "windows", limits.share(1.0, effort.LONGEST_WINDOW), None).solve()
             if search.key != key:
@@ -319,7 +319,7 @@ class RoundProof:
     def statement(self, order: Sequence[int] | None, most: int | None = None) -> PlanStatement:
         """The statement of what is still of interest."""
         count = self.count if order is None else max(order) + 2
-        return PlanModel(
+        return plan_statement(
             self.instance,
             count,
             self.space.idle,
@@ -327,7 +327,7 @@ class RoundProof:
             self.most if most is None else most,
             order=order,
             check=self.search.limits.check,
-        ).build()
+        )
 
     def start(
         self, statement: PlanStatement, source: str, limits: Limits, on_bound: Callable[[int], None] | None
@@ -367,5 +367,5 @@ class RoundProof:
         return False
 
     def raise_bound(self, cycles: int, source: str) -> None:
-        """Tell a bound on round plans of these atoms."""
+        """Report a bound on round plans of these atoms."""
         self.search.raise_bound(Fraction(cycles), source)

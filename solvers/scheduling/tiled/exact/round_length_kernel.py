@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.compiled import compiled
-
-Longs = npt.NDArray[np.int64]
 
 NEVER = 1 << 60
 """Beyond any time."""
@@ -39,24 +35,24 @@ class Tables(NamedTuple):
     ceiling : of what is of interest
     """
 
-    number: Longs
-    cycles: Longs
-    chain: Longs
-    leaving_least: Longs
-    leaving_most: Longs
-    strides: Longs
-    reads: Longs
-    least: npt.NDArray[np.int64]
-    blocks: npt.NDArray[np.int64]
-    time: Longs
-    size: Longs
-    group_strides: Longs
+    number: Int64s
+    cycles: Int64s
+    chain: Int64s
+    leaving_least: Int64s
+    leaving_most: Int64s
+    strides: Int64s
+    reads: Int64s
+    least: Int64s
+    blocks: Int64s
+    time: Int64s
+    size: Int64s
+    group_strides: Int64s
     fluid: int
     leaving: int
-    passing: Longs
-    results: Longs
-    reading: Longs
-    leaving_passing: Longs
+    passing: Int64s
+    results: Int64s
+    reading: Int64s
+    leaving_passing: Int64s
     hop: int
     beside: int
     ports: int
@@ -69,16 +65,16 @@ class Tables(NamedTuple):
 class Exchange(NamedTuple):
     """Arrays for one search for places beside results: per task of a round, and per class before it."""
 
-    task: Longs
-    coming: Longs
-    away: Longs
-    choice: Longs
-    length: Longs
-    free: Longs
+    task: Int64s
+    coming: Int64s
+    away: Int64s
+    choice: Int64s
+    length: Int64s
+    free: Int64s
 
 
 @compiled
-def waiting(t: Tables, s: Longs, m: Longs, held: Longs) -> int:
+def waiting(t: Tables, s: Int64s, m: Int64s, held: Int64s) -> int:
     """Cycles of the longest task that reads a counted block of its own round.
 
     Parameters
@@ -97,7 +93,7 @@ def waiting(t: Tables, s: Longs, m: Longs, held: Longs) -> int:
 
 
 @compiled
-def passed(t: Tables, s: Longs, m: Longs, held: Longs) -> Any:
+def passed(t: Tables, s: Int64s, m: Int64s, held: Int64s) -> Any:
     """Parts of a cycle of a task that waits for a counted block of its own round to pass a port.
 
     Parameters
@@ -118,7 +114,7 @@ def passed(t: Tables, s: Longs, m: Longs, held: Longs) -> Any:
 
 
 @compiled
-def ported(t: Tables, extra: Longs) -> Any:
+def ported(t: Tables, extra: Int64s) -> Any:
     """Parts of a cycle that the counted blocks of a round take through the ports: the longest one, and of one
     more than there are ports the two shortest, which share one."""
     seen, longest, first = 0, 0, 0
@@ -134,7 +130,7 @@ def ported(t: Tables, extra: Longs) -> Any:
 
 
 @compiled
-def begun(t: Tables, s: Longs, wait: int) -> Any:
+def begun(t: Tables, s: Int64s, wait: int) -> Any:
     """Parts of a cycle of a first round: everything passes a port first, for some over a hop."""
     longest, seen = 0, 0
     for c in range(len(s)):
@@ -147,7 +143,7 @@ def begun(t: Tables, s: Longs, wait: int) -> Any:
 
 
 @compiled
-def exchanged(t: Tables, s: Longs, fresh: Longs, scratch: Exchange, length: int) -> Any:
+def exchanged(t: Tables, s: Int64s, fresh: Int64s, scratch: Exchange, length: int) -> Any:
     """Parts of a cycle of a round whose tasks read what the round before has made (``fresh``, per class).
 
     An engine that has run a task of that round runs one of this round at most, for which the result is there:

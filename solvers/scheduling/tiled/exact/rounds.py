@@ -69,7 +69,7 @@ class Rounds:
     def thresholds(self) -> None:
         """Tasks of so many cycles or more need so many rounds, all of which are at least as long.
 
-        It follows from the whole numbers of `place`, and tells the linear relaxation, in which a round may
+        It follows from the whole numbers of `place`, and tightens the linear relaxation, in which a round may
         hold a quarter of a long task.
         """
         for cycles in sorted(set(self.instance.cycles)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.solvers.scheduling.tiled.exact.label_kernel import (
     BEST,
@@ -27,8 +27,6 @@ from tilewright.solvers.scheduling.tiled.exact.round_length_kernel import (
     ported,
     waiting,
 )
-
-Longs = npt.NDArray[np.int64]
 
 RUNNING, ENDED, FULL = 0, 1, 2
 
@@ -195,7 +193,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
 
 
 @compiled
-def _rest(t: Tables, n: Longs, counted: int, time: int, moved: int) -> Any:
+def _rest(t: Tables, n: Int64s, counted: int, time: int, moved: int) -> Any:
     """Parts of a cycle at which no plan ends before, from what has run on."""
     pos, rounds, chain, least = 0, 0, 0, NEVER
     shortest = NEVER
@@ -225,7 +223,9 @@ def _rest(t: Tables, n: Longs, counted: int, time: int, moved: int) -> Any:
 
 
 @compiled
-def _fillable(t: Tables, n: Longs, s: Longs, m: Longs, available: Longs, read: Longs, longest: int) -> bool:
+def _fillable(
+    t: Tables, n: Int64s, s: Int64s, m: Int64s, available: Int64s, read: Int64s, longest: int
+) -> bool:
     """Whether another task could run in the round at no cost: no longer than the rest, nothing new read."""
     for c in range(len(n)):
         if s[c] == available[c] or t.cycles[c] > longest:

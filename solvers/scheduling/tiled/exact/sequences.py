@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts
 from tilewright.solvers.scheduling.tiled.exact.label_kernel import BEST, BOUND, LABELS, Memory, memory_of
 from tilewright.solvers.scheduling.tiled.exact.round_length_kernel import Tables
 from tilewright.solvers.scheduling.tiled.exact.sequence_kernel import ENDED, RUNNING, advance
 
-Longs = npt.NDArray[np.int64]
-
 LINKED = 6
 """Engines up to which all ways to run tasks beside results are gone through."""
 
 LARGEST_KEY = 1 << 62
-"""Numbers below which all that may have run must be told apart."""
+"""Numbers below which all that may have run must be distinguished."""
 
 SLICE = 0.1
 """Seconds between two looks at the limits, about; a label may take some thousandths of them."""
@@ -173,5 +171,5 @@ def path(tables: Tables, memory: Memory) -> list[list[int]]:
     return [step.tolist() for step in steps[::-1]]
 
 
-def _ran(tables: Tables, key: int) -> Longs:
+def _ran(tables: Tables, key: int) -> Int64s:
     return key // tables.strides % (tables.number + 1)

@@ -47,7 +47,7 @@ class RoundSpace(TiledGoal):
         )
 
     def judge(self, answer: AtomicPlan) -> Judgement[AtomicPlan, Evaluation | None]:
-        """What a plan costs, what it violates, and why it lies outside."""
+        """What a plan costs, what it violates, and why it is outside."""
         judgement = super().judge(answer)
         if judgement.violations:
             return judgement

@@ -12,9 +12,29 @@ from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.rounds import Rounds, Terms
 from tilewright.solvers.scheduling.tiled.exact.variables import Literal, PlanStatement
 
+Ladder = dict[tuple[int, int], Literal | int]
+"""(task, round): whether a task has run by then."""
 
-class PlanModel:
-    """Builds the statement, a group of constraints at a time.
+Moves = dict[tuple[int, int, int, int], Literal]
+"""(block, source place, target engine, round)"""
+
+Loads = dict[tuple[int, int], Terms]
+"""(link, round); link -1 is DRAM."""
+
+
+def plan_statement(
+    instance: RoundInstance,
+    count: int,
+    idle: int,
+    least: int,
+    most: int,
+    *,
+    order: Sequence[int] | None = None,
+    places: Sequence[int] | None = None,
+    open_rounds: range = range(0),
+    check: Callable[[], None] = lambda: None,
+) -> PlanStatement:
+    """All round plans of some length.
 
     Parameters
     ----------
@@ -24,67 +44,73 @@ class PlanModel:
     order : the round of each task, where it is given
     places : the engine of each task, where it is given
     open_rounds : tasks that the order puts into them may run in any of them, on any engine
-    check : raises where a limit has struck
+    check : raises where a limit has struck; it is called between groups of constraints
+    """
+    window = [
+        range(head, count - 1 - tail) for head, tail in zip(instance.heads, instance.tails, strict=True)
+    ]
+    if order is not None:
+        window = [
+            range(max(open_rounds.start, all_rounds.start), min(open_rounds.stop, all_rounds.stop))
+            if r in open_rounds
+            else range(r, r + 1)
+            for r, all_rounds in zip(order, window, strict=True)
+        ]
+    engines = range(instance.engines)
+    may_run = [
+        engines if places is None or order is None or order[t] in open_rounds else (places[t],)
+        for t in range(instance.tasks)
+    ]
+    return _Groups(instance, Rounds(instance, count, idle, least, most), window, may_run).stated(check)
+
+
+class _Groups:
+    """The groups of constraints; what one makes and another needs is handed on.
+
+    Parameters
+    ----------
+    window : per task, the rounds in which it may run
+    may_run : per task, the engines on which it may run
     """
 
     def __init__(
         self,
         instance: RoundInstance,
-        count: int,
-        idle: int,
-        least: int,
-        most: int,
-        *,
-        order: Sequence[int] | None = None,
-        places: Sequence[int] | None = None,
-        open_rounds: range = range(0),
-        check: Callable[[], None] = lambda: None,
+        rounds: Rounds,
+        window: Sequence[range],
+        may_run: Sequence[Sequence[int]],
     ) -> None:
-        self.instance, self.check = instance, check
-        self.rounds = Rounds(instance, count, idle, least, most)
-        self.model = self.rounds.model
-        self.count, self.engines = count, range(instance.engines)
-        self.statement = PlanStatement(instance, self.rounds)
+        self.instance, self.rounds, self.model = instance, rounds, rounds.model
+        self.count, self.engines = rounds.count, range(instance.engines)
+        self.window, self.may_run = window, may_run
+        self.statement = PlanStatement(instance, rounds)
         self.runs, self.held = self.statement.runs, self.statement.held
         self.arrives, self.moves = self.statement.arrives, self.statement.moves
         self.written = self.statement.written
-        self.window = [
-            range(head, count - 1 - tail) for head, tail in zip(instance.heads, instance.tails, strict=True)
-        ]
-        if order is not None:
-            self.window = [
-                range(max(open_rounds.start, all_rounds.start), min(open_rounds.stop, all_rounds.stop))
-                if r in open_rounds
-                else range(r, r + 1)
-                for r, all_rounds in zip(order, self.window, strict=True)
-            ]
-        self.may_run = [
-            self.engines if places is None or order is None or order[t] in open_rounds else (places[t],)
-            for t in range(instance.tasks)
-        ]
-        self.stored: dict[tuple[int, int], Literal] = {}
+        parts: dict[int, list[int]] = defaultdict(list)
+        for block in instance.readers:
+            if 0 <= instance.parent[block] != block:
+                parts[instance.parent[block]].append(block)
+        self._parts = {t: tuple(parts.get(t, ())) for t in range(instance.tasks)}
+        self._both: dict[tuple[int, int, int], Literal] = {}
 
-    def build(self) -> PlanStatement:
+    def stated(self, check: Callable[[], None]) -> PlanStatement:
         """All groups."""
-        for group in (
-            self.tasks,
-            self.precedence,
-            self.copies,
-            self.supply,
-            self.sources,
-            self.write_backs,
-            self.buffers,
-            self.loads,
-            self.delays,
-        ):
-            self.check()
+        check()
+        self._tasks()
+        check()
+        self._copies(self._precedence())
+        check()
+        for group in (self._supply, self._sources, self._write_backs, self._buffers):
             group()
+            check()
+        self._delays(*self._loads())
         return self.statement
 
     def literal(self, *_about: object) -> Literal:
         return self.model.new_bool_var("")
 
-    def tasks(self) -> None:
+    def _tasks(self) -> None:
         """Every task runs once; an engine runs one task of a round at most."""
         for task, window in enumerate(self.window):
             for r in window:
@@ -101,9 +127,9 @@ class PlanModel:
         """What an engine may run in a round."""
         return [(t, self.runs[t, e, r]) for t in range(self.instance.tasks) if (t, e, r) in self.runs]
 
-    def precedence(self) -> None:
+    def _precedence(self) -> Ladder:
         """A task runs after all that it reads: what has run by a round is a ladder."""
-        ladder: dict[tuple[int, int], Literal | int] = {}
+        ladder: Ladder = {}
         for task, window in enumerate(self.window):
             for r in range(self.count):
                 if r < window.start:
@@ -114,14 +140,14 @@ class PlanModel:
                     done = ladder[task, r] = self.literal()
                     before = ladder[task, r - 1] if r else 0
                     self.model.add(before + sum(self.runs[task, e, r] for e in self.may_run[task]) == done)
-        self.ran = ladder
         for task, producers in enumerate(self.instance.before):
             for producer in producers:
                 for r in self.window[task]:
                     by, then = ladder[task, r], ladder[producer, r - 1]
                     self.model.add(by <= then)
+        return ladder
 
-    def copies(self) -> None:
+    def _copies(self, ran: Ladder) -> None:
         """A block is held from its making or its arrival on, without a break."""
         instance = self.instance
         for block, (first, last) in self.lives().items():
@@ -134,19 +160,13 @@ class PlanModel:
                     if run is not None:
                         ways.append(run)
                         self.model.add_implication(run, held)
-                    arrives = self.may_arrive(block, e, r, first)
+                    arrives = self.may_arrive(block, e, r, first, ran)
                     if arrives is not None:
                         ways.append(arrives)
                     self.model.add_bool_or([*ways, ~held])
 
-    def may_arrive(self, block: int, e: int, r: int, first: int) -> Literal | None:
-        """The literal of an arrival, where one is possible.
-
-        Parameters
-        ----------
-        block, e, r : what arrives on which engine in which round
-        first : round from which the engine may hold the block
-        """
+    def may_arrive(self, block: int, e: int, r: int, first: int, ran: Ladder) -> Literal | None:
+        """The literal of an arrival, where one is possible."""
         parent = self.instance.parent[block]
         begin = 0 if parent < 0 else self.window[parent].start + 1
         if r < begin or r > self.last_use(block) or r >= self.count - 1:
@@ -157,7 +177,7 @@ class PlanModel:
         if r > first:
             self.model.add_implication(arrives, ~self.held[block, e, r - 1])
         if parent >= 0:
-            self.model.add(arrives <= self.ran[parent, r - 1])
+            self.model.add(arrives <= ran[parent, r - 1])
         return arrives
 
     def parts(self, block: int) -> tuple[int, ...]:
@@ -165,16 +185,6 @@ class PlanModel:
         if block >= self.instance.tasks:
             return ()
         return self._parts[block]
-
-    @property
-    def _parts(self) -> dict[int, tuple[int, ...]]:
-        if not hasattr(self, "_parts_of"):
-            parts: dict[int, list[int]] = defaultdict(list)
-            for block in self.instance.readers:
-                if 0 <= self.instance.parent[block] != block:
-                    parts[self.instance.parent[block]].append(block)
-            self._parts_of = {t: tuple(parts.get(t, ())) for t in range(self.instance.tasks)}
-        return self._parts_of
 
     def last_use(self, block: int) -> int:
         """The last round in which anybody may read a block or a part of it."""
@@ -194,7 +204,7 @@ class PlanModel:
                 lives[block] = (first, self.last_use(block))
         return lives
 
-    def supply(self) -> None:
+    def _supply(self) -> None:
         """What a task reads is on its engine, itself or as part of the whole."""
         for (task, e, r), run in self.runs.items():
             for block in self.instance.reads[task]:
@@ -220,9 +230,8 @@ class PlanModel:
                 literals.append(both)
         return literals
 
-    def sources(self) -> None:
+    def _sources(self) -> None:
         """An arriving block comes from one engine that has held it since before, or from a DRAM port."""
-        self._both: dict[tuple[int, int, int], Literal] = {}
         instance = self.instance
         for (block, e, r), arrives in self.arrives.items():
             ways = []
@@ -241,10 +250,11 @@ class PlanModel:
                     self.model.add_bool_or([*kept, ~move])
             self.model.add(sum(ways) == arrives)
 
-    def write_backs(self) -> None:
+    def _write_backs(self) -> None:
         """Outputs are written once, other results at most once, by an engine that has held them since before;
         what is read back was written before."""
         instance, model = self.instance, self.model
+        stored_by: dict[tuple[int, int], Literal] = {}
         for task in range(instance.tasks):
             if not instance.outputs[task] and instance.roomy and not instance.networked:
                 continue
@@ -263,7 +273,7 @@ class PlanModel:
                         model.add_implication(write, now)
                         model.add_implication(write, then)
                         model.add_implication(write, self.rounds.used[r - 1])
-                done = self.stored[task, r] = self.literal()
+                done = stored_by[task, r] = self.literal()
                 model.add(before + sum(ways) == done)
                 before = done
             if instance.outputs[task]:
@@ -271,13 +281,13 @@ class PlanModel:
         for (block, source, _, r), move in self.moves.items():
             parent = instance.parent[block]
             if source >= instance.engines and parent >= 0:
-                stored = self.stored.get((parent, r - 1))
+                stored = stored_by.get((parent, r - 1))
                 if stored is None:
                     model.add(move == 0)
                 else:
                     model.add_implication(move, stored)
 
-    def buffers(self) -> None:
+    def _buffers(self) -> None:
         """No buffer holds more than its size in any round."""
         if self.instance.roomy:
             return
@@ -289,11 +299,14 @@ class PlanModel:
             if sum(size for _, size in terms) > room:
                 self.model.add(sum(size * held for held, size in terms) <= room)
 
-    def loads(self) -> None:
-        """Every round lasts as long as its busiest link, and as the DRAM."""
-        self.late: dict[tuple[int, int, int, int], Literal] = {}
+    def _loads(self) -> tuple[Moves, Loads]:
+        """Every round lasts as long as its busiest link, and as the DRAM.
+
+        The moves for which a task waits, and their loads, are handed on.
+        """
+        late_moves: Moves = {}
         for (block, source, e, r), move in self.moves.items():
-            late = self.late[block, source, e, r] = self.literal()
+            late = late_moves[block, source, e, r] = self.literal()
             self.model.add_implication(late, move)
             for task in self.instance.readers.get(block, ()):
                 run = self.runs.get((task, e, r))
@@ -307,18 +320,17 @@ class PlanModel:
                     run = self.runs.get((task, e, r))
                     if run is not None:
                         self.model.add_bool_or([~move, ~run, late, *([own] if own is not None else [])])
-        self.all_loads = self.link_loads(self.moves, with_writes=True)
-        self.late_loads = self.link_loads(self.late, with_writes=False)
-        for (link, r), load in self.all_loads.items():
+        all_loads = self.link_loads(self.moves, with_writes=True)
+        late_loads = self.link_loads(late_moves, with_writes=False)
+        for (link, r), load in all_loads.items():
             self.rounds.carry(self.rounds.length[r], load, self.rate(link))
+        return late_moves, late_loads
 
     def rate(self, link: int) -> Fraction | None:
         """Bytes per cycle of a link; -1 is DRAM."""
         return self.instance.dram_rate if link < 0 else self.instance.link_rates[link]
 
-    def link_loads(
-        self, moves: dict[tuple[int, int, int, int], Literal], *, with_writes: bool
-    ) -> dict[tuple[int, int], Terms]:
+    def link_loads(self, moves: Moves, *, with_writes: bool) -> Loads:
         """Per link (-1 is DRAM) and round the bytes over it: a multicast loads a link once."""
         instance, net = self.instance, self.instance.net
         users: dict[tuple[int, int, int, int], list[Literal]] = defaultdict(list)
@@ -350,11 +362,11 @@ class PlanModel:
                 self.model.add_implication(literal, either)
         return either
 
-    def delays(self) -> None:
+    def _delays(self, late_moves: Moves, late_loads: Loads) -> None:
         """A task begins when what arrives in its own round is there."""
         instance, model, unit = self.instance, self.model, self.instance.unit
         by_way: dict[tuple[int, int, int], list[Literal]] = defaultdict(list)
-        for (_block, source, e, r), late in self.late.items():
+        for (_block, source, e, r), late in late_moves.items():
             by_way[source, e, r].append(late)
         waits: dict[tuple[int, int], cp_model.IntVar] = {}
         for (source, e, r), literals in by_way.items():
@@ -367,7 +379,7 @@ class PlanModel:
             if hops:
                 model.add(wait >= hops).only_enforce_if(some)
             for link in [*route, *([-1] if source >= instance.engines else [])]:
-                load = self.late_loads.get((link, r))
+                load = late_loads.get((link, r))
                 bound = None if load is None else self.rounds.time_of(load, self.rate(link))
                 if bound is not None:
                     scale, taken, slack = bound

@@ -35,7 +35,7 @@ class BestFirst:
     Parameters
     ----------
     stop : whether the time is up
-    found : told of every better chain
+    found : notified of every better chain
     warm : chains kept by the dynamic programming on estimates that comes first; 0 for none
     """
 

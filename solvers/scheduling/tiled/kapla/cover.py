@@ -58,7 +58,7 @@ class Cover:
     ----------
     solver : ``cpsat``, ``highs`` or ``cbc``
     stop : whether the search is over; that of the limits where it is ``None``
-    found : told of every better chain
+    found : notified of every better chain
     most_sets : sets of layers that are looked at where there are too many down-sets
     """
 

@@ -15,15 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from ortools.linear_solver import pywraplp
 
 from tilewright.formulation.scheduling.tiled.kapla.segments import members
+from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.solvers.scheduling.tiled.kapla.relaxation import WEIGHTS, corners
-
-Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 UNCOVERED = 1e2
 """What it costs to leave a layer out of a linear program's answer; a good chain costs about 1."""
@@ -60,7 +56,7 @@ class CoverRelaxation:
         self.bound = 0.0
         self.least = (0.0, 0.0)
         self.through = np.zeros(len(segments))
-        self.used: Longs = np.zeros(0, dtype=np.int64)
+        self.used: Int64s = np.zeros(0, dtype=np.int64)
 
     def solve(
         self, energy: Floats, cycles: Floats, scale: tuple[float, float], stop: Callable[[], bool]

@@ -44,7 +44,7 @@ class ProvenChains(ChainMethod):
 class CoveredLayers(ChainMethod):
     """The best chain of segments over all orders of the layers, as an exact cover of these by segments."""
 
-    solver: str = option("cpsat", "what solves the cover", choices=SOLVERS)
+    solver: str = option("cpsat", "solver of the cover", choices=SOLVERS)
 
     name = "cover"
 

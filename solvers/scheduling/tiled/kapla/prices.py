@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, loads_of, priced_chain
 from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
-
-Floats = npt.NDArray[np.float64]
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
+from tilewright.foundation.arrays import Bools, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class BestKnown:
     Parameters
     ----------
     stop : whether the time is up
-    found : told of every better chain
+    found : notified of every better chain
     """
 
     form: ClosedForm
@@ -100,7 +99,7 @@ class Prices:
     schemes: list[SegmentScheme]
     energy: Floats
     cycles: Floats
-    known: npt.NDArray[np.bool_] = field(init=False)
+    known: Bools = field(init=False)
 
     def __post_init__(self) -> None:
         self.known = np.zeros(len(self.schemes), dtype=np.bool_)
@@ -116,7 +115,7 @@ class Prices:
             (float(self.energy[here].mean()), float(self.cycles[here].mean())) if here.any() else (1.0, 1.0)
         )
 
-    def drop(self, numbers: npt.NDArray[np.bool_]) -> None:
+    def drop(self, numbers: Bools) -> None:
         """These schemes are in no chain that is better than the best one known."""
         self.energy[numbers] = self.cycles[numbers] = inf
 
@@ -125,7 +124,7 @@ class Prices:
         cost = self.best.form.segment(self.schemes[number].tree, self.loads)
         self.best.evaluated += 1
         self.known[number] = True
-        if isinstance(cost, str):
+        if isinstance(cost, Unfit):
             self.energy[number] = self.cycles[number] = inf
         else:
             self.energy[number], self.cycles[number] = cost.energy * self.splits, cost.cycles * self.splits
@@ -145,7 +144,7 @@ def least_prices(best: BestKnown, splits: int, schemes: Iterable[SegmentScheme])
             return None
         best.schemes += 1
         floor = estimator.floor(scheme)
-        if not isinstance(floor, str):
+        if not isinstance(floor, Unfit):
             valid.append(scheme)
             lower_bounds.append((floor.energy, float(floor.cycles)))
     best.valid += len(valid)

@@ -10,10 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tilewright.foundation.arrays import Floats, Int64s
 
 SLOPES = (0.0, 0.125, 0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 4.0, 8.0)
 """Weights of energy against cycles, both in units of the best chain known; energy alone comes last."""
@@ -57,8 +55,8 @@ class Edges:
     nodes : how many there are; chains lead from the first to the last
     """
 
-    tail: Longs
-    head: Longs
+    tail: Int64s
+    head: Int64s
     nodes: int
 
 

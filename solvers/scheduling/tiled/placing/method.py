@@ -26,7 +26,7 @@ OFFERS = 16
 class PlacedWindows(Heuristic):
     """Engines of several consecutive rounds together, window by window, each with a bound."""
 
-    solver: str = option("cpsat", "what solves a window", choices=SOLVERS)
+    solver: str = option("cpsat", "solver of a window", choices=SOLVERS)
     rounds: int = option(2, "of a window", low=1, high=64)
 
     name = "windows"

@@ -17,9 +17,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
 
-from tilewright.formulation.scheduling.tiled.set.leaf.intra_layer import LeafCost
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import HUGE, ClosedForm, NodeCost
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_cost import LeafCost
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.instance import HUGE
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, shortest
 from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers
 from tilewright.solvers.scheduling.tiled.set.trees.open_trees import OpenTrees
@@ -124,14 +127,14 @@ class SegmentMaker:
             self._made[tree] = None
             for tree_apart in open_trees.members.buffers_apart(tree):
                 cost = self.form.segment(tree_apart, self.loads)
-                if not isinstance(cost, str):
+                if not isinstance(cost, Unfit):
                     self._made[tree] = cost
                     break
         return self._made[tree]
 
     def _segment(self, start: int, tree: Node) -> Segment | None:
         cost = self.form.segment(tree, self.loads)
-        if isinstance(cost, str):
+        if isinstance(cost, Unfit):
             return None
         return Segment(start, start | tree.mask, cost.energy, cost.cycles, tree)
 

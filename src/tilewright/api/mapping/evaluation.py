@@ -94,7 +94,7 @@ class MappingEvaluation(Displayed):
         return [row.model_dump() for row in record.accesses]
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``tilewright evaluate --format json`` tells it of one mapping."""
+        """As ``tilewright evaluate --format json`` states it of one mapping."""
         return evaluation_data(self.name, self.problem, self.mapping.nodes, self.evaluation)
 
     def views(self) -> Sequence[RenderableType]:

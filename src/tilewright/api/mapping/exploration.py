@@ -139,7 +139,7 @@ def explore(
     cluster : address of a Dask scheduler, instead
     store : SQLite file in which proofs are kept and from which they are taken; where it fills up, the
         document's ``unsaved`` says so
-    watcher : told of every cell
+    watcher : notified of every cell
 
     Raises
     ------

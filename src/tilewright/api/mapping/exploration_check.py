@@ -112,7 +112,7 @@ def design_proofs(record: ExploreDocument, where: str, limits: Limits) -> tuple[
     claims = [row for row in record.designs if best is None or row.index != best.index or not known]
     if best is None:
         reported = Proof(
-            Verdict.UNDECIDED, "-", "without a best design the document does not tell the layers"
+            Verdict.UNDECIDED, "-", "without a best design the document does not contain the layers"
         )
         return tuple((_about(row), reported) for row in claims if row.status not in ("refused", "open"))
     space, goal, layers = stated_space(record, where), record.goal, best.result.layers

@@ -254,7 +254,7 @@ class MappingDocument(Displayed):
         return render(self.record, form)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the document; the suffix (.json, .jsonl, .yaml, .csv) tells the format.
+        """Write the document; the suffix (.json, .jsonl, .yaml, .csv) states the format.
 
         Raises
         ------

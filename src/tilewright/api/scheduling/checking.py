@@ -1,4 +1,4 @@
-"""Whether a document about schedules tells the truth."""
+"""Whether a document about schedules is correct."""
 
 from __future__ import annotations
 

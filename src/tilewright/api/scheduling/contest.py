@@ -81,7 +81,7 @@ class ContestCheck(Check):
 
     @property
     def evaluated(self) -> int:
-        """Runs whose plans were evaluated anew."""
+        """Runs whose plans were evaluated again."""
         return sum(run.answer is not None for run in self.runs)
 
     def to_dict(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class ContestCheck(Check):
     def views(self) -> Sequence[RenderableType]:
         """Every fault, what of it rests on plans, and a summary."""
         lines = [Text(fault, "red") for fault in self.faults]
-        lines.append(Text(f"{self.evaluated} plans evaluated anew"))
+        lines.append(Text(f"{self.evaluated} plans evaluated again"))
         unseen = sum(run.kept is None for run in self.runs)
         if unseen:
             named = self.record.settings.store
@@ -140,7 +140,7 @@ class ContestCheck(Check):
         if not self.holds:
             summary = Text("the claims fail", "bold red")
         elif self.undecided or unseen:
-            summary = Text("no claim fails; not all were held against plans", "yellow")
+            summary = Text("no claim fails; not all were compared with plans", "yellow")
         else:
             summary = Text("all claims hold", "bold green")
         if not self.record.complete:

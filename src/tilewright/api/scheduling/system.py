@@ -88,7 +88,7 @@ class System(Displayed):
 
 
 def system(name: str | os.PathLike[str]) -> System:
-    """A system by its preset's name or from a YAML file, told apart as for `machine`.
+    """A system by its preset's name or from a YAML file, distinguished as for `machine`.
 
     Raises
     ------

@@ -53,7 +53,7 @@ class TiledPlan(SchedulingAnswer):
         return self.record.space
 
     def evaluate(self) -> PlanEvaluation:
-        """Judge the plan anew.
+        """Judge the plan again.
 
         Raises
         ------
@@ -163,7 +163,7 @@ def evaluate_plan(
     Parameters
     ----------
     plan : or the data of a document, or the path of one; what may be left out of it, and that columns may be
-        lists, is told in ``docs/tiled.md``
+        lists, is described in ``docs/tiled.md``
     objective : ``makespan``, ``energy`` or ``edp`` instead of the document's
 
     Raises

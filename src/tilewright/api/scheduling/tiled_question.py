@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tilewright.api.arguments import SearchRequest
+from tilewright.api.arguments import SearchRequest, named_arguments
 from tilewright.api.live import LiveDocument
 from tilewright.api.scheduling.question import SearchedQuestion
 from tilewright.api.scheduling.settings import search_settings
@@ -55,7 +55,8 @@ class NetworkOnTiles(SearchedQuestion[TiledPlan]):
         parts = workload.networks.parts
         if len(parts) != 1:
             raise InputError("workload", None, f"expected one network on a tiled machine, got {len(parts)}")
-        goal = tiled_objective(objective, "objective")
+        with named_arguments():
+            goal = tiled_objective(objective)
         if partial_sums not in ("chain", "reduction"):
             raise InputError("partial_sums", None, unknown_name(partial_sums, ("chain", "reduction")))
         self.workload = workload

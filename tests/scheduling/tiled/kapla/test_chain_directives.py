@@ -25,6 +25,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, engine_form
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
@@ -92,7 +93,7 @@ def random_chain(form: ClosedForm, random: Random) -> Chain:
         chosen, at = [], 0
         while at < space.starts[-1]:
             fit = [
-                one for one in space.schemes(at) if not isinstance(form.segment(one.tree, form.batch), str)
+                one for one in space.schemes(at) if not isinstance(form.segment(one.tree, form.batch), Unfit)
             ]
             chosen.append(random.choice(fit))
             at = chosen[-1].end
@@ -182,5 +183,5 @@ def test_layers_are_all_there_and_in_order() -> None:
     whole = directives_of(form, chain)
     with pytest.raises(InputError, match="lacks"):
         read_chain(form.network, ChainDirectives(whole.network, 1, whole.segments[:-1]))
-    with pytest.raises(InputError, match="stands before a layer that it reads"):
+    with pytest.raises(InputError, match="precedes a layer that it reads"):
         read_chain(form.network, ChainDirectives(whole.network, 1, whole.segments[::-1]))

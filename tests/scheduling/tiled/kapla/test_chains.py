@@ -13,6 +13,7 @@ from tilewright.formulation.scheduling.tiled.set.released.networks import progra
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, program_form
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, check_tree, rooted
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
 from tilewright.solvers.scheduling.tiled.kapla.best_first import BestFirst
@@ -73,7 +74,7 @@ def divisors(number: int) -> list[int]:
 def least(form: ClosedForm, kinds: tuple[Kind, ...]) -> float:
     """The least value of every chain."""
     costs = (form.attempt(tree) for tree in set(every_chain(form, kinds)))
-    return min(form.value(one.energy, one.cycles) for one in costs if not isinstance(one, str))
+    return min(form.value(one.energy, one.cycles) for one in costs if not isinstance(one, Unfit))
 
 
 @pytest.mark.parametrize(("name", "layers", "batch", "kinds"), SMALL)

@@ -15,6 +15,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.tree import check_tree, rooted
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.heuristics.scheduling.tiled.kapla.solver import Slicing
 from tilewright.solvers.scheduling.tiled.kapla import cover
 from tilewright.solvers.scheduling.tiled.kapla.best_first import BestFirst
@@ -82,7 +83,7 @@ def least(form: ClosedForm, kinds: tuple[Kind, ...], connected: bool) -> float:
             for way in itertools.product(*ways):
                 parts = [segment(row, *one, batch) for row, one in zip(chain, way, strict=True)]
                 cost = form.attempt(rooted(parts, form.batch, splits))
-                if not isinstance(cost, str):
+                if not isinstance(cost, Unfit):
                     best = min(best, form.value(cost.energy, cost.cycles))
     return best
 

@@ -17,6 +17,7 @@ from tilewright.formulation.scheduling.tiled.set.trees.closed_form import (
     program_form,
 )
 from tilewright.formulation.scheduling.tiled.set.trees.rules import DEFECTS, PUBLISHED, Rules, rules_with
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.workloads.catalog import resolve_model
@@ -72,9 +73,9 @@ def check(
             continue
         floor = estimator.floor(scheme)
         cost = form.segment(scheme.tree, loads)
-        if isinstance(cost, str):
+        if isinstance(cost, Unfit):
             continue
-        assert not isinstance(floor, str), f"{scheme} fits, but was thrown out: {floor}"
+        assert not isinstance(floor, Unfit), f"{scheme} fits, but was thrown out: {floor}"
         assert floor.energy <= cost.energy, scheme
         assert floor.cycles <= cost.cycles, scheme
         assert floor.dram <= cost.dram, scheme
@@ -144,7 +145,7 @@ def test_estimates_are_close() -> None:
     for _ in range(effort(150)):
         scheme = random_scheme(space, random)
         floor, cost = estimator.floor(scheme), form.segment(scheme.tree, 1)
-        if not isinstance(cost, str) and not isinstance(floor, str):
+        if not isinstance(cost, Unfit) and not isinstance(floor, Unfit):
             parts += [floor.energy / cost.energy, floor.cycles / cost.cycles]
     assert min(parts) > 0.8
     assert sum(parts) / len(parts) > 0.97

@@ -12,6 +12,7 @@ from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, engine_form
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, rooted
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
@@ -74,7 +75,7 @@ def test_chains_of_a_training_graph_are_those_of_the_enumeration() -> None:
     """Best-first proves the least of all chains of all kinds of layers; heuristics are no better."""
     form = form_of(tiny(), 2)
     costs = (form.attempt(tree) for tree in every_chain(form))
-    least = min(form.value(one.energy, one.cycles) for one in costs if not isinstance(one, str))
+    least = min(form.value(one.energy, one.cycles) for one in costs if not isinstance(one, Unfit))
     found = BestFirst(form, Slicing(orders="all")).solve()
     assert found.proven
     assert found.bound == pytest.approx(least, rel=1e-12)

@@ -16,6 +16,7 @@ from tilewright.formulation.scheduling.tiled.set.trees.closed_form import Closed
 from tilewright.formulation.scheduling.tiled.set.trees.expansion import expand
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, rooted
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.running import plan_run
@@ -43,7 +44,7 @@ def segmented(form: ClosedForm, kind: str, size: int, groups: int) -> Node:
         layers = range(low, min(low + size, len(form.network)))
         inner = tuple(Leaf(layer, form.batch // groups) for layer in layers)
         made: Node = Cut("S" if kind == "S" else "T", form.batch, groups, inner)
-        fits = len(inner) > 1 and not isinstance(form.segment(made, form.batch), str)
+        fits = len(inner) > 1 and not isinstance(form.segment(made, form.batch), Unfit)
         row.extend([made] if fits else [Leaf(layer, form.batch) for layer in layers])
     return rooted(row, form.batch)
 
@@ -89,8 +90,8 @@ def test_plans_are_never_longer_than_the_closed_form(kind: str, kinds: str, seed
     """Where nothing binds, plans of random trees of T cuts take its cycles, of T and S cuts no more."""
     problem, form = block(kind, FREE)
     cost = form.attempt(rooted([drawn(Random(seed), range(len(form.network)), 4, kinds)], 4))
-    assume(not isinstance(cost, str))
-    assert not isinstance(cost, str)
+    assume(not isinstance(cost, Unfit))
+    assert not isinstance(cost, Unfit)
     found = problem.evaluate(*expand(problem, cost, form.dataflow, form.engine.grid)).cycles
     assert found == cost.cycles if kinds == "T" else found <= cost.cycles
 
@@ -111,8 +112,8 @@ def test_plans_of_bands_are_never_longer_than_the_closed_form(kind: str, seed: i
         inner = tuple(Leaf(layer, 1) for layer in range(low, high))
         row.append(Cut("T" if random.choice(kinds) == "T" else "S", 4, 4, inner, random.choice([2, 3, 5])))
     cost = form.attempt(rooted(row, 4))
-    assume(not isinstance(cost, str))
-    assert not isinstance(cost, str)
+    assume(not isinstance(cost, Unfit))
+    assert not isinstance(cost, Unfit)
     found = problem.evaluate(*expand(problem, cost, form.dataflow, form.engine.grid)).cycles
     assert found == cost.cycles if kinds == "T" else found <= cost.cycles
 

@@ -7,6 +7,7 @@ import pytest
 from set_cases import form_of, part
 
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, chain
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.heuristics.scheduling.tiled.set.annealing import first_tree, objective
 from tilewright.heuristics.scheduling.tiled.set.chains import Segments
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
@@ -20,7 +21,7 @@ def test_a_layer_too_large_for_the_batch_runs_in_subbatches() -> None:
     begun = first_tree(form)
     assert begun is not None
     assert begun[0].groups > 1
-    assert isinstance(form.segment(Leaf(0, 64), 64), str)
+    assert isinstance(form.segment(Leaf(0, 64), 64), Unfit)
     segments = Segments()
     for start in (0, 1):
         grow_from(form, segments, start, 64, 1.0, Growth(longest=2, in_order=True), lambda: False, 64)
@@ -39,7 +40,7 @@ def test_objectives_are_those_of_the_closed_form() -> None:
     for _ in range(60):
         tree = wide_step(tree, form.network, random) or tree
         cost = form.attempt(tree)
-        if isinstance(cost, str):
+        if isinstance(cost, Unfit):
             assert objective(form, tree) is None
         else:
             fitting += 1

@@ -19,10 +19,11 @@ def costs_one_by_one(
 ) -> list[float]:
     """The objective of every partition of the menu, counted link by link; infinite where it does not fit."""
     engine, prices, found = form.engine, form.engine.prices, []
-    leaf, mesh, rows, energy, cycles = engine.statement(layer, batch, first, tiles)
+    stated = engine.statement(layer, batch, first, tiles)
+    leaf, mesh, menu = stated.leaf, stated.mesh, stated.menu
     flow = engine.flow(engine.shapes[layer], stored, 1, direct)
     inputs, weights = np.zeros((2, tiles), dtype=np.int64)
-    for row, each, time in zip(rows, energy, cycles, strict=True):
+    for row, each, time in zip(menu.rows, menu.energy[:, 0], menu.cycles[:, 0], strict=True):
         leaf_kernel.usage(leaf, row[:4], mesh.idle_receive, inputs, weights)
         counts = np.zeros(2 + 4 * engine.grid.tiles, dtype=np.int64)
         leaf_traffic_kernel.traffic(counts, leaf, flow, mesh, row[:4], row[4:], True)

@@ -12,15 +12,12 @@ from set_cases import EDGE, form_of, part, value_of
 
 from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
 from tilewright.formulation.scheduling.tiled.set.trees.allocation import allocate
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import (
-    HUGE,
-    ClosedForm,
-    NodeCost,
-    UnfitTreeError,
-    program_form,
-)
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, program_form
+from tilewright.formulation.scheduling.tiled.set.trees.instance import HUGE
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, chain, rooted
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit, UnfitTreeError
 from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.set.annealing import FOREVER, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
@@ -112,7 +109,7 @@ def segments_of(form: ClosedForm, batch: int) -> list[Node]:
 def cheap(form: ClosedForm, tree: Node, loads: int) -> tuple[float, float]:
     """pJ of the whole batch and cycles of one run of a child of the root; infinite where it does not fit."""
     cost = form.segment(tree, loads)
-    if isinstance(cost, str):
+    if isinstance(cost, Unfit):
         return math.inf, math.inf
     return cost.energy * form.batch / tree.batch, cost.cycles
 
@@ -184,7 +181,7 @@ def test_no_subtree_undercuts_its_class(
     fitting = [tree for tree in segments_of(form, batch) if cheap(form, tree, batch)[0] < math.inf]
     for tree in Random(6).sample(fitting, min(25, len(fitting))):
         cost = form.segment(tree, batch)
-        assert not isinstance(cost, str)
+        assert not isinstance(cost, Unfit)
         for one in cost.walk():
             asked = asked_of(form, tree, one.node)
             given = given_of(form, cost, asked) if most_tiles else ()
@@ -210,7 +207,7 @@ def test_leaves_are_known_where_they_know_what_they_read() -> None:
     form = form_of(part("goog", (19, 20, 21, 23)))
     tree = Cut("T", 1, 1, (Leaf(0, 1), Cut("S", 1, 1, (Leaf(1, 1), Leaf(2, 1), Leaf(3, 1)))))
     cost = form.segment(tree, 1)
-    assert not isinstance(cost, str)
+    assert not isinstance(cost, Unfit)
     classes = OpenTrees(form, LayerBounds(form), 1).classes
     for one in cost.children[1].children:
         asked = asked_of(form, tree, one.node)
@@ -286,13 +283,13 @@ def test_trees_left_out_as_needless_have_a_flat_one(
     assert kept < every
     for tree in every - kept:
         cost = form.segment(tree, batch)
-        if isinstance(cost, str):
+        if isinstance(cost, Unfit):
             continue
         left_out += 1
         same = [one for one in flattened(tree) if flow.flow_bits(one) == flow.flow_bits(tree)]
         costs = [form.segment(one, batch) for one in same]
         assert any(
-            not isinstance(one, str)
+            not isinstance(one, Unfit)
             and one.cycles == cost.cycles
             and one.energy == pytest.approx(cost.energy, rel=1e-12)
             and bool((one.buffer + one.weights <= cost.buffer + cost.weights).all())
@@ -326,7 +323,7 @@ def test_orders_that_only_buffers_tell_apart_cost_the_same() -> None:
     open_trees, several = OpenTrees(form, LayerBounds(form), 1), 0
     for one in open_trees.over(15, 1, HUGE, HUGE):
         costs = [form.segment(tree, 1) for tree in open_trees.members.buffers_apart(one.node)]
-        fit = [cost for cost in costs if not isinstance(cost, str)]
+        fit = [cost for cost in costs if not isinstance(cost, Unfit)]
         several += len(fit) > 1
         assert len({cost.cycles for cost in fit}) <= 1
         assert all(cost.energy == pytest.approx(fit[0].energy, rel=1e-12) for cost in fit)
@@ -555,9 +552,9 @@ def test_a_tree_that_does_not_fit_says_why() -> None:
     with pytest.raises(UnfitTreeError, match="children of an S cut on 16 tiles"):
         form.evaluate(Cut("S", 1, 1, tuple(Leaf(layer, 1) for layer in range(count))))
     poor = form.allocation(Cut("S", 1, 1, (Leaf(0, 1), Leaf(1, 1))), 2)
-    assert isinstance(poor, str)
-    assert "are used to" in poor
+    assert isinstance(poor, Unfit)
+    assert "are used to" in poor.reason
     vgg = form_of(program_network("vgg"), 4)
     whole = rooted([chain(tuple(range(len(vgg.network))), 4)], 4)
-    with pytest.raises(UnfitTreeError, match="a buffer has"):
+    with pytest.raises(UnfitTreeError, match="a buffer holds"):
         vgg.evaluate(whole)

@@ -12,7 +12,8 @@ import pytest
 
 from tilewright.formulation.scheduling.tiled.set.leaf.partition import parse_partition
 from tilewright.formulation.scheduling.tiled.set.released.networks import program_network
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, NodeCost, program_form
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, program_form
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.rules import DEFECTS, PUBLISHED, Rules, rules_with
 from tilewright.formulation.scheduling.tiled.set.trees.tree import leaves
 from tilewright.formulation.scheduling.tiled.set.trees.tree_text import format_tree, parse_tree

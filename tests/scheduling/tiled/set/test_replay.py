@@ -23,6 +23,7 @@ from tilewright.formulation.scheduling.tiled.set.released.builder import Network
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import program_form
 from tilewright.formulation.scheduling.tiled.set.trees.rules import PUBLISHED
 from tilewright.formulation.scheduling.tiled.set.trees.tree_text import parse_tree
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 
 
 def small_network() -> SetNetwork:
@@ -58,7 +59,7 @@ def test_every_byte_of_a_tree(name: str) -> None:
     text = re.sub(r"(;+) ", lambda match: "\n" + "\t" * len(match[1]), TREES[name])
     form = form_of(network, 4)
     cost = form.attempt(parse_tree(text, network, 4))
-    assert not isinstance(cost, str), cost
+    assert not isinstance(cost, Unfit), cost
     replay = Replay(form, cost)
     assert not replay.faults
 
@@ -93,7 +94,7 @@ def test_links_of_readers_of_fewer_samples(name: str) -> None:
     rules = replace(PUBLISHED, idle_tiles_receive=False, segment_bounds_only=False)
     form = program_form(network, EDGE, 8, rules)
     cost = form.attempt(parse_tree(text, network, 8))
-    assert not isinstance(cost, str), cost
+    assert not isinstance(cost, Unfit), cost
     assert not Replay(form, cost).faults
 
 
@@ -108,7 +109,7 @@ def test_every_byte_of_a_recurrent_cell() -> None:
     cost = form.attempt(
         parse_tree("T 2/1\n\tT 2/2\n\t\ta 1\n\t\tb 1\n\tS 2/1\n\t\tc 2\n\t\td 2", form.network)
     )
-    assert not isinstance(cost, str), cost
+    assert not isinstance(cost, Unfit), cost
     assert not Replay(form, cost).faults
     assert cost.dram > 2 * (8 + 8 + 8 + 8)
 

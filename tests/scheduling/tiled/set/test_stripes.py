@@ -21,6 +21,7 @@ from tilewright.formulation.scheduling.tiled.set.trees.tree import (
     rooted,
 )
 from tilewright.formulation.scheduling.tiled.set.trees.tree_text import format_tree, parse_tree
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.workloads.catalog import resolve_model
@@ -200,5 +201,5 @@ def test_layers_without_rows_are_not_cut() -> None:
     form = form_of("mobilenet-v1")
     last = len(form.network)
     found = form.attempt(striped("S", range(last - 2, last), 2))
-    assert isinstance(found, str)
-    assert "bands of rows" in found
+    assert isinstance(found, Unfit)
+    assert "bands of rows" in found.reason

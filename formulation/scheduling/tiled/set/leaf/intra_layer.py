@@ -1,98 +1,48 @@
-"""The intra-layer engine (section 4.2.2): the best partition of a layer over its tiles, kept once found.
+"""The intra-layer engine (section 4.2.2): the best partition of a layer over its tiles, cached.
 
-A leaf's cost depends on its layer, its tiles, its batch, whether its results go to DRAM, and the layouts of
-those producers that pass theirs on directly.  Layers of equal shape share what is known.
+A leaf's cost depends on its layer, its tiles, its batch, whether its results go to DRAM, the layouts of those
+producers that pass theirs on directly, and the stripes of rows in which it runs, of which a whole leaf has
+one.  Layers of equal shape share what is known.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import NamedTuple
+import itertools
+from collections.abc import Iterator
+from math import ceil
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set.leaf import (
     leaf_kernel,
     leaf_search_kernel,
     leaf_traffic_kernel,
 )
-from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetLayer, SetNetwork, shares
-from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import Flow, Mesh, Prices
-from tilewright.formulation.scheduling.tiled.set.leaf.partition import (
-    Partition,
-    divisions,
-    ordered,
-    row_numbers,
-    share_tiles,
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_cost import LeafCost
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import Flow, Prices
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_known_kernel import KINDS
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_rows_kernel import (
+    NEVER,
+    LeafRows,
+    largest_shares,
+    leaf_rows,
+    stripe_of,
 )
-from tilewright.formulation.scheduling.tiled.set.leaf.stripes import stripe_parts
+from tilewright.formulation.scheduling.tiled.set.leaf.menus import share_cost
+from tilewright.formulation.scheduling.tiled.set.leaf.partition import Partition, row_numbers, share_tiles
+from tilewright.formulation.scheduling.tiled.set.leaf.statements import LeafStatement, LeafStatements
+from tilewright.formulation.scheduling.tiled.set.leaf.stripes import Borders
 from tilewright.formulation.scheduling.tiled.set.leaf.tile_costs import TileCosts
-from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import LINKS, ports_of
-from tilewright.formulation.scheduling.tiled.set.trees.placement import grid_of
+from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import DRAM, HOPS, LINKS
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
+from tilewright.foundation.arrays import Int32s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
-INPUTS_IN_BUFFERS = 0.8
-"""Part of all buffers that the inputs of a layer may take before it has to be cut along samples, rows or
-columns.
-"""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LeafCost:
-    """One run of a leaf.
-
-    Parameters
-    ----------
-    partition : the shares and their order
-    layout : number of its layout
-    energy : pJ; ``parts``: those at the tiles' buffers, inside arrays, on their buses, in multipliers
-    cycles : of the slowest of array and DRAM
-    counts : bytes times links, bytes of DRAM, bytes of every link
-    buffer, inputs, weights : bytes per tile of the machine
-    streamed : whether weights pass through the buffers at every run
-    borders : rows between which the bands lie in which the leaf runs, where it makes its results in bands
-    turns : cycles of every such band; everything else is of all of them
-    """
-
-    partition: Partition
-    layout: int
-    energy: float
-    parts: Floats
-    cycles: int
-    counts: Longs
-    buffer: Longs
-    inputs: Longs
-    weights: Longs
-    streamed: bool = False
-    borders: tuple[int, ...] = ()
-    turns: tuple[int, ...] = ()
-
-
-class Menu(NamedTuple):
-    """Partitions of a layer over tiles that are tried.
-
-    Parameters
-    ----------
-    rows : shares and steps per dimension, shape (partitions, 8)
-    numbers : of each among all partitions over as many tiles
-    energy, cycles : of the largest share on its tile
-    """
-
-    partitions: list[Partition]
-    rows: Longs
-    numbers: Longs
-    energy: Floats
-    cycles: Floats
-
-
-class IntraLayerEngine:
-    """Finds and keeps the costs of leaves on one machine.
+class IntraLayerEngine(LeafStatements):
+    """Finds and caches the costs of leaves on one machine.
 
     Parameters
     ----------
@@ -110,8 +60,7 @@ class IntraLayerEngine:
         energy_power: float = 1.0,
         delay_power: float = 1.0,
     ) -> None:
-        self.network, self.machine, self.costs, self.rules = network, machine, costs, rules
-        self.grid = grid_of(machine)
+        super().__init__(network, machine, costs, rules)
         engine = machine.engine
         self.prices = Prices(
             machine.hop_energy,
@@ -122,30 +71,20 @@ class IntraLayerEngine:
             float(energy_power),
             float(delay_power),
         )
-        self.room = engine.buffer_bytes
         self.leaves: dict[tuple[object, ...], LeafCost | None] = {}
-        self.layouts: list[Longs] = []
-        self._layout_numbers: dict[bytes, int] = {}
-        self._menus: dict[tuple[int, int, int], Menu] = {}
-        self._links: dict[tuple[int, int], npt.NDArray[np.int32]] = {}
-        self._numbers: dict[tuple[int, int], leaf_kernel.Leaf] = {}
-        self._meshes: dict[tuple[int, int], Mesh] = {}
-        self._ports = ports_of(self.grid.ports, self.grid.width, self.grid.height)
-
-    @cached_property
-    def shapes(self) -> tuple[int, ...]:
-        """Per layer, the first layer that differs from it in nothing but its name and its producers'
-        numbers.
-        """
-        first: dict[SetLayer, int] = {}
-        shapes = []
-        for number, layer in enumerate(self.network.layers):
-            bare = tuple(replace(producer, layer=0) for producer in layer.producers)
-            shapes.append(first.setdefault(replace(layer, name="", producers=bare, is_output=False), number))
-        return tuple(shapes)
+        self._links: dict[tuple[int, int], Int32s] = {}
 
     def leaf(
-        self, layer: int, batch: int, first: int, tiles: int, stored: bool, runs: int, direct: tuple[int, ...]
+        self,
+        layer: int,
+        batch: int,
+        first: int,
+        tiles: int,
+        stored: bool,
+        runs: int,
+        direct: tuple[int, ...],
+        borders: Borders = (),
+        copies: int = 1,
     ) -> LeafCost | None:
         """One run of a layer on the tiles from ``first`` on; ``None`` where no partition fits the buffers.
 
@@ -154,12 +93,16 @@ class IntraLayerEngine:
         stored : whether its results go to DRAM
         runs : runs that share one load of its weights
         direct : per producer, the number of the layout that it passes on directly, or -1
+        borders : of its stripes; none where it runs as a whole
+        copies : how often the inputs of a stripe lie in a buffer
         """
-        key = (self.shapes[layer], batch, first, tiles, stored, runs, direct)
+        key = (self.shapes[layer], batch, first, tiles, stored, runs, direct, borders, copies)
         try:
             return self.leaves[key]
         except KeyError:
-            cost = self._search(self.shapes[layer], batch, first, tiles, stored, runs, direct)
+            shape = self.shapes[layer]
+            stated = self.statement(shape, batch, first, tiles, borders)
+            cost = self._best(shape, stated, batch, first, stored, runs, direct, borders, copies)
             self.leaves[key] = cost
             return cost
 
@@ -172,30 +115,62 @@ class IntraLayerEngine:
         runs: int,
         direct: tuple[int, ...],
         partition: Partition,
+        borders: Borders = (),
+        copies: int = 1,
     ) -> LeafCost | None:
         """One run of a layer with a given partition; ``None`` where it cannot be mapped or does not fit."""
         shape = self.shapes[layer]
-        cycles, energy = self.share_cost(shape, batch, partition.parts)
-        if not cycles:
+        stated = self.statement(shape, batch, first, partition.tiles, borders, partition)
+        if borders:
+            return self._best(shape, stated, batch, first, stored, runs, direct, borders, copies)
+        if not stated.menu.cycles.all():
             return None
-        flow = self.flow(shape, stored, runs, direct)
-        cost = self._cost(shape, batch, first, flow, partition, cycles, energy)
-        if cost is None and self.may_stream(shape):
-            flow = self.flow(shape, stored, 1, direct)
-            cost = self._cost(shape, batch, first, flow, partition, cycles, energy, streamed=True)
-        return cost
+        for streamed, flow in self.flows(shape, stored, runs, direct):
+            cost = self._cost(shape, stated, batch, first, flow, partition, streamed, borders)
+            if cost is not None:
+                return cost
+        return None
 
-    def menu(self, layer: int, batch: int, tiles: int) -> list[Partition]:
-        """Partitions that are tried."""
-        return self._menu(self.shapes[layer], batch, tiles).partitions
+    def rows(
+        self, stated: LeafStatement, flow: Flow, streamed: int, copies: int = 1, passed: Flow | None = None
+    ) -> LeafRows:
+        """What every partition of a menu moves and spends that fits the buffers.
 
-    def statement(
-        self, layer: int, batch: int, first: int, tiles: int
-    ) -> tuple[leaf_kernel.Leaf, Mesh, Longs, Floats, Floats]:
-        """What the kernels need of a layer on its tiles: numbers, mesh, menu with its energies and cycles."""
-        shape = self.shapes[layer]
-        menu = self._menu(shape, batch, tiles)
-        return self.numbers(shape, batch), self.mesh(first, tiles), menu.rows, menu.energy, menu.cycles
+        Parameters
+        ----------
+        flow : what comes from DRAM, and from layers whose layouts are known
+        streamed : bytes of a buffer that weights pass through; 0 where they stay
+        copies : how often the inputs of a stripe lie in a buffer
+        passed : what comes directly from layers whose layouts are not known, as if it came from DRAM
+        """
+        return LeafRows(*leaf_rows(*self.row_arguments(stated, flow, streamed, copies, passed)))
+
+    def row_arguments(
+        self, stated: LeafStatement, flow: Flow, streamed: int, copies: int = 1, passed: Flow | None = None
+    ) -> tuple[Any, ...]:
+        """The arguments of `leaf_rows`; parameters as of `rows`.
+
+        Parameters
+        ----------
+        stated : the leaf on its tiles, with its menu
+        flow, streamed, copies, passed : as of `rows`
+        """
+        return (
+            stated.leaf,
+            stated.borders,
+            stated.known,
+            flow,
+            flow._replace(producers=flow.producers[:0]) if passed is None else passed,
+            stated.mesh,
+            self.prices,
+            stated.menu.rows,
+            stated.menu.energy,
+            stated.menu.cycles,
+            self.room,
+            self.rules.result_bytes,
+            streamed,
+            copies,
+        )
 
     def may_stream(self, layer: int) -> bool:
         """Whether a layer's weights may pass through the buffers at every run."""
@@ -203,211 +178,142 @@ class IntraLayerEngine:
         stored = layer_shape.weight_bytes > 0 and not layer_shape.makes_weights
         return self.rules.streamed_bytes > 0 and (stored or layer_shape.is_summed)
 
-    def layout(
-        self, layer: int, batch: int, first: int, partition: Partition, borders: tuple[int, ...] = ()
-    ) -> int:
-        """The number of the layout of a leaf's results, whose tiles share out every band where it has any."""
-        divided, grid = self.network.layers[layer], self.grid
-        k, b, h, w = (
-            np.array(shares(size, count), dtype=np.int64)
-            for size, count in zip(
-                (divided.channels, batch, divided.rows, divided.columns), partition.parts, strict=True
-            )
-        )
-        at = first + share_tiles(partition)
-        head = np.array([batch, *partition.parts], dtype=np.int64)
-        if borders and not divided.is_summed:
-            h = np.array(stripe_parts(borders, partition.parts[2]), dtype=np.int64)
-            at = np.tile(at.reshape(partition.parts), (1, 1, len(borders) - 1, 1)).ravel()
-            head[3] = len(h) - 1
-        numbers = np.concatenate([head, k, b, h, w, grid.x[at], grid.y[at]])
-        number = self._layout_numbers.setdefault(numbers.tobytes(), len(self.layouts))
-        if number == len(self.layouts):
-            self.layouts.append(numbers)
-        return number
+    def stream_bytes(self, layer: int) -> tuple[int, ...]:
+        """Bytes of a buffer that a layer's weights may pass through; 0 where they stay, which comes first."""
+        return (0, self.rules.streamed_bytes) if self.may_stream(layer) else (0,)
 
-    def _search(
-        self, layer: int, batch: int, first: int, tiles: int, stored: bool, runs: int, direct: tuple[int, ...]
+    def flows(
+        self, layer: int, stored: bool, runs: int, direct: tuple[int, ...]
+    ) -> Iterator[tuple[int, Flow]]:
+        """Bytes of a buffer that weights pass through, and the flow then: they are loaded at every run."""
+        for streamed in self.stream_bytes(layer):
+            yield streamed, self.flow(layer, stored, 1 if streamed else runs, direct)
+
+    def _best(
+        self,
+        layer: int,
+        stated: LeafStatement,
+        batch: int,
+        first: int,
+        stored: bool,
+        runs: int,
+        direct: tuple[int, ...],
+        borders: Borders,
+        copies: int,
     ) -> LeafCost | None:
-        menu = self._menu(layer, batch, tiles)
-        if not menu.partitions:
+        """The best partition of a menu, with weights that stay where any fits."""
+        if not stated.menu.partitions:
             return None
-        for streamed in (False, True) if self.may_stream(layer) else (False,):
-            flow = self.flow(layer, stored, 1 if streamed else runs, direct)
-            best = leaf_search_kernel.search(
-                leaf=self.numbers(layer, batch),
-                flow=flow,
-                mesh=self.mesh(first, tiles),
-                prices=self.prices,
-                menu=menu.rows,
-                rows=menu.numbers,
-                links=self._links_on(first, tiles),
-                tile_energy=menu.energy,
-                tile_cycles=menu.cycles,
-                room=self.room,
-                result_room=self.rules.result_bytes,
-                streamed=self.rules.streamed_bytes if streamed else 0,
-            )
+        for streamed, flow in self.flows(layer, stored, runs, direct):
+            if borders:
+                best = self._cheapest(stated, flow, streamed, copies)
+            else:
+                best = self._search(stated, flow, streamed, first)
             if best >= 0:
-                partition = menu.partitions[best]
-                tile_cycles, share_energy = self.share_cost(layer, batch, partition.parts)
-                return self._cost(
-                    layer, batch, first, flow, partition, tile_cycles, share_energy, streamed=streamed
-                )
+                partition = stated.menu.partitions[best]
+                return self._cost(layer, stated, batch, first, flow, partition, streamed, borders)
         return None
 
-    def share_cost(self, layer: int, batch: int, parts: tuple[int, int, int, int]) -> tuple[float, Floats]:
-        """Cycles of the largest share on its tile (0 where it cannot be mapped), and its pJ by component."""
-        divided = self.network.layers[layer]
-        k, b, h, w = (
-            -(-size // count)
-            for size, count in zip(
-                (divided.channels, batch, divided.rows, divided.columns), parts, strict=True
-            )
+    def _cheapest(self, stated: LeafStatement, flow: Flow, streamed: int, copies: int) -> int:
+        """The row of a menu that costs least, every one of them counted; -1 where none fits."""
+        rows = self.rows(stated, flow, streamed, copies)
+        if not len(rows.row):
+            return -1
+        prices = self.prices
+        cycles = rows.cycles.sum(axis=1)
+        value = rows.energy(prices) ** prices.energy_power * cycles**prices.delay_power
+        return int(rows.row[int(value.argmin())])
+
+    def _search(self, stated: LeafStatement, flow: Flow, streamed: int, first: int) -> int:
+        """The same of a whole leaf, where bounds spare most rows their counting."""
+        menu = stated.menu
+        best: int = leaf_search_kernel.search(
+            leaf=stated.leaf,
+            flow=flow,
+            mesh=stated.mesh,
+            prices=self.prices,
+            menu=menu.rows,
+            rows=menu.numbers,
+            links=self._links_on(first, len(stated.mesh.x)),
+            tile_energy=menu.energy[:, 0],
+            tile_cycles=menu.cycles[:, 0],
+            capacity=self.room,
+            result_bytes=self.rules.result_bytes,
+            streamed=streamed,
         )
-        cycles, *energy = self.costs.share(divided, b, k, h, w)
-        return cycles, np.array(energy, dtype=np.float64)
+        return best
 
     def _cost(
         self,
         layer: int,
+        stated: LeafStatement,
         batch: int,
         first: int,
         flow: Flow,
         partition: Partition,
-        tile_cycles: float,
-        share_energy: Floats,
-        *,
-        streamed: bool = False,
+        streamed: int,
+        borders: Borders,
     ) -> LeafCost | None:
-        grid, prices, tiles = self.grid, self.prices, partition.tiles
-        leaf, mesh = self.numbers(layer, batch), self.mesh(first, tiles)
+        """Everything of one partition, stripe by stripe, with the loads of links; ``None`` where it overflows
+        a buffer.
+        """
+        divided, grid, prices, tiles = self.network.layers[layer], self.grid, self.prices, partition.tiles
+        idle = self.rules.idle_tiles_receive
         parts = np.array(partition.parts, dtype=np.int64)
         steps = np.array(partition.steps, dtype=np.int64)
         counts = np.zeros(LINKS + 4 * grid.tiles, dtype=np.int64)
-        leaf_traffic_kernel.traffic(counts, leaf, flow, mesh, parts, steps, True)
+        now = np.zeros_like(counts)
         shares_in, shares_weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
-        leaf_kernel.usage(leaf, parts, self.rules.idle_tiles_receive, shares_in, shares_weights)
-        outside = leaf_kernel.buffer_energy(leaf, shares_in, shares_weights, flow.runs, prices)
-        energy = share_energy * tiles
-        energy[0] += outside
-        moved = counts[0] * prices.hop + counts[1] * prices.dram
+        apart = partition.parts[2] == 1 or divided.is_summed
+        energy, turns = np.zeros(4), []
+        for j, (low, high) in enumerate(itertools.pairwise(stated.borders.tolist())):
+            stripe = stated.leaf
+            if borders:
+                stripe = stripe_of(stripe, low, high, int(stated.known[j]) if apart else 0)
+            again = flow if j == 0 or streamed else flow._replace(runs=NEVER)
+            leaf_traffic_kernel.traffic(now, stripe, again, stated.mesh, parts, steps, True)
+            leaf_kernel.usage(stripe, parts, idle, shares_in, shares_weights)
+            height = high - low if borders else None
+            cycles, share_energy = share_cost(self.costs, divided, batch, partition.parts, height)
+            energy += share_energy * tiles
+            energy[0] += leaf_kernel.buffer_energy(stripe, shares_in, shares_weights, again.runs, prices)
+            turn = max(int(cycles), ceil(now[DRAM] / prices.rate))
+            if borders and not self.rules.segment_bounds_only:
+                turn = max(turn, ceil(int(now[LINKS:].max()) / self.machine.link_rate))
+            turns.append(turn)
+            counts += now
+        if borders:
+            largest_shares(stated.leaf, stated.borders, parts, idle, shares_in, shares_weights)
         at = first + share_tiles(partition)
         inputs, weights = np.zeros(grid.tiles, dtype=np.int64), np.zeros(grid.tiles, dtype=np.int64)
         inputs[at] = shares_in
-        weights[at] = np.minimum(shares_weights, self.rules.streamed_bytes) if streamed else shares_weights
-        if leaf.made:
+        weights[at] = np.minimum(shares_weights, streamed) if streamed else shares_weights
+        if stated.leaf.made:
             inputs, weights = inputs + weights, np.zeros_like(weights)
         buffer = inputs + (inputs > 0) * self.rules.result_bytes
         if int((buffer + weights).max()) > self.room:
             return None
-        cycles = max(int(tile_cycles), int(np.ceil(counts[1] / prices.rate)))
-        layout = self.layout(layer, batch, first, partition)
+        moved = counts[HOPS] * prices.hop + counts[DRAM] * prices.dram
+        passes_stripes = bool(borders) and not divided.is_summed
         return LeafCost(
             partition=partition,
-            layout=layout,
+            layout=self.layout(layer, batch, first, partition, borders),
             energy=float(energy.sum() + moved),
             parts=energy,
-            cycles=cycles,
+            cycles=sum(turns),
             counts=counts,
             buffer=buffer,
             inputs=inputs,
             weights=weights,
-            streamed=streamed,
+            streamed=streamed > 0,
+            borders=borders if passes_stripes else (),
+            turns=tuple(turns) if passes_stripes else (),
         )
 
-    def _menu(self, layer: int, batch: int, tiles: int) -> Menu:
-        key = (layer, batch, tiles)
-        menu = self._menus.get(key)
-        if menu is None:
-            divided = self.network.layers[layer]
-            least = 0
-            if divided.is_mac and divided.groups == 1 and not divided.is_summed:
-                least = int(divided.input_bytes * batch / (self.room * tiles * INPUTS_IN_BUFFERS) + 1)
-            sizes = (divided.channels, 1 if divided.is_summed else batch, divided.rows, divided.columns)
-            first = row_numbers(tiles)[0]
-            partitions: list[Partition] = []
-            rows = [np.zeros((0, 8), dtype=np.int64)]
-            numbers: list[int] = []
-            counts, energy, cycles = [], [], []
-            for parts in divisions(sizes, tiles, least):
-                if divided.is_summed and parts[1] > 1:
-                    continue  # sums of several tiles would have to be added up
-                time, each = self.share_cost(layer, batch, parts)
-                every, table = ordered(parts)
-                partitions.extend(every)
-                rows.append(table)
-                counts.append(len(every))
-                numbers.extend(range(first[parts], first[parts] + len(every)))
-                energy.append(float(each.sum()))
-                cycles.append(time)
-            menu = Menu(
-                partitions,
-                np.concatenate(rows),
-                np.array(numbers, dtype=np.int64),
-                np.repeat(np.array(energy, dtype=np.float64), counts),
-                np.repeat(np.array(cycles, dtype=np.float64), counts),
-            )
-            self._menus[key] = menu
-        return menu
-
-    def _links_on(self, first: int, tiles: int) -> npt.NDArray[np.int32]:
+    def _links_on(self, first: int, tiles: int) -> Int32s:
         """Links of multicasts on some tiles, see `leaf_search_kernel.search`; -1 at first."""
         links = self._links.get((first, tiles))
         if links is None:
-            shape = row_numbers(tiles)[1], leaf_search_kernel.KINDS
+            shape = row_numbers(tiles)[1], KINDS
             links = self._links[first, tiles] = np.full(shape, -1, dtype=np.int32)
         return links
-
-    def numbers(self, layer: int, batch: int) -> leaf_kernel.Leaf:
-        """A leaf as the kernels read it."""
-        key = (layer, batch)
-        if key not in self._numbers:
-            numbered = self.network.layers[layer]
-            reported = {"late", "weighs", "made", "batch", "first_row", "known_row", "hop_rows"}
-            names = {field.name for field in fields(numbered)} & set(leaf_kernel.Leaf._fields) - reported
-            values = {name: getattr(numbered, name) for name in names}
-            made = numbered.makes_weights and not numbered.is_summed
-            weighs = numbered.weight_bytes > 0 or made
-            self._numbers[key] = leaf_kernel.Leaf(
-                **values, late=numbered.late_operands, weighs=weighs, made=made, batch=batch
-            )
-        return self._numbers[key]
-
-    def mesh(self, first: int, tiles: int) -> Mesh:
-        """The tiles from ``first`` on as the kernels read them."""
-        key = (first, tiles)
-        if key not in self._meshes:
-            grid, rules = self.grid, self.rules
-            span = slice(first, first + tiles)
-            self._meshes[key] = Mesh(
-                grid.width,
-                grid.height,
-                grid.x[span].copy(),
-                grid.y[span].copy(),
-                self._ports,
-                rules.idle_tiles_receive,
-                rules.free_concatenation,
-            )
-        return self._meshes[key]
-
-    def flow(self, layer: int, stored: bool, runs: int, direct: tuple[int, ...]) -> Flow:
-        """Where a leaf's data comes from and goes to, as the kernels read it."""
-        producers = self.network.layers[layer].producers
-        rows = np.zeros((len(producers), 6), dtype=np.int64)
-        used: list[Longs] = []
-        start = 0
-        for i, (producer, number) in enumerate(zip(producers, direct, strict=True)):
-            rows[i] = (
-                number >= 0,
-                producer.offset,
-                producer.channels,
-                producer.role,
-                producer.scattered,
-                start,
-            )
-            if number >= 0:
-                used.append(self.layouts[number])
-                start += len(used[-1])
-        layouts = np.concatenate(used) if used else np.zeros(0, dtype=np.int64)
-        return Flow(rows, layouts, stored, runs)

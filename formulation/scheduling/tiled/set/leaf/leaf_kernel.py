@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import (
     CONVOLUTION,
@@ -19,10 +18,8 @@ from tilewright.formulation.scheduling.tiled.set.leaf.layers import (
     SWAPPED,
 )
 from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import Ports
+from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.compiled import compiled
-
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Leaf(NamedTuple):
@@ -81,8 +78,8 @@ class Flow(NamedTuple):
         stored
     """
 
-    producers: Longs
-    layouts: Longs
+    producers: Int64s
+    layouts: Int64s
     stored: bool
     runs: int
 
@@ -92,8 +89,8 @@ class Mesh(NamedTuple):
 
     width: int
     height: int
-    x: Longs
-    y: Longs
+    x: Int64s
+    y: Int64s
     ports: Ports
     idle_receive: bool
     free_concatenation: bool
@@ -116,15 +113,15 @@ class Prices(NamedTuple):
 class Shares(NamedTuple):
     """How a leaf is divided: borders of the shares of K, B, H and W, and the steps between their tiles."""
 
-    k: Longs
-    b: Longs
-    h: Longs
-    w: Longs
-    steps: Longs
+    k: Int64s
+    b: Int64s
+    h: Int64s
+    w: Int64s
+    steps: Int64s
 
 
 @compiled
-def _borders(size: int, parts: int) -> Longs:
+def _borders(size: int, parts: int) -> Int64s:
     borders = np.empty(parts + 1, dtype=np.int64)
     for index in range(parts + 1):
         borders[index] = -(-size * index // parts)
@@ -132,7 +129,7 @@ def _borders(size: int, parts: int) -> Longs:
 
 
 @compiled
-def divided(leaf: Leaf, parts: Longs, steps: Longs) -> Shares:
+def divided(leaf: Leaf, parts: Int64s, steps: Int64s) -> Shares:
     """A leaf's shares by a row of a menu."""
     return Shares(
         _borders(leaf.channels, parts[0]),
@@ -145,7 +142,7 @@ def divided(leaf: Leaf, parts: Longs, steps: Longs) -> Shares:
 
 @compiled
 def input_box(
-    leaf: Leaf, need: Longs, k0: int, k1: int, b0: int, b1: int, h0: int, h1: int, w0: int, w1: int
+    leaf: Leaf, need: Int64s, k0: int, k1: int, b0: int, b1: int, h0: int, h1: int, w0: int, w1: int
 ) -> None:
     """The box of inputs that a box of results reads."""
     need[2], need[3] = b0, b1
@@ -182,7 +179,7 @@ def input_box(
 
 
 @compiled
-def _input_channels(leaf: Leaf, need: Longs, k0: int, k1: int) -> None:
+def _input_channels(leaf: Leaf, need: Int64s, k0: int, k1: int) -> None:
     if leaf.window == CONVOLUTION:
         need[0], need[1] = 0, leaf.inputs
     elif leaf.window == GROUPED:
@@ -193,13 +190,13 @@ def _input_channels(leaf: Leaf, need: Longs, k0: int, k1: int) -> None:
 
 
 @compiled
-def volume(need: Longs) -> int:
+def volume(need: Int64s) -> int:
     elements: int = (need[1] - need[0]) * (need[3] - need[2]) * (need[5] - need[4]) * (need[7] - need[6])
     return elements
 
 
 @compiled
-def usage(leaf: Leaf, parts: Longs, idle_receive: bool, inputs: Longs, weights: Longs) -> None:
+def usage(leaf: Leaf, parts: Int64s, idle_receive: bool, inputs: Int64s, weights: Int64s) -> None:
     """Fill in, per share, the bytes of inputs and of weights that its tile receives."""
     shares = divided(leaf, parts, parts)
     need = np.zeros(8, dtype=np.int64)
@@ -235,7 +232,7 @@ def usage(leaf: Leaf, parts: Longs, idle_receive: bool, inputs: Longs, weights: 
 
 
 @compiled
-def fullest(inputs: Longs, weights: Longs, streamed: int) -> tuple[int, int]:
+def fullest(inputs: Int64s, weights: Int64s, streamed: int) -> tuple[int, int]:
     """Most bytes of inputs and of weights that a buffer holds, weights as far as they are not streamed."""
     most_inputs, most_weights = 0, 0
     for i in range(len(inputs)):
@@ -246,7 +243,7 @@ def fullest(inputs: Longs, weights: Longs, streamed: int) -> tuple[int, int]:
 
 
 @compiled
-def buffer_energy(leaf: Leaf, inputs: Longs, weights: Longs, runs: int, prices: Prices) -> float:
+def buffer_energy(leaf: Leaf, inputs: Int64s, weights: Int64s, runs: int, prices: Prices) -> float:
     """pJ at the tiles' buffers outside the arrays: inputs and weights written, results read."""
     all_inputs, all_weights = 0, 0
     for i in range(len(inputs)):

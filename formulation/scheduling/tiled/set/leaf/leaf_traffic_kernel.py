@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION, SUMMED
 from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import (
@@ -28,9 +27,8 @@ from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import (
     receive,
     store,
 )
+from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.compiled import compiled
-
-Longs = npt.NDArray[np.int64]
 
 
 @compiled(inline=True)
@@ -131,7 +129,7 @@ def operand_of(leaf: Leaf, flow: Flow, which: int) -> Operand:
 def needed_box(
     leaf: Leaf,
     operand: Operand,
-    need: Longs,
+    need: Int64s,
     k: tuple[int, int],
     b: tuple[int, int],
     h: tuple[int, int],
@@ -157,7 +155,7 @@ def needed_box(
 
 
 @compiled
-def fetched_bytes(operand: Operand, need: Longs) -> int:
+def fetched_bytes(operand: Operand, need: Int64s) -> int:
     """Bytes of a box that DRAM has; the box is cut to the channels of the operand."""
     if not operand.scattered:
         need[0] = max(need[0], operand.offset)
@@ -167,7 +165,7 @@ def fetched_bytes(operand: Operand, need: Longs) -> int:
 
 @compiled
 def _receive_parts(
-    counts: Longs,
+    counts: Int64s,
     leaf: Leaf,
     operand: Operand,
     flow: Flow,
@@ -227,8 +225,8 @@ def _receive_parts(
 
 @compiled
 def add_operand(
-    counts: Longs,
-    part: Longs,
+    counts: Int64s,
+    part: Int64s,
     leaf: Leaf,
     flow: Flow,
     mesh: Mesh,
@@ -261,9 +259,28 @@ def add_operand(
 
 
 @compiled
+def result_shares(leaf: Leaf, shares: Shares) -> tuple[Int64s, Int64s]:
+    """Per share, the bytes of results (of a weight update, of sums over all samples) and the tile."""
+    pk, pb, ph, pw = len(shares.k) - 1, len(shares.b) - 1, len(shares.h) - 1, len(shares.w) - 1
+    sizes, tiles = np.empty(pk * pb * ph * pw, dtype=np.int64), np.empty(pk * pb * ph * pw, dtype=np.int64)
+    steps, share = shares.steps, 0
+    for k in range(pk):
+        ck = shares.k[k + 1] - shares.k[k]
+        for b in range(pb):
+            cb = 1 if leaf.window == SUMMED else shares.b[b + 1] - shares.b[b]
+            for h in range(ph):
+                ch = shares.h[h + 1] - shares.h[h]
+                for w in range(pw):
+                    sizes[share] = ck * cb * ch * (shares.w[w + 1] - shares.w[w])
+                    tiles[share] = steps[0] * k + steps[1] * b + steps[2] * h + steps[3] * w
+                    share += 1
+    return sizes, tiles
+
+
+@compiled
 def add_results(
-    counts: Longs,
-    part: Longs,
+    counts: Int64s,
+    part: Int64s,
     leaf: Leaf,
     flow: Flow,
     mesh: Mesh,
@@ -275,27 +292,19 @@ def add_results(
     if not flow.stored:
         return
     part[:] = 0
-    summed = leaf.window == SUMMED
-    ratio = flow.runs if summed else 1
-    steps = shares.steps
-    for k in range(len(shares.k) - 1):
-        ck = shares.k[k + 1] - shares.k[k]
-        for b in range(len(shares.b) - 1):
-            cb = 1 if summed else shares.b[b + 1] - shares.b[b]
-            for h in range(len(shares.h) - 1):
-                ch = shares.h[h + 1] - shares.h[h]
-                for w in range(len(shares.w) - 1):
-                    size = ck * cb * ch * (shares.w[w + 1] - shares.w[w])
-                    if size > 0:
-                        at = steps[0] * k + steps[1] * b + steps[2] * h + steps[3] * w
-                        store(part, mesh.ports, mesh.x[at], mesh.y[at], targets, size, loads)
+    ratio = flow.runs if leaf.window == SUMMED else 1
+    sizes, tiles = result_shares(leaf, shares)
+    for share in range(len(sizes)):
+        if sizes[share] > 0:
+            at = tiles[share]
+            store(part, mesh.ports, mesh.x[at], mesh.y[at], targets, sizes[share], loads)
     for i in range(len(counts)):
         counts[i] += part[i] // ratio
 
 
 @compiled
 def traffic(
-    counts: Longs, leaf: Leaf, flow: Flow, mesh: Mesh, parts: Longs, steps: Longs, loads: bool
+    counts: Int64s, leaf: Leaf, flow: Flow, mesh: Mesh, parts: Int64s, steps: Int64s, loads: bool
 ) -> None:
     """Count everything that one run of a leaf moves; link loads only where asked for."""
     counts[:] = 0

@@ -8,9 +8,8 @@ from functools import cache, lru_cache
 from itertools import permutations
 
 import numpy as np
-import numpy.typing as npt
 
-Longs = npt.NDArray[np.int64]
+from tilewright.foundation.arrays import Int64s
 
 DIMENSIONS = "KBHW"
 """Output channels, samples, rows, columns: the order in which shares are numbered."""
@@ -146,7 +145,7 @@ def orders(parts: tuple[int, int, int, int]) -> tuple[tuple[int, int, int, int],
 
 
 @lru_cache(maxsize=65536)
-def ordered(parts: tuple[int, int, int, int]) -> tuple[tuple[Partition, ...], npt.NDArray[np.int64]]:
+def ordered(parts: tuple[int, int, int, int]) -> tuple[tuple[Partition, ...], Int64s]:
     """A division in every order, and the rows of shares and steps that kernels read."""
     partitions = tuple(Partition(parts, order) for order in orders(parts))
     return partitions, np.array(
@@ -154,7 +153,7 @@ def ordered(parts: tuple[int, int, int, int]) -> tuple[tuple[Partition, ...], np
     )
 
 
-def share_tiles(partition: Partition) -> Longs:
+def share_tiles(partition: Partition) -> Int64s:
     """Per share, K outermost, its tile counted from the leaf's first."""
     tiles = np.zeros(1, dtype=np.int64)
     for count, step in zip(partition.parts, partition.steps, strict=True):

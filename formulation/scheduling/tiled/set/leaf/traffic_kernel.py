@@ -17,11 +17,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.compiled import compiled
-
-Longs = npt.NDArray[np.int64]
 
 HOPS, DRAM, LINKS = 0, 1, 2
 """Places in an array of counts: bytes times links, bytes of DRAM, then the bytes of every link."""
@@ -37,10 +35,10 @@ class Targets(NamedTuple):
     climb : per row of the mesh, links along the columns of a tree whose source lies in that row
     """
 
-    span: Longs
-    low: Longs
-    high: Longs
-    climb: Longs
+    span: Int64s
+    low: Int64s
+    high: Int64s
+    climb: Int64s
 
 
 class Ports(NamedTuple):
@@ -58,18 +56,18 @@ class Ports(NamedTuple):
         n + 1)
     """
 
-    at: Longs
-    across: Longs
-    along: Longs
+    at: Int64s
+    across: Int64s
+    along: Int64s
 
 
-def ports_of(at: Longs, width: int, height: int) -> Ports:
+def ports_of(at: Int64s, width: int, height: int) -> Ports:
     """The tables of ports at ``at``, shape (ports, 2), of a mesh."""
     n = len(at)
     borders = np.arange(n + 1)[:, None] * np.arange(n + 1)[None, :] // n
     parts = np.diff(borders, axis=1)  # by bytes, then port
 
-    def links(size: int, where: Longs) -> Longs:
+    def links(size: int, where: Int64s) -> Int64s:
         low, high = np.arange(size)[:, None, None], np.arange(size)[None, :, None]
         return np.ascontiguousarray((np.maximum(high, where) - np.minimum(low, where)) @ parts.T)
 
@@ -119,7 +117,7 @@ def measure(targets: Targets) -> None:
 
 
 @compiled(inline=True)
-def send(counts: Longs, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
+def send(counts: Int64s, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
     """Count one multicast of ``size`` bytes from (x, y)."""
     west, east = min(x, targets.span[0]), max(x, targets.span[1])
     counts[HOPS] += (east - west + targets.climb[y]) * size
@@ -147,7 +145,7 @@ def _port_part(ports: Ports, size: int, port: int) -> int:
 
 
 @compiled(inline=True)
-def fetch(counts: Longs, ports: Ports, targets: Targets, size: int, loads: bool) -> None:
+def fetch(counts: Int64s, ports: Ports, targets: Targets, size: int, loads: bool) -> None:
     """Count a multicast from DRAM; targets have to be measured only where loads of links are asked for."""
     counts[DRAM] += size
     n = len(ports.at)
@@ -166,7 +164,7 @@ def fetch(counts: Longs, ports: Ports, targets: Targets, size: int, loads: bool)
 
 
 @compiled(inline=True)
-def store(counts: Longs, ports: Ports, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
+def store(counts: Int64s, ports: Ports, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
     """Count results of a tile on their way to DRAM; ``targets`` is room for the ports one by one."""
     counts[DRAM] += size
     n = len(ports.at)
@@ -207,7 +205,7 @@ def _samples(low: int, high: int, batch: int, low2: int, high2: int, batch2: int
 
 
 @compiled(inline=True)
-def _overlapping(layout: Longs, at: int, parts: int, low: int, high: int) -> tuple[int, int]:
+def _overlapping(layout: Int64s, at: int, parts: int, low: int, high: int) -> tuple[int, int]:
     """The first of the shares whose borders stand from ``at`` on that has anything in common with a range,
     and the one behind the last.
     """
@@ -222,9 +220,9 @@ def _overlapping(layout: Longs, at: int, parts: int, low: int, high: int) -> tup
 
 @compiled
 def receive(
-    counts: Longs,
-    layout: Longs,
-    need: Longs,
+    counts: Int64s,
+    layout: Int64s,
+    need: Int64s,
     batch: int,
     offset: int,
     scattered: bool,

@@ -16,11 +16,9 @@ lacks shields UL3 in one branch.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.compiled import compiled
-
-Floats = npt.NDArray[np.float64]
 
 ROWS, COLUMNS, LANES = 4, 4, 8
 BUS_BYTES, UL3_BYTES = 16, 256
@@ -49,7 +47,7 @@ def _up(a: int, b: int) -> int:
 
 @compiled
 def map_share(
-    share: npt.NDArray[np.int64], energy_power: float, delay_power: float
+    share: Int64s, energy_power: float, delay_power: float
 ) -> tuple[float, float, float, float, float]:
     """The best mapping of one share of a convolution.
 

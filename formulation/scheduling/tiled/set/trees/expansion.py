@@ -14,7 +14,6 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.build import build_dag
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, ROW, inner_run, shape_of
@@ -25,18 +24,16 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import shares
 from tilewright.formulation.scheduling.tiled.set.leaf.stripes import stripe_parts
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
+from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.placement import Grid
 from tilewright.formulation.scheduling.tiled.set.trees.spanning import spanned
 from tilewright.formulation.scheduling.tiled.set.trees.striped import slot_cycles
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.errors import InputError
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
 MOST_ATOMS = 64
 """Atoms that one share may become along channels, rows or input channels."""
@@ -202,7 +199,7 @@ def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid
     return dag, _lasting(problem, dag, plan, step, last)
 
 
-def _lasting(problem: TiledProblem, dag: AtomicDag, plan: Plan, step: Longs, last: Longs) -> Plan:
+def _lasting(problem: TiledProblem, dag: AtomicDag, plan: Plan, step: Int64s, last: Int64s) -> Plan:
     """The plan with tasks that run through several steps, where that is legal and faster."""
     if not (last > step).any():
         return plan
@@ -228,7 +225,7 @@ def _finer(problem: TiledProblem, unit: Unit, now: tuple[int, int, int]) -> tupl
 
 def _assign(
     dag: AtomicDag, cut: list[_Shares], runs: list[Run], leafs: dict[int, NodeCost], grid: Grid
-) -> tuple[Ints, Longs, Longs]:
+) -> tuple[Int32s, Int64s, Int64s]:
     """Engine and step of every atom, and the last step that begins before it ends by the closed form."""
     engine = np.zeros(dag.tasks, dtype=np.int32)
     tile = np.zeros(dag.tasks, dtype=np.int64)
@@ -263,8 +260,8 @@ def _assign(
 
 
 def _steps(
-    dag: AtomicDag, tile: Longs, sample: Longs, band: Longs, within: Longs, runs: list[Run]
-) -> tuple[Longs, Longs]:
+    dag: AtomicDag, tile: Int64s, sample: Int64s, band: Int64s, within: Int64s, runs: list[Run]
+) -> tuple[Int64s, Int64s]:
     """Steps in the order of the closed form's beginnings; atoms of one share follow each other."""
     begin, end = np.zeros(dag.tasks, dtype=np.float64), np.zeros(dag.tasks, dtype=np.float64)
     for run in runs:

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-from tilewright.formulation.scheduling.tiled.set.leaf.intra_layer import LeafCost
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_cost import LeafCost
 from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import LINKS
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Node
-
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tilewright.foundation.arrays import Floats, Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,10 +35,10 @@ class NodeCost:
     energy: float
     parts: Floats
     cycles: int
-    counts: Longs
-    buffer: Longs
-    inputs: Longs
-    weights: Longs
+    counts: Int64s
+    buffer: Int64s
+    inputs: Int64s
+    weights: Int64s
     children: tuple[NodeCost, ...] = ()
     leaf: LeafCost | None = None
     stored: bool = False

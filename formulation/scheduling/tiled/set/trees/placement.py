@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-
-Longs = npt.NDArray[np.int64]
 
 STRIPE = 2
 """Columns of a stripe, as in the released program's examples."""
@@ -30,10 +28,10 @@ class Grid:
 
     width: int
     height: int
-    x: Longs
-    y: Longs
-    ports: Longs
-    engine: Longs
+    x: Int64s
+    y: Int64s
+    ports: Int64s
+    engine: Int64s
 
     @property
     def tiles(self) -> int:

@@ -11,15 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
+from tilewright.foundation.arrays import Int32s, Int64s
 
-Longs = npt.NDArray[np.int64]
 
-
-def spanned(dag: AtomicDag, plan: Plan, engines: int, wanted: Longs) -> Plan:
+def spanned(dag: AtomicDag, plan: Plan, engines: int, wanted: Int64s) -> Plan:
     """The plan with tasks that last longer; its buffers may be too full.
 
     Parameters
@@ -78,7 +76,7 @@ def spanned(dag: AtomicDag, plan: Plan, engines: int, wanted: Longs) -> Plan:
     return replace(plan, last=last.astype(np.int32), transfers=transfers, residency=residency)
 
 
-def _latest(dag: AtomicDag, plan: Plan, engines: int, reader: Longs) -> Longs:
+def _latest(dag: AtomicDag, plan: Plan, engines: int, reader: Int64s) -> Int64s:
     """Per transfer, the last step in which its data may still be under way.
 
     That is the step of the next task that reads it where it goes to, or the one before it is sent on.
@@ -92,11 +90,11 @@ def _latest(dag: AtomicDag, plan: Plan, engines: int, reader: Longs) -> Longs:
     at = np.searchsorted(uses, spot * wide + moving.last, side="left")
     next_use = uses[np.minimum(at, len(uses) - 1)]
     known = (at < len(uses)) & (next_use // wide == spot) & (moving.target < engines)
-    latest: Longs = np.where(known, next_use % wide, moving.last.astype(np.int64))
+    latest: Int64s = np.where(known, next_use % wide, moving.last.astype(np.int64))
     return latest
 
 
-def _parents(dag: AtomicDag, block: npt.NDArray[np.int32]) -> Longs:
+def _parents(dag: AtomicDag, block: Int32s) -> Int64s:
     """Per block, the task whose result it is (part of), or -1."""
-    parents: Longs = dag.block_parent[block].astype(np.int64)
+    parents: Int64s = dag.block_parent[block].astype(np.int64)
     return parents

@@ -23,18 +23,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.leaf.intra_layer import LeafCost
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetLayer
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_cost import LeafCost
 from tilewright.formulation.scheduling.tiled.set.leaf.stripes import reach, stripe_borders
+from tilewright.formulation.scheduling.tiled.set.trees.instance import TreeInstance
 from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, leaves
-
-if TYPE_CHECKING:
-    from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 
 
 def slot_cycles(turns: Sequence[Sequence[float]], stages: Sequence[int], samples: int) -> Iterator[float]:
@@ -69,23 +67,23 @@ def kept_bytes(layer: SetLayer, borders: Sequence[int], leaf: LeafCost) -> int:
     return max(rows) * columns * layer.inputs * layer.operands
 
 
-def striped_cost(form: ClosedForm, cut: Cut, loads: int) -> NodeCost | str:
+def striped_cost(instance: TreeInstance, cut: Cut, loads: int) -> NodeCost | Unfit:
     """The cost of a cut of leaves in bands, a child of a root T cut or the root, or why it does not fit.
 
     Parameters
     ----------
     loads : samples for which weights are loaded once
     """
-    network, tiles = form.network, form.engine.grid.tiles
+    network, tiles = instance.network, instance.engine.grid.tiles
     layers = [leaf.layer for leaf in leaves(cut)]
     name = f"{cut.written} of {network.layers[layers[0]].name} to {network.layers[layers[-1]].name}"
     borders = stripe_borders(network, layers, cut.bands)
     if borders is None:
-        return f"{name}: its layers cannot run in bands of rows"
-    given = form.allocation(cut, tiles) if cut.kind == "S" else (tiles,) * len(layers)
-    if isinstance(given, str):
+        return Unfit(f"{name}: its layers cannot run in bands of rows")
+    given = instance.allocation(cut, tiles) if cut.kind == "S" else (tiles,) * len(layers)
+    if isinstance(given, Unfit):
         return given
-    direct, stored = form.dataflow.flow_bits(cut)
+    direct, stored = instance.dataflow.flow_bits(cut)
     layouts: dict[int, int] = {}
     children: list[NodeCost] = []
     first = 0
@@ -93,26 +91,26 @@ def striped_cost(form: ClosedForm, cut: Cut, loads: int) -> NodeCost | str:
         layer = next(leaves(leaf)).layer
         near = tuple(
             layouts[read.producer] if direct >> read.number & 1 else -1
-            for read in form.dataflow.numbers(layer)
+            for read in instance.dataflow.numbers(layer)
         )
         to_dram = bool(stored >> layer & 1)
-        leaf_cost = form.striped.leaf(
+        leaf_cost = instance.leaf(
             layer=layer,
-            borders=borders[layer],
+            batch=1,
             first=first,
             tiles=count,
             stored=to_dram,
             runs=max(1, loads),
             direct=near,
+            borders=borders[layer],
             copies=copies(cut),
-            fixed=form.partitions.get(layer),
         )
         if leaf_cost is None:
-            return f"{network.layers[layer].name}: no partition over {count} tiles fits their buffers"
+            return Unfit(f"{network.layers[layer].name}: no partition over {count} tiles fits their buffers")
         layouts[layer] = leaf_cost.layout
         children.append(NodeCost.of_leaf(leaf, first, count, leaf_cost, leaf_cost.cycles, to_dram))
         first += count if cut.kind == "S" else 0
-    return _joined(form, cut, name, children)
+    return _joined(instance, cut, name, children)
 
 
 def copies(cut: Cut) -> int:
@@ -120,13 +118,13 @@ def copies(cut: Cut) -> int:
     return 2 if cut.kind == "S" or len(cut.children) == 1 else 1
 
 
-def _joined(form: ClosedForm, cut: Cut, name: str, children: list[NodeCost]) -> NodeCost | str:
+def _joined(instance: TreeInstance, cut: Cut, name: str, children: list[NodeCost]) -> NodeCost | Unfit:
     samples = cut.groups
     leaf_costs = [child.leaf for child in children if child.leaf is not None]
-    nothing = np.zeros(form.engine.grid.tiles, dtype=np.int64)
+    nothing = np.zeros(instance.engine.grid.tiles, dtype=np.int64)
     buffer, weights = nothing.copy(), nothing.copy()
     if cut.kind == "S":
-        stages = form.dataflow.stages(cut).of
+        stages = instance.dataflow.stages(cut).of
         cycles = int(sum(slot_cycles([child.turns for child in leaf_costs], stages, samples)))
         for child in children:
             buffer += child.buffer + child.inputs
@@ -136,23 +134,23 @@ def _joined(form: ClosedForm, cut: Cut, name: str, children: list[NodeCost]) -> 
             buffer = np.maximum(buffer, child.buffer + following.inputs)
         if len(children) > 1:
             for leaf, node in zip(leaf_costs, children, strict=True):
-                layer = form.network.layers[next(leaves(node.node)).layer]
+                layer = instance.network.layers[next(leaves(node.node)).layer]
                 buffer += (node.inputs > 0) * kept_bytes(layer, leaf.borders, leaf)
     for child in children:
         weights += child.weights
     most = int((buffer + weights).max())
-    if most > form.room:
-        return f"{name}: data take {most} bytes, a buffer has {form.room}"
+    if most > instance.room:
+        return Unfit(f"{name}: data take {most} bytes, a buffer holds {instance.room}")
     counts, parts = nothing.copy(), np.zeros(4)
     counts = sum((child.counts for child in children[1:]), children[0].counts.copy()) * samples
     parts = sum((child.parts for child in children[1:]), children[0].parts.copy()) * samples
     return NodeCost(
         node=cut,
         first=0,
-        tiles=form.engine.grid.tiles,
+        tiles=instance.engine.grid.tiles,
         energy=sum(child.energy for child in children) * samples,
         parts=parts,
-        cycles=form.bounded(cycles, counts),
+        cycles=instance.bounded(cycles, counts),
         counts=counts,
         buffer=buffer,
         inputs=nothing,

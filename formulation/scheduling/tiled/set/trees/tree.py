@@ -208,7 +208,7 @@ def check_tree(tree: Node, network: SetNetwork, batch: int) -> None:
         if early:
             first = network.layers[min(early)].name
             raise InvalidTreeError(
-                f"{network.layers[layer].name} stands before {first}, which it reads (formulas 5 and 6)"
+                f"{network.layers[layer].name} precedes {first}, which it reads (formulas 5 and 6)"
             )
         done.add(layer)
     missing = set(range(len(network))) - done

@@ -25,7 +25,8 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set.leaf import leaf_kernel
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION, SUMMED, SWAPPED, SetLayer
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, Floats, Longs
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.scheduling.tiled.set.trees.frontier import Point, lower_hull
 
 
@@ -41,7 +42,7 @@ class Options:
     copies : hops of inputs, all samples, wherever they come from
     """
 
-    tiles: Longs
+    tiles: Int64s
     cycles: Floats
     time: Floats
     energy: Floats
@@ -220,7 +221,7 @@ class LayerBounds:
             rows.append((float(tiles), cycles, max(cycles, loading), spent, hops))
         return rows
 
-    def _copied(self, layer: int, batch: int, inputs: Longs) -> int:
+    def _copied(self, layer: int, batch: int, inputs: Int64s) -> int:
         """Bytes of inputs of one run that tiles receive beyond the first one that does.
 
         Shares that need the same inputs get them in one multicast, others by their own; the tile that has

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION
-from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import Flow
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, Floats
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
 from tilewright.solvers.scheduling.tiled.set.leaf.leaf_figures_kernel import least_of_rows
 from tilewright.solvers.scheduling.tiled.set.trees.places import Places
@@ -129,33 +129,22 @@ class LeafFigures:
         self, layer: int, batch: int, stored: bool, away: tuple[int, ...], direct: tuple[int, ...]
     ) -> Taken:
         form, figures = self.form, self._empty()
-        engine, rules, runs = form.engine, form.rules, form.batch // batch
+        engine, runs = form.engine, form.batch // batch
         bounded = form.network.layers[layer]
+        late = batch * bounded.late_operands * bounded.output_bytes
         known = [place for place, layout in enumerate(direct) if layout >= 0 or place in away]
         part, once = self._copied(layer, known)
         rounding = len(bounded.producers) * form.machine.hop_energy
         at = 0
         for tiles in range(1, self.places.total + 1):
             for first in range(self.places.total - tiles + 1):
-                leaf, mesh, menu, energy, cycles = engine.statement(layer, batch, first, tiles)
-                for streamed in (0, rules.streamed_bytes) if engine.may_stream(layer) else (0,):
+                stated = engine.statement(layer, batch, first, tiles)
+                for streamed in engine.stream_bytes(layer):
                     loads = 1 if streamed else max(1, self.loads // batch)
                     whole = engine.flow(layer, stored, loads, direct)
-                    flow = Flow(whole.producers[known], whole.layouts, stored, loads)
-                    taken = least_of_rows(
-                        leaf=leaf,
-                        flow=flow,
-                        mesh=mesh,
-                        prices=engine.prices,
-                        menu=menu,
-                        tile_energy=energy,
-                        tile_cycles=cycles,
-                        room=engine.room,
-                        result_room=rules.result_bytes,
-                        streamed=streamed,
-                        direct_part=part,
-                        direct_bytes=float(batch * once),
-                    )
+                    flow = whole._replace(producers=whole.producers[known])
+                    arguments = engine.row_arguments(stated, flow, streamed)
+                    taken = least_of_rows(late, part, float(batch * once), *arguments)
                     if taken[0] < math.inf:
                         figures.energy[at] = runs * (taken[0] - rounding)
                         figures.cycles[at], figures.moved[at] = taken[1:]

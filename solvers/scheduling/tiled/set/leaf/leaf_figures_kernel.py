@@ -1,70 +1,71 @@
-"""What a leaf takes at least when it is not known what its direct producers' layouts are, in machine code."""
+"""What a leaf takes at least when the layouts of its direct producers are not known, in machine code."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import (
-    Flow,
-    Leaf,
-    Mesh,
-    Prices,
-    buffer_energy,
-    fullest,
-    usage,
-)
-from tilewright.formulation.scheduling.tiled.set.leaf.leaf_traffic_kernel import traffic
-from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import DRAM, HOPS
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import Flow, Leaf, Mesh, Prices
+from tilewright.formulation.scheduling.tiled.set.leaf.leaf_rows_kernel import leaf_rows
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
-
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @compiled
 def least_of_rows(
-    leaf: Leaf,
-    flow: Flow,
-    mesh: Mesh,
-    prices: Prices,
-    menu: Longs,
-    tile_energy: Floats,
-    tile_cycles: Floats,
-    room: int,
-    result_room: int,
-    streamed: int,
+    late: int,
     direct_part: float,
     direct_bytes: float,
+    leaf: Leaf,
+    borders: Int64s,
+    known: Int64s,
+    flow: Flow,
+    passed: Flow,
+    mesh: Mesh,
+    prices: Prices,
+    menu: Int64s,
+    tile_energy: Floats,
+    tile_cycles: Floats,
+    capacity: int,
+    result_bytes: int,
+    streamed: int,
+    copies: int,
 ) -> tuple[float, float, float]:
-    """The least energy, cycles and bytes of DRAM over all partitions that fit, each on its own.
+    """The least energy, cycles and bytes of DRAM of a whole leaf, each over all partitions that fit.
 
     Parameters
     ----------
-    flow : without the producers that pass their results on directly
-    menu, tile_energy, tile_cycles, room, result_room, streamed : as in `leaf_search_kernel.search`
-    direct_part : part of the inputs that comes from these, whose bytes pass a link for every tile that
-        receives them but one (at the price of DRAM where that is lower, which they would pass otherwise)
+    late : bytes among the inputs that come from late operands
+    direct_part : part of the other inputs that is read directly
     direct_bytes : bytes of these inputs, each counted once
+    leaf, borders, known, mesh, prices, menu, tile_energy, tile_cycles : as of `leaf_rows`, with one stripe
+    flow, passed : as of `leaf_rows`, without producers that pass their results on directly
+    capacity, result_bytes, streamed, copies : as of `leaf_rows`
     """
-    tiles = len(mesh.x)
-    counts = np.zeros(2, dtype=np.int64)
-    inputs, weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
-    late = leaf.batch * leaf.late * leaf.channels * leaf.rows * leaf.columns
-    least, fastest, moved = np.inf, np.inf, np.inf
-    for row in range(len(menu)):
-        if tile_cycles[row] <= 0:
-            continue
-        usage(leaf, menu[row, :4], mesh.idle_receive, inputs, weights)
-        most_inputs, most_weights = fullest(inputs, weights, streamed)
-        if result_room + most_inputs + most_weights > room:
-            continue
-        traffic(counts, leaf, flow, mesh, menu[row, :4], menu[row, 4:], False)
-        copies = max(0.0, direct_part * (np.sum(inputs) - late) - direct_bytes)
-        energy = tile_energy[row] * tiles + buffer_energy(leaf, inputs, weights, flow.runs, prices)
-        energy += counts[HOPS] * prices.hop + copies * min(prices.hop, prices.dram)
-        energy += counts[DRAM] * prices.dram
+    row_of, inputs, _weights, _once, _twice, inside, hops, moved, _passed, cycles = leaf_rows(
+        leaf,
+        borders,
+        known,
+        flow,
+        passed,
+        mesh,
+        prices,
+        menu,
+        tile_energy,
+        tile_cycles,
+        capacity,
+        result_bytes,
+        streamed,
+        copies,
+    )
+    least, fastest, least_moved = np.inf, np.inf, np.inf
+    # Bytes that are read directly and whole pass a link for every tile but one that receives them, or DRAM
+    # where that is cheaper.
+    cheaper = min(prices.hop, prices.dram)
+    for k in range(len(row_of)):
+        copied = max(0.0, direct_part * (inputs[k] - late) - direct_bytes)
+        energy = inside[k, 0] + (hops[k, 0] * prices.hop + copied * cheaper)
+        energy += moved[k, 0] * prices.dram
         least = min(least, energy)
-        fastest = min(fastest, max(tile_cycles[row], np.ceil(counts[DRAM] / prices.rate)))
-        moved = min(moved, float(counts[DRAM]))
-    return least, fastest, moved
+        fastest = min(fastest, cycles[k, 0])
+        least_moved = min(least_moved, float(moved[k, 0]))
+    return least, fastest, least_moved

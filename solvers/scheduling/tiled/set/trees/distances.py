@@ -8,7 +8,8 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import shares
 from tilewright.formulation.scheduling.tiled.set.leaf.partition import Partition, share_tiles
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, Floats
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.tiled.set.trees.places import Places
 
 ANY = 0

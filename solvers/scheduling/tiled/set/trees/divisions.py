@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set.trees.allocation import allocate, utilization
+from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.scheduling.tiled.set.trees.any_order import allocations_in_any_order
 
-Longs = npt.NDArray[np.int64]
 Times = tuple[float, ...]
 """Normalized processing times of children."""
 
@@ -39,7 +38,7 @@ class Divisions:
             self._own[key] = given if fits else None
         return self._own[key]
 
-    def table(self, times: Times, numbers: Collection[int]) -> Longs:
+    def table(self, times: Times, numbers: Collection[int]) -> Int64s:
         """Tiles for the children by the number of the cut's own, and all that orders of the children come to;
         -1 where any number is possible, 0 where the cut is refused, or has none of the numbers asked for.
         """

@@ -21,8 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import HUGE, ClosedForm, Longs
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.trees.instance import HUGE
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node
+from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
 from tilewright.solvers.scheduling.tiled.set.trees.members import Members
 from tilewright.solvers.scheduling.tiled.set.trees.subtree_terms import Asked, Limit, Subtrees, Way
@@ -50,9 +52,9 @@ class OpenTree:
     energy: float
     cycles: float
     moved: float
-    buffer: Longs
-    inputs: Longs
-    weights: Longs
+    buffer: Int64s
+    inputs: Int64s
+    weights: Int64s
 
 
 Remembered = tuple[OpenTree, tuple[tuple[int, int], ...]]
@@ -228,7 +230,9 @@ class OpenTrees:
                         node = Cut(way.kind, asked.samples, way.groups, tuple(child.node for child in row))
                         yield OpenTree(node, sum(child.energy for child in row), taken, moved, *held)
 
-    def _held(self, way: Way, row: tuple[OpenTree, ...], *, top: bool) -> tuple[Longs, Longs, Longs] | None:
+    def _held(
+        self, way: Way, row: tuple[OpenTree, ...], *, top: bool
+    ) -> tuple[Int64s, Int64s, Int64s] | None:
         """What a cut holds at least, inputs and weights; ``None`` where these do not fit the buffers.
 
         Of the children of a T cut those that pass results on directly follow each other in every order.

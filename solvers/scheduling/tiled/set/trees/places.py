@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Longs = npt.NDArray[np.int64]
+from tilewright.foundation.arrays import Int64s
 
 MOST_TILES = 36
 """On more tiles than that only the number of tiles counts, not which ones they are."""
@@ -28,8 +27,8 @@ class Places:
 
     total: int
     apart: int
-    begin: Longs
-    tiles: Longs
+    begin: Int64s
+    tiles: Int64s
 
     def __len__(self) -> int:
         return len(self.tiles)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
-
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 SLACK = 1 + 1e-9
 """For sums in another order."""
 
 
 @compiled
-def _within(bounds: Floats, begin: Longs, apart: int, first: int, tiles: int, least: int, most: int) -> float:
+def _within(
+    bounds: Floats, begin: Int64s, apart: int, first: int, tiles: int, least: int, most: int
+) -> float:
     """The least over the places inside of one that have some number of tiles."""
     smallest = np.inf
     for count in range(least, most + 1):
@@ -29,13 +28,13 @@ def side_by_side(
     energy: Floats,
     cycles: Floats,
     moved: Floats,
-    begin: Longs,
+    begin: Int64s,
     apart: int,
-    tables: Longs,
-    before: Longs,
+    tables: Int64s,
+    before: Int64s,
     slots: float,
     passed: Floats,
-    kinds: Longs,
+    kinds: Int64s,
     distances: Floats,
     spend: Floats,
     last: Floats,
@@ -127,7 +126,7 @@ def side_by_side(
 
 
 @compiled
-def fewer(bounds: Floats, begin: Longs, apart: int) -> Floats:
+def fewer(bounds: Floats, begin: Int64s, apart: int) -> Floats:
     """The least over all smaller places inside of each."""
     least = np.full(len(bounds), np.inf)
     total = len(begin) - 1
@@ -141,7 +140,7 @@ def fewer(bounds: Floats, begin: Longs, apart: int) -> Floats:
 
 
 @compiled
-def wider(bounds: Floats, begin: Longs, apart: int) -> Floats:
+def wider(bounds: Floats, begin: Int64s, apart: int) -> Floats:
     """The most over all larger places around each."""
     most = np.full(len(bounds), -np.inf)
     total = len(begin) - 1

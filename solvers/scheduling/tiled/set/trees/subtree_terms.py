@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import Floats, Longs
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.scheduling.tiled.set.leaf.leaf_figures import Given, Taken
 from tilewright.solvers.scheduling.tiled.set.trees.rows import Kind
 
@@ -90,5 +90,5 @@ class Way:
     groups: int
     slots: int
     passed: Floats
-    tables: Longs
+    tables: Int64s
     children: tuple[Subtrees, ...]

@@ -24,7 +24,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm, Floats, Longs
+from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
 from tilewright.solvers.scheduling.tiled.set.leaf.leaf_figures import Given, LeafFigures, Taken
 from tilewright.solvers.scheduling.tiled.set.trees.distances import ANY, Distances
@@ -295,7 +296,7 @@ class SubtreeClasses:
         moved = moved * way.groups
         return Taken(energy, np.maximum(cycles, _over(moved, self.rate)), moved)
 
-    def _before(self, masks: list[int]) -> Longs:
+    def _before(self, masks: list[int]) -> Int64s:
         """Per child of an S cut, those that stand before it in every order that is looked at."""
         before = np.zeros(len(masks), dtype=np.int64)
         for at, mask in enumerate(masks):

@@ -1,0 +1,83 @@
+"""What bounds are made of: parts of energy, compulsory transfers, loops that may be worth having."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from effort import effort
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from instances import hierarchies, operators
+
+from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping.arrangements import Segment, useful_dims
+from tilewright.formulation.mapping.compulsory import least_cycles
+from tilewright.formulation.mapping.cost.base import ByStore
+from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.objective import parse_objective
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operators import conv2d, gemm
+
+ZERO = Fraction(0)
+
+
+@settings(max_examples=effort(25))
+@given(st.data())
+def test_energy_by_store_is_all_of_the_energy(data: st.DataObject) -> None:
+    """What is moved into stores, and computed, adds up to the energy of every decision, networks included."""
+    operator, engine = data.draw(operators(most=24)), data.draw(hierarchies(arrays=True))
+    problem = layer_problem(operator, engine, parse_objective("energy"))
+    space = problem.space
+    assume(all(len(group) for group in space.groups))
+    assert isinstance(problem.model, ByStore)
+    parts = problem.model.energy_by_store(space.nest)
+    rows = [data.draw(st.sampled_from(range(len(group)))) for group in space.groups]
+    values = {
+        variable: int(size)
+        for group, row in zip(space.groups, rows, strict=True)
+        for variable, size in zip(group.variables, group.rows[row], strict=True)
+    }
+    values |= {selector: data.draw(st.sampled_from(sorted(selector.domain))) for selector in space.selectors}
+    assert sum(evaluate(part, values) for part in parts.values()) == evaluate(
+        problem.statement.energy, values
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 32), (8, 8, 1), (2, 16, 1)])
+@pytest.mark.parametrize("port", ["read_bandwidth", "write_bandwidth"])
+def test_compulsory_transfers_use_their_own_port(shape: tuple[int, int, int], port: str) -> None:
+    """Results alone pass a slow write port, inputs and weights a slow read port, each element once at least;
+    no mapping is faster.
+    """
+    m, n, k = shape
+    outer = MemoryLevel("DRAM", None, ZERO, ZERO, double_buffered=False)
+    slow = replace(outer, **{port: Fraction(1, 64)})  # type: ignore[arg-type]
+    inner = MemoryLevel("L1", 10**4, ZERO, ZERO)
+    engine = Engine("two", "hierarchy", 16, ZERO, Fraction(500), (slow, inner))
+    operator = gemm(m=m, n=n, k=k)
+    elements = m * n if port == "write_bandwidth" else m * k + k * n
+    assert least_cycles(operator, engine) == 64 * elements
+    best = solve(layer_problem(operator, engine, parse_objective("cycles")), "branch")
+    assert best.key is not None
+    assert best.key >= 64 * elements
+
+
+@pytest.mark.parametrize("slider", [1, 2])
+def test_loops_that_slide_a_window_in_any_level_are_kept(slider: int) -> None:
+    """Of two levels one slides the inputs' window; a loop that moves the results plainly may do that, so it
+    is worth having inside their store.
+    """
+    levels = [
+        MemoryLevel(f"L{index}", None, ZERO, ZERO, sliding_window=index == slider) for index in range(3)
+    ]
+    levels[2] = replace(levels[2], keeps=frozenset({Role.INPUT, Role.OUTPUT}))
+    engine = Engine("sliding", "hierarchy", 16, ZERO, Fraction(500), tuple(levels))
+    operator = conv2d(k=2, c=1, p=4, q=1, r=3, s=1)
+    dims = useful_dims(operator, engine, Segment(range(1, 3), False), (1, "O"), ())
+    assert "P" in dims
+    still = replace(engine, levels=tuple(replace(level, sliding_window=False) for level in levels))
+    assert "P" not in useful_dims(operator, still, Segment(range(1, 3), False), (1, "O"), ())
