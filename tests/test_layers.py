@@ -312,6 +312,17 @@ def test_machine_code_is_made_in_one_way() -> None:
     assert asking == {f"{ROOT}.foundation.kernels.code"}
 
 
+_ALIAS = re.compile(r"^\w+(?:: TypeAlias)? = (?:npt\.)?NDArray\[np\.\w+\]$", re.M)
+
+
+def test_arrays_of_one_width_have_one_name() -> None:
+    """No module but that of the arrays names an array of a plain width."""
+    home = f"{ROOT}.foundation.arrays"
+    assert len(_ALIAS.findall(FILES[home].read_text())) >= 6
+    named = {name: _ALIAS.findall(path.read_text()) for name, path in FILES.items() if name != home}
+    assert {name: aliases for name, aliases in named.items() if aliases} == {}
+
+
 def test_composition_roots_are_needed(imports: list[Import]) -> None:
     """Every named exception imports scheduling today; one that no longer does has to go from the list."""
     used = {one.by for one in imports if "scheduling" in folders(one.of)}

@@ -19,14 +19,13 @@ from itertools import product as cartesian
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from simulator import walk_between
 
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Temporal
+from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator, Tensor
 
-Numbers = NDArray[np.int64]
 DIVISORS, LEAST, EVERY = "divisors", "least of a trip count", "every integer"
 
 
@@ -90,9 +89,9 @@ class Costs:
     """
 
     options: list[list[Option]]
-    legal: NDArray[np.bool_]
-    energy: Numbers
-    cycles: Numbers
+    legal: Bools
+    energy: Int64s
+    cycles: Int64s
 
 
 def inner_tiles(outer: int, kind: str) -> list[int]:
@@ -374,12 +373,12 @@ class Oracle:
             return None
         shape = tuple(len(own) for own in options)
 
-        def spread(index: int, values: Sequence[int]) -> Numbers:
+        def spread(index: int, values: Sequence[int]) -> Int64s:
             view = [1] * len(shape)
             view[index] = shape[index]
             return np.array(values, dtype=np.int64).reshape(view)
 
-        def summed(of: list[list[int]]) -> Numbers:
+        def summed(of: list[list[int]]) -> Int64s:
             result = np.zeros(shape, dtype=np.int64)
             for index, values in enumerate(of):
                 result = result + spread(index, values)
@@ -537,7 +536,7 @@ class Oracle:
         compute = math.prod(self._pieces(loops, dim) for dim in self.operator.bounds)
         hidden, exposed = np.full(shape, compute), np.zeros(shape, dtype=np.int64)
 
-        def time(bits: Numbers, rate: Fraction | None) -> Numbers:
+        def time(bits: Int64s, rate: Fraction | None) -> Int64s:
             if rate is None:
                 return np.zeros(shape, dtype=np.int64)
             per_cycle = rate * self.engine.element_bits

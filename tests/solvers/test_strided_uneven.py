@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from effort import effort
-from numpy.typing import NDArray
 from strided_instances import FACTORS, POWERS, RATES, ROOMS, TELLING, Strided, has_gap, strided, telling
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
@@ -46,6 +45,7 @@ from tilewright.formulation.mapping.segment_parts import (
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.answer_sets import pareto_front
 from tilewright.solvers.mapping.explore.compulsory import count_bounds
@@ -213,7 +213,7 @@ def spent_outside(problem: LayerProblem, found: Evaluation) -> Fraction:
     return energy
 
 
-def row_of(group: AxisGroup, values: MappingABC[Variable, int]) -> NDArray[np.int64]:
+def row_of(group: AxisGroup, values: MappingABC[Variable, int]) -> Int64s:
     """The row of a group that some values are, shape (1, variables)."""
     return np.array([[values[variable] for variable in group.variables]], dtype=np.int64)
 
