@@ -95,11 +95,11 @@ def found(verb: str, document: dict[str, Any]) -> object:
     """What does not depend on the clock."""
     match verb:
         case "bench":
-            return [(one["runs"], one["missing"], one["mean"]) for one in document["methods"]]
+            return [(method["runs"], method["missing"], method["mean"]) for method in document["methods"]]
         case "compare":
-            return document["complete"], [len(one["runs"]) for one in document["contestants"]]
+            return document["complete"], [len(contestant["runs"]) for contestant in document["contestants"]]
         case _:
-            return document["complete"], [one["value"] for one in document["designs"]]
+            return document["complete"], [design["value"] for design in document["designs"]]
 
 
 def rows_in(path: Path) -> int:

@@ -65,9 +65,9 @@ def test_a_new_kind_of_demand_needs_no_other_code() -> None:
 
 
 def _best(problem):  # type: ignore[no-untyped-def]
-    found = solve(problem, "branch").answer
-    assert found is not None
-    return found
+    answer = solve(problem, "branch").answer
+    assert answer is not None
+    return answer
 
 
 @pytest.mark.parametrize("name", ["nvdla", "shidiannao", "eyeriss"])

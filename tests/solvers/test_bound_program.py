@@ -98,8 +98,8 @@ def test_equal_bits(instance: Instance, data: st.DataObject) -> None:
         legal &= reader.low(expr) <= bound
     kept, values = bound_program.bounds(cells, at, chosen)
     assert kept.tolist() == np.flatnonzero(legal).tolist()
-    for root, found in zip(roots, values, strict=True):
-        assert np.broadcast_to(reader.low(root), count)[legal].tolist() == found.tolist()
+    for root, value in zip(roots, values, strict=True):
+        assert np.broadcast_to(reader.low(root), count)[legal].tolist() == value.tolist()
 
 
 def test_a_function_of_several_groups_is_refused() -> None:

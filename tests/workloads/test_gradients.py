@@ -112,9 +112,9 @@ def test_the_gather_form_computes_the_same(
     after = reach - pads[0]
     border = [(0, 0)] * (arriving.ndim - 2) + [(after, reach - after), (0, 0)]
     turned = weights[..., ::-1, :]
-    found = walk(gather, {"dO": np.pad(arriving, border), "W": turned})
+    computed = walk(gather, {"dO": np.pad(arriving, border), "W": turned})
     scattered = walk(gradient(forward, "I"), {"dO": arriving, "W": weights})
-    assert np.array_equal(found, scattered[..., pads[0] : pads[0] + rows, :])
+    assert np.array_equal(computed, scattered[..., pads[0] : pads[0] + rows, :])
 
 
 def test_the_gather_form_is_for_convolutions_that_keep_their_size() -> None:
