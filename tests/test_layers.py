@@ -302,10 +302,7 @@ def test_what_both_wings_share_is_on_the_floor() -> None:
     """The search core and what runs it stand outside the wings, where the last rule holds them."""
     core = ("limits", "stopping", "search", "result", "method", "objective")
     runners = ("running", "watched", "background", "cpsat_run")
-    for name in (
-        *(f"formulation.{name_in_core}" for name_in_core in core),
-        *(f"solvers.{runner}" for runner in runners),
-    ):
+    for name in (*(f"formulation.{module}" for module in core), *(f"solvers.{runner}" for runner in runners)):
         assert f"{ROOT}.{name}" in FILES, name
 
 

@@ -128,7 +128,7 @@ class Nest:
         for axis in self.axes(space):
             places = {0}
             for dim, step in axis:
-                copies = math.prod(f for axis_dim, f, _ in self.spatial(level) if axis_dim == dim)
+                copies = math.prod(f for spread, f, _ in self.spatial(level) if spread == dim)
                 places = {at + step * inner[dim] * index for at in places for index in range(copies)}
             different *= len(places)
         return different

@@ -521,15 +521,14 @@ class Oracle:
             legal &= first == end
         if self.kind == DIVISORS:
             return legal
-        for index_of_loop, loop in enumerate(loops):
-            for other in range(index_of_loop + 1, len(loops)):
-                apart = loop.spatial != loops[other].spatial or (index_of_loop < begin <= other)
+        for place, loop in enumerate(loops):
+            for other in range(place + 1, len(loops)):
+                apart = loop.spatial != loops[other].spatial or (place < begin <= other)
                 if loops[other].dim == loop.dim and not apart:
                     between = np.zeros(shape, dtype=bool)
                     for index in range(count):
                         split = [
-                            int(any(index_of_loop < point <= other for point in o.points))
-                            for o in options[index]
+                            int(any(place < point <= other for point in o.points)) for o in options[index]
                         ]
                         between |= spread(index, split).astype(bool)
                     legal &= between

@@ -126,13 +126,13 @@ def test_check_is_that_of_the_command_line(result: tw.MappingResult, tmp_path: P
     data["layers"][0]["value"] = 1
     path = tmp_path / "r.json"
     path.write_text(json.dumps(data))
-    verdict = tw.check(path)
-    assert not verdict
-    assert any("the evaluator finds" in fault for fault in verdict.faults)
+    report = tw.check(path)
+    assert not report
+    assert any("the evaluator finds" in fault for fault in report.faults)
     out = io.StringIO()
     with redirect_stdout(out):
         assert run(["check", str(path), "--format", "json"]) == 5
-    assert json.loads(out.getvalue()) == verdict.to_dict()
+    assert json.loads(out.getvalue()) == report.to_dict()
 
 
 def test_evaluating(result: tw.MappingResult, tmp_path: Path) -> None:

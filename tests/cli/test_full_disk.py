@@ -91,7 +91,7 @@ def arguments(verb: str) -> list[str]:
     return [*CALLS[verb], *FEW.get(verb, []), "--jobs", "1", "-q", "-f", "json", *files]
 
 
-def found(verb: str, document: dict[str, Any]) -> object:
+def durable(verb: str, document: dict[str, Any]) -> object:
     """What does not depend on the clock."""
     match verb:
         case "bench":
@@ -132,7 +132,7 @@ def test_a_store_that_fills_up_loses_no_answer(
     before = rows_in(tmp_path / "s.sqlite")
     again = call(*arguments(verb))
     assert (again.code, again.err) == (0, "")
-    assert found(verb, again.document) == found(verb, outcome.document)
+    assert durable(verb, again.document) == durable(verb, outcome.document)
     assert 0 < before < rows_in(tmp_path / "s.sqlite")
     if verb != "explore":
         assert call("runs", "s.sqlite", "--check").code == 0

@@ -390,23 +390,23 @@ def test_lies_that_fit_each_other_are_never_confirmed(call: Call, name: str) -> 
     assert not honest_proofs.undecided
     lie(document)
     assert faults_of(document) == []
-    verdict = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
-    assert verdict.undecided or not verdict.holds
+    report = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+    assert report.undecided or not report.holds
 
 
 def test_a_contest_is_proven_with_its_plans(call: Call) -> None:
     """What an exact method claims over its space is proven anew; an invented winner is refuted."""
     document = contest(("ls", "exact"))
-    verdict = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
-    assert isinstance(verdict, ContestCheck)
+    report = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+    assert isinstance(report, ContestCheck)
     assert document["contestants"][1]["runs"][0]["space"]
-    assert [proof.verdict.value for proof in verdict.proofs] == ["confirmed"] * 3
-    assert verdict.proofs[2].solver in ("exact, again", "computed bounds")
-    assert verdict.proof.verdict.value == "confirmed"
+    assert [proof.verdict.value for proof in report.proofs] == ["confirmed"] * 3
+    assert report.proofs[2].solver in ("exact, again", "computed bounds")
+    assert report.proof.verdict.value == "confirmed"
     document["winner"] = {"method": "ls", "second": "exact", "lead": 0.3, "clear": True}
-    verdict = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
-    assert isinstance(verdict, ContestCheck)
-    assert (verdict.holds, verdict.proof.verdict.value) == (False, "refuted")
+    report = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+    assert isinstance(report, ContestCheck)
+    assert (report.holds, report.proof.verdict.value) == (False, "refuted")
 
 
 def test_a_contest_that_was_stopped_proves_no_winner(call: Call) -> None:
@@ -439,6 +439,6 @@ def test_contests_without_their_plans_are_undecided(call: Call) -> None:
         else:
             altered["settings"]["store"] = None
         assert faults_of(altered) == []
-        verdict = checked(parsed(altered, PLACE), PLACE, Limits(60, threads=1))
-        assert verdict.undecided
-        assert "not all were compared" in str(verdict.views()[-1])
+        report = checked(parsed(altered, PLACE), PLACE, Limits(60, threads=1))
+        assert report.undecided
+        assert "not all were compared" in str(report.views()[-1])

@@ -190,14 +190,14 @@ def test_constants_fold() -> None:
 
 @settings(max_examples=effort(100))
 @given(EXPRESSIONS, EXPRESSIONS, st.integers(-3, 3))
-def test_arithmetic_means_what_it_says(one: Expr, other: Expr, number: int) -> None:
+def test_arithmetic_means_what_it_says(expr: Expr, other: Expr, number: int) -> None:
     """Sums, differences and multiples of expressions have the sums, differences and multiples of values."""
     for assignment in ASSIGNMENTS[::5]:
-        a, b = evaluate(one, assignment), evaluate(other, assignment)
-        assert evaluate(one + other, assignment) == a + b
-        assert evaluate(one - other, assignment) == a - b
-        assert evaluate(number - one, assignment) == number - a
-        assert evaluate(number * one, assignment) == number * a
+        a, b = evaluate(expr, assignment), evaluate(other, assignment)
+        assert evaluate(expr + other, assignment) == a + b
+        assert evaluate(expr - other, assignment) == a - b
+        assert evaluate(number - expr, assignment) == number - a
+        assert evaluate(number * expr, assignment) == number * a
 
 
 def test_factors_of_one_group_stand_together() -> None:

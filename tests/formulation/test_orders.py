@@ -199,16 +199,16 @@ def test_dmazerunner_classes_reach_the_optimum_over_all_permutations(case: tuple
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("order", "other", "expected"),
     [
         (("P", "Q", "K"), ("Q", "K", "P"), False),  # the input stays, or the weights
         (("R", "S", "C", "P", "Q", "N"), ("C", "R", "S", "P", "K", "N"), True),
         (("K", "P"), ("P", "K"), False),
     ],
 )
-def test_domination(one: Sequence[str], other: Sequence[str], expected: bool) -> None:
+def test_domination(order: Sequence[str], other: Sequence[str], expected: bool) -> None:
     """An order dominates another where every leading run contains the other's."""
-    left, right = (order_effect(CONV, order, STILL) for order in (one, other))
+    left, right = (order_effect(CONV, loops, STILL) for loops in (order, other))
     assert left.dominates(right) is expected
 
 

@@ -171,10 +171,10 @@ def test_a_bound_is_proven_or_refuted(data: dict[str, Any]) -> None:
     assert record.proof is not None
     assert record.proof.verdict.value == "confirmed"
     wrong = {**data, "bound": data["value"] + 1, "bound_exact": f"{int(data['value']) + 1}"}
-    verdict = tw.check(tw.TiledPlan(parse_plan(wrong, "document")), prove=True)
-    assert verdict.proof is not None
-    assert verdict.proof.verdict.value == "refuted"
-    assert not verdict.holds
+    report = tw.check(tw.TiledPlan(parse_plan(wrong, "document")), prove=True)
+    assert report.proof is not None
+    assert report.proof.verdict.value == "refuted"
+    assert not report.holds
 
 
 def test_a_proof_over_a_space_is_found_again() -> None:

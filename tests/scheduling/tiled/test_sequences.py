@@ -50,10 +50,10 @@ def plain(instance: RoundInstance, *, whole: bool) -> int:
         for many in range(1, min(instance.engines, len(ready)) + 1):
             for run in combinations(ready, many):
                 for new in sets(frozenset(fetch) - held if whole else frozenset()):
-                    best = min(best, one(done, held, moved, frozenset(run), new))
+                    best = min(best, one_round(done, held, moved, frozenset(run), new))
         return best
 
-    def one(
+    def one_round(
         done: frozenset[int], held: frozenset[int], moved: int, run: frozenset[int], new: frozenset[int]
     ) -> int:
         after = done | run

@@ -307,13 +307,13 @@ def test_trees_that_are_kept_are_those_that_are_made(
     """The same trees are found where subtrees are made anew whenever they are asked for."""
     form = form_of(part(network, layers), batch)
 
-    def found() -> list[Node]:
+    def trees() -> list[Node]:
         every = OpenTrees(form, LayerBounds(form), batch).over((1 << len(layers)) - 1, batch, HUGE, HUGE)
         return sorted((opened.node for opened in every), key=repr)
 
-    kept = found()
+    kept = trees()
     monkeypatch.setattr(open_trees, "MOST_TREES", -1)
-    assert kept == found()
+    assert kept == trees()
     assert kept
 
 
