@@ -398,12 +398,11 @@ def test_a_name_that_no_layer_has_is_refused(rule: str, message: str) -> None:
         ("stationary@spm=o", "stationary@SPM=O"),
     ],
 )
-def test_equal_rules_hash_equally(demand: str, twin: str) -> None:
+def test_equal_demands_hash_equally(rule: str, twin: str) -> None:
     """Writing, case and repetition do not matter: neither to the problem's hash nor to its space."""
     edp = parse_objective("edp")
     problems = [
-        layer_problem(CONV, ENGINE, edp, constraints=lines)
-        for lines in ([demand], [other], [other, demand, other])
+        layer_problem(CONV, ENGINE, edp, constraints=lines) for lines in ([rule], [twin], [twin, rule, twin])
     ]
     assert len({problem.content_hash for problem in problems}) == 1
     assert len({problem.constraints for problem in problems}) == 1
