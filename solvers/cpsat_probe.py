@@ -21,12 +21,12 @@ from importlib.metadata import version
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 from ortools.sat.python import cp_model
+
+from tilewright.foundation.arrays import Int64s
 
 LARGE = 4 * 10**9
 """Coefficients, and values of integers: beyond 32 bits."""
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def products(seed: int) -> Probe:
     variables = [model.new_int_var_from_domain(cp_model.Domain.from_values(own), "") for own in choices]
     points = np.array([*product(*choices)], dtype=np.int64)
     legal = np.ones(len(points), dtype=np.bool_)
-    made: list[tuple[cp_model.IntVar, Numbers]] = []
+    made: list[tuple[cp_model.IntVar, Int64s]] = []
     for _ in range(generator.randint(1, 2)):
         largest, factor = (
             generator.choice((10, 10**3, 10**5, 10**8)),

@@ -13,20 +13,18 @@ from itertools import product as cartesian
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.heuristics.mapping.dmazerunner.prunings import (
     Prunings,
     conditions,
     minor_dims,
     summing_blocks,
 )
-
-Counts = NDArray[np.int64]
 
 
 def count_tilings(problem: LayerProblem, prunings: Prunings) -> int:
@@ -66,10 +64,10 @@ class _Lattice:
         self.top = tuple(exponent for _, _, exponent in self.axes)
         self.dims = tuple(bounds)
 
-    def ones(self) -> Counts:
+    def ones(self) -> Int64s:
         return np.ones(self.shape, dtype=np.int64)
 
-    def tile(self, dim: str) -> Counts:
+    def tile(self, dim: str) -> Int64s:
         """A dimension's size at every point, of a shape that broadcasts."""
         result = np.ones((1,) * len(self.axes), dtype=np.int64)
         for position, (own, prime, exponent) in enumerate(self.axes):
@@ -79,7 +77,7 @@ class _Lattice:
                 result = result * (prime ** np.arange(exponent + 1)).reshape(shape)
         return result
 
-    def sums(self, counts: Counts) -> Counts:
+    def sums(self, counts: Int64s) -> Int64s:
         """At every point the sum over all its divisors."""
         for axis in range(len(self.axes)):
             counts = np.cumsum(counts, axis=axis)
@@ -97,9 +95,9 @@ def _primes(number: int) -> list[tuple[int, int]]:
     return sorted(powers.items())
 
 
-def _allowed(nest: Nest, lattice: _Lattice, prunings: Prunings, boundary: int) -> NDArray[np.bool_]:
+def _allowed(nest: Nest, lattice: _Lattice, prunings: Prunings, boundary: int) -> Bools:
     """Which tiles may stand at a boundary."""
-    values: dict[Variable, NDArray[np.float64] | int] = {}
+    values: dict[Variable, Floats | int] = {}
     allowed = np.ones(lattice.shape, dtype=bool)
     for dim, expr in nest.boundaries[boundary].items():
         tile = lattice.tile(dim)
@@ -115,7 +113,7 @@ def _allowed(nest: Nest, lattice: _Lattice, prunings: Prunings, boundary: int) -
     return allowed
 
 
-def _spread(nest: Nest, lattice: _Lattice, prunings: Prunings, counts: Counts, block: int) -> Counts:
+def _spread(nest: Nest, lattice: _Lattice, prunings: Prunings, counts: Int64s, block: int) -> Int64s:
     """Sum over all quotients that the array takes: one shifted copy for each."""
     axis = nest.blocks[block].axis
     assert axis is not None

@@ -50,7 +50,7 @@ class Seen:
         from PIL import Image
 
         pixels = np.asarray(Image.open(io.BytesIO(self.picture)).convert("RGB")).astype(np.int64)
-        found = []
+        faint = []
         for text in self.reported["texts"]:
             left, top, right, bottom = (round(edge) for edge in text["box"])
             piece = pixels[max(0, top) : bottom, max(0, left) : right].reshape(-1, 3)
@@ -62,18 +62,18 @@ class Seen:
             behind = (code >> 16, code >> 8 & 255, code & 255)
             ratio = contrast(mixed(text["colour"], behind, text["opacity"]), behind)
             if ratio < (_LARGE if text["large"] else _READABLE):
-                found.append(f"{ratio:.2f} {text['what']} ({text['colour']} on {behind})")
-        return found
+                faint.append(f"{ratio:.2f} {text['what']} ({text['colour']} on {behind})")
+        return faint
 
 
 def mixed(colour: str, behind: Sequence[int], opacity: float) -> tuple[float, ...]:
     """A CSS colour over another one."""
-    numbers = [float(one) for one in re.findall(r"[\d.]+", colour)]
+    numbers = [float(number) for number in re.findall(r"[\d.]+", colour)]
     share = opacity * (numbers[3] if len(numbers) > 3 else 1.0)
     return tuple(share * a + (1 - share) * b for a, b in zip(numbers[:3], behind, strict=True))
 
 
-def contrast(one: Sequence[float], other: Sequence[float]) -> float:
+def contrast(first: Sequence[float], other: Sequence[float]) -> float:
     """The contrast ratio of two colours, as WCAG 2.2 defines it."""
 
     def luminance(colour: Sequence[float]) -> float:
@@ -81,7 +81,7 @@ def contrast(one: Sequence[float], other: Sequence[float]) -> float:
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    low, high = sorted((luminance(one), luminance(other)))
+    low, high = sorted((luminance(first), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -109,7 +109,10 @@ def look(opened: Any, path: Path, width: int, theme: str, choices: int = 0) -> S
     """
     page = opened.new_page()
     console: list[str] = []
-    page.on("console", lambda one: console.append(one.text) if one.type in ("error", "warning") else None)
+    page.on(
+        "console",
+        lambda message: console.append(message.text) if message.type in ("error", "warning") else None,
+    )
     page.on("pageerror", lambda error: console.append(str(error)))
     page.on("requestfailed", lambda request: console.append(f"failed: {request.url}"))
     try:

@@ -29,11 +29,11 @@ def inner_tiles(outer: int, perfect: bool) -> list[int]:
 
 def sites(engine: Engine) -> list[Site]:
     """Places of loops, outermost first."""
-    found: list[Site] = []
+    sites: list[Site] = []
     for index, level in enumerate(engine.levels):
-        found.append((index, None))
-        found += [(index, axis.name) for axis in (level.fanout.axes if level.fanout else ())]
-    return found
+        sites.append((index, None))
+        sites += [(index, axis.name) for axis in (level.fanout.axes if level.fanout else ())]
+    return sites
 
 
 def cuts(bound: int, places: int, perfect: bool) -> Iterator[tuple[int, ...]]:
@@ -81,8 +81,8 @@ def every_mapping(operator: Operator, engine: Engine, perfect: bool) -> Iterator
 def _carries(engine: Engine, level: int, axis: str, like: str) -> bool:
     fan = engine.levels[level].fanout
     assert fan is not None
-    (found,) = [one for one in fan.axes if one.name == axis]
-    return found.carries is None or like in found.carries
+    (array_axis,) = [candidate for candidate in fan.axes if candidate.name == axis]
+    return array_axis.carries is None or like in array_axis.carries
 
 
 def _stores(operator: Operator, engine: Engine) -> Iterator[dict[str, set[int]]]:

@@ -89,9 +89,9 @@ def optimum_by_orders(problem: SchedulingProblem, objective: ScheduleObjective) 
             timeline.append(task, option)
         placed = {task for task, _ in done}
         if len(done) == len(problem.tasks):
-            found = evaluate_schedule(problem, timeline.schedule())
-            assert not found.violations
-            best[:] = [min([*best, objective.of(found.makespan, found.energy)])]
+            evaluation = evaluate_schedule(problem, timeline.schedule())
+            assert not evaluation.violations
+            best[:] = [min([*best, objective.of(evaluation.makespan, evaluation.energy)])]
             return
         energy = sum((option.energy for _, option in done), Fraction(0))
         rest = [o for t in range(len(problem.tasks)) if t not in placed for o in problem.tasks[t].options]

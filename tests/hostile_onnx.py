@@ -104,7 +104,7 @@ def chain(
 def _functions(levels: int, calls: int, *, recursive: bool = False) -> tuple[onnx.FunctionProto, ...]:
     """Functions of which each calls the one before it some times, the first the last where recursive."""
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
-    found = []
+    functions = []
     for level in range(levels):
         called = f"F{level - 1 if level else levels - 1}"
         inner = (
@@ -119,8 +119,8 @@ def _functions(levels: int, calls: int, *, recursive: bool = False) -> tuple[onn
             copy.input.append("a" if i == 0 else f"t{i}")
             copy.output.append("b" if i == calls - 1 else f"t{i + 1}")
             body.append(copy)
-        found.append(helper.make_function("local", f"F{level}", ["a"], ["b"], body, opsets))
-    return tuple(found)
+        functions.append(helper.make_function("local", f"F{level}", ["a"], ["b"], body, opsets))
+    return tuple(functions)
 
 
 def _call(levels: int, source: str, target: str) -> onnx.NodeProto:
@@ -145,9 +145,9 @@ def _branches(depth: int, width: int) -> onnx.NodeProto:
             "If", ["k"], [f"b{next(counter)}"], then_branch=graph(depth), else_branch=graph(0)
         )
 
-    found = _if(depth)
-    found.output[0] = "branched"
-    return found
+    outer = _if(depth)
+    outer.output[0] = "branched"
+    return outer
 
 
 def amplifiers() -> Iterator[tuple[str, onnx.ModelProto]]:
@@ -215,9 +215,9 @@ def amplifiers() -> Iterator[tuple[str, onnx.ModelProto]]:
             ]
         ),
     )
-    one = constant("one", 0)
-    yield "unsqueeze", made([to_x, *chain("Unsqueeze", 3000, "{0} one"), node("Softmax", "c3000")], one)
-    yield "unsqueeze constants", made([*chain("Unsqueeze", 3000, "{0} one"), conv], one, constant("c", 1, 2))
+    unit = constant("one", 0)
+    yield "unsqueeze", made([to_x, *chain("Unsqueeze", 3000, "{0} one"), node("Softmax", "c3000")], unit)
+    yield "unsqueeze constants", made([*chain("Unsqueeze", 3000, "{0} one"), conv], unit, constant("c", 1, 2))
     yield (
         "unsqueeze widely",
         made([node("Unsqueeze", "x many", "z"), node("Relu", "z")], constant("many", *range(400))),
@@ -229,14 +229,14 @@ def amplifiers() -> Iterator[tuple[str, onnx.ModelProto]]:
             node("Sigmoid", f"u{i}", f"v{i}"),
             node("Neg", f"v{i}", f"c{i + 1}"),
         ]
-    yield "unsqueeze and neg", made([to_x, *hidden, node("Relu", "c1500")], one)
+    yield "unsqueeze and neg", made([to_x, *hidden, node("Relu", "c1500")], unit)
     pairs = []
     for i in range(3000):
         pairs += [node("Unsqueeze" if i % 2 == 0 else "Squeeze", f"c{i or ''} one", f"c{i + 1}")]
-    yield "unsqueeze and squeeze", made([to_x, *pairs, node("Softmax", "c3000")], one)
+    yield "unsqueeze and squeeze", made([to_x, *pairs, node("Softmax", "c3000")], unit)
     yield (
         "many readers of a long way",
-        made([to_x, *pairs, *[node("Softmax", "c3000", f"y{i}" if i else "y") for i in range(3000)]], one),
+        made([to_x, *pairs, *[node("Softmax", "c3000", f"y{i}" if i else "y") for i in range(3000)]], unit),
     )
     yield "transposes", made([to_x, *chain("Transpose", 3000), node("Softmax", "c3000")])
     yield "relus", made([to_x, *chain("Relu", 3000), node("Softmax", "c3000")])
@@ -447,7 +447,7 @@ def changed(model: onnx.ModelProto, draw: random.Random) -> onnx.ModelProto:
         if draw.random() < 0.15:
             message.ClearField(field.name)
         elif field.message_type is not None:
-            alike = [one for one in every if one.DESCRIPTOR is field.message_type]
+            alike = [candidate for candidate in every if candidate.DESCRIPTOR is field.message_type]
             other = field.message_type._concrete_class()
             if alike:
                 other.CopyFrom(draw.choice(alike))
@@ -463,7 +463,7 @@ def changed(model: onnx.ModelProto, draw: random.Random) -> onnx.ModelProto:
                 elif action == 2:
                     inner.pop(draw.randrange(len(inner)))
                 kept = [
-                    field.message_type._concrete_class.FromString(one.SerializeToString()) for one in inner
+                    field.message_type._concrete_class.FromString(part.SerializeToString()) for part in inner
                 ]
                 message.ClearField(field.name)
                 getattr(message, field.name).extend(kept)

@@ -46,11 +46,11 @@ def sizes(count: int, most: int, values: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> 
 
     @st.composite
     def draw_sizes(draw: st.DrawFn) -> list[int]:
-        left, found = most, []
+        left, drawn = most, []
         for _ in range(count):
-            found.append(draw(st.sampled_from([value for value in values if value <= left])))
-            left //= found[-1]
-        return list(draw(st.permutations(found)))
+            drawn.append(draw(st.sampled_from([value for value in values if value <= left])))
+            left //= drawn[-1]
+        return list(draw(st.permutations(drawn)))
 
     return draw_sizes()
 
@@ -116,10 +116,10 @@ def _array(draw: st.DrawFn, prefix: str, largest: int, sharing: bool = False) ->
             carries = frozenset(draw(st.lists(st.sampled_from("NGKCPQRS"), min_size=1, max_size=5)))
         axes.append(ArrayAxis(f"{prefix}{'xy'[index]}", draw(st.integers(1 + sharing, largest)), carries))
     flags = draw(st.tuples(st.booleans(), st.booleans()))
-    found = Fanout(tuple(axes), Fraction(draw(st.integers(0, 3)), 2), *flags)
+    array = Fanout(tuple(axes), Fraction(draw(st.integers(0, 3)), 2), *flags)
     if not sharing:
-        return found
-    return replace(found, sharing=True, hop_energy=Fraction(draw(st.integers(0, 6)), 4))
+        return array
+    return replace(array, sharing=True, hop_energy=Fraction(draw(st.integers(0, 6)), 4))
 
 
 def _bandwidth(draw: st.DrawFn) -> Fraction | None:

@@ -90,10 +90,10 @@ def undetected(
         skipped = any(re.fullmatch(pattern, text) for pattern in unchecked for text in texts)
         if (only is None or place in only) and not skipped:
             chosen.setdefault((re.sub(r"\.\d+", ".#", place), change), []).append((path, value))
-    found = []
+    undetected = []
     for (_, change), several in chosen.items():
         for path, value in several if every else several[-1:]:
             made = placed(data, path, value)
             if not faults_of(made) and not same(data, made):
-                found.append(f"{'.'.join(map(str, path))}: {change}")
-    return found
+                undetected.append(f"{'.'.join(map(str, path))}: {change}")
+    return undetected

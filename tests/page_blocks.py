@@ -58,8 +58,8 @@ class Block:
     @property
     def file(self) -> str | None:
         """The file that the block is."""
-        found = _NAME.match(self.text)
-        return found[1] if found else None
+        match = _NAME.match(self.text)
+        return match[1] if match else None
 
     @property
     def as_run(self) -> str:
@@ -105,8 +105,8 @@ def _read(path: Path) -> Iterator[Block]:
             end = next(i for i in range(place + 1, len(lines)) if lines[i].rstrip() == fence[1])
             yield Block(path.name, place + 1, fence[2], "".join(lines[place + 1 : end]), marks)
             marks, place = {}, end
-        elif found := _MARK.fullmatch(line.strip()):
-            name, _, rest = found[1].partition(":")
+        elif match := _MARK.fullmatch(line.strip()):
+            name, _, rest = match[1].partition(":")
             before = marks.get(name.strip())
             marks = {**marks, name.strip(): f"{before}, {rest.strip()}" if before else rest.strip()}
         elif line.strip():
@@ -116,13 +116,13 @@ def _read(path: Path) -> Iterator[Block]:
 
 def indented_commands(path: Path) -> list[int]:
     """Lines of indented blocks that look like commands: they belong into a fence."""
-    inside, found, before = False, [], ""
+    inside, numbers, before = False, [], ""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         inside ^= line.startswith("```")
         if not inside and re.match(r" {4}\S", line) and is_command(line.strip()) and not before.strip():
-            found.append(number)
+            numbers.append(number)
         before = "" if line.startswith("    ") else line
-    return found
+    return numbers
 
 
 def commands_of(text: str) -> list[str]:
@@ -201,4 +201,4 @@ def said(line: str, printed: str) -> bool:
     """Whether a line was printed; ``…`` stands for anything, and runs of spaces are one."""
     pieces = [re.escape(" ".join(piece.split())) for piece in line.split("…")]
     pattern = ".*".join(pieces).replace("\\ ", " ")
-    return any(re.search(pattern, " ".join(one.split())) for one in printed.splitlines())
+    return any(re.search(pattern, " ".join(printed_line.split())) for printed_line in printed.splitlines())

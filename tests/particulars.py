@@ -25,12 +25,12 @@ def _level(level: MemoryLevel, engine: Engine, choose: Choose) -> MemoryLevel:
     kept = sorted(level.keeps)
     bits = {role: choose(BITS) for role in kept}
     energies = [{role: choose([0, 1, 3, 20]) for role in kept if choose([False, False, True])} for _ in "rw"]
-    found = replace(
+    plain_level = replace(
         level,
         widths={role: width for role, width in bits.items() if width != engine.element_bits},
         read_energies={role: Fraction(energy, 2) for role, energy in energies[0].items()},
         write_energies={role: Fraction(energy, 5) for role, energy in energies[1].items()},
     )
     if choose([False, True]):
-        return replace(found, read_bandwidth=None, write_bandwidth=None, shared_bandwidth=choose(RATES))
-    return found
+        return replace(plain_level, read_bandwidth=None, write_bandwidth=None, shared_bandwidth=choose(RATES))
+    return plain_level

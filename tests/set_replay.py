@@ -31,7 +31,7 @@ class Carried:
     def times(self, factor: int) -> "Carried":
         """The same so often."""
         return Carried(
-            Counter({one: count * factor for one, count in self.links.items()}),
+            Counter({link: count * factor for link, count in self.links.items()}),
             self.dram * factor,
             self.hops * factor,
         )
@@ -107,22 +107,22 @@ class Replay:
 
     def layers(self, cost: NodeCost) -> set[int]:
         """Layers below a node."""
-        return {one for one, way in self.way.items() if any(step is cost for step, _ in way)}
+        return {layer for layer, way in self.way.items() if any(step is cost for step, _ in way)}
 
     def stages(self, cost: NodeCost) -> list[int]:
         """How many subbatches after the first the children of an S cut begin."""
-        found: list[int] = []
+        stages: list[int] = []
         for number, child in enumerate(cost.children):
-            reads = set().union(*(self.form.network.before[one] for one in self.layers(child)))
-            behind = [found[i] + 1 for i in range(number) if self.layers(cost.children[i]) & reads]
-            found.append(max(behind, default=0))
-        return found
+            reads = set().union(*(self.form.network.before[layer] for layer in self.layers(child)))
+            behind = [stages[i] + 1 for i in range(number) if self.layers(cost.children[i]) & reads]
+            stages.append(max(behind, default=0))
+        return stages
 
     def direct(self, producer: int, reader: int) -> bool:
         """Whether results pass on without DRAM."""
-        one, other = self.way[producer], self.way[reader]
-        depth = max(i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a[0] is b[0])
-        cut, mine = one[depth]
+        way, other = self.way[producer], self.way[reader]
+        depth = max(i for i, (a, b) in enumerate(zip(way, other, strict=False)) if a[0] is b[0])
+        cut, mine = way[depth]
         theirs = other[depth][1]
         if cut is self.root and self._root_is_t:
             return False
@@ -137,7 +137,7 @@ class Replay:
         layer = self.form.network.layers[cost.node.layer]  # type: ignore[union-attr]
         sizes = (layer.channels, cost.node.batch, layer.rows, layer.columns)
         parts = cost.leaf.partition.parts
-        found = {}
+        boxes = {}
         for number in range(math.prod(parts)):
             index, rest = [0] * 4, number
             for axis in reversed(cost.leaf.partition.order):
@@ -147,39 +147,49 @@ class Replay:
                 for size, i, part in zip(sizes, index, parts, strict=True)
             ]
             if all(ranges):
-                found[tuple(index)] = spot(cost.first + number, self.height), ranges
-        return found  # type: ignore[return-value]
+                boxes[tuple(index)] = spot(cost.first + number, self.height), ranges
+        return boxes  # type: ignore[return-value]
 
     def wanted(self, layer: int, ranges: list[range]) -> set[Value]:
         """Values of the operand that a share's results are made of."""
-        one = self.form.network.layers[layer]
-        rows = {y * one.stride_rows + dy - one.pad_rows for y in ranges[2] for dy in range(one.taps_rows)}
-        columns = {
-            x * one.stride_columns + dx - one.pad_columns for x in ranges[3] for dx in range(one.taps_columns)
+        set_layer = self.form.network.layers[layer]
+        rows = {
+            y * set_layer.stride_rows + dy - set_layer.pad_rows
+            for y in ranges[2]
+            for dy in range(set_layer.taps_rows)
         }
-        channels = range(one.inputs) if one.is_mac else ranges[0]
+        columns = {
+            x * set_layer.stride_columns + dx - set_layer.pad_columns
+            for x in ranges[3]
+            for dx in range(set_layer.taps_columns)
+        }
+        channels = range(set_layer.inputs) if set_layer.is_mac else ranges[0]
         return {
             (c, n, y, x)
             for c in channels
             for n in ranges[1]
-            for y in rows & set(range(one.input_rows))
-            for x in columns & set(range(one.input_columns))
+            for y in rows & set(range(set_layer.input_rows))
+            for x in columns & set(range(set_layer.input_columns))
         }
 
     def leaf(self, cost: NodeCost) -> tuple[Carried, int, Counter[int], Counter[int], Counter[int]]:
         """Traffic and cycles of a leaf; inputs, all data and weights by tile."""
         layer, batch = cost.node.layer, cost.node.batch  # type: ignore[union-attr]
-        one, boxes = self.form.network.layers[layer], self.boxes(cost)
+        set_layer, boxes = self.form.network.layers[layer], self.boxes(cost)
         groups: dict[tuple[int, ...], tuple[set[Spot], set[Value]]] = {}
         inputs: Counter[Spot] = Counter()
         weights: Counter[Spot] = Counter()
         senders: dict[int, tuple[set[Spot], int]] = {}
         for (k, b, h, w), (where, ranges) in boxes.items():
-            key = (0 if one.is_mac else k, b, h, w)
+            key = (0 if set_layer.is_mac else k, b, h, w)
             values = self.wanted(layer, ranges)
             groups.setdefault(key, (set(), values))[0].add(where)
-            inputs[where] += len(values) * one.operands
-            size = len(ranges[0]) * one.inputs * one.taps_rows * one.taps_columns if one.weight_bytes else 0
+            inputs[where] += len(values) * set_layer.operands
+            size = (
+                len(ranges[0]) * set_layer.inputs * set_layer.taps_rows * set_layer.taps_columns
+                if set_layer.weight_bytes
+                else 0
+            )
             weights[where] += size
             senders.setdefault(k, (set(), size))[0].add(where)
         total = Carried()
@@ -189,22 +199,22 @@ class Replay:
                 loading.fetch(self.ports, targets, size)
         total.add(_divided(loading, max(1, self.loads // batch)))
         for targets, values in groups.values():
-            if one.external:
-                total.fetch(self.ports, targets, sum(value[0] < one.external for value in values))
-        for made in one.producers:
+            if set_layer.external:
+                total.fetch(self.ports, targets, sum(value[0] < set_layer.external for value in values))
+        for made in set_layer.producers:
             total.add(self._operand(layer, made.layer, made.offset, batch, groups))
-        stored = one.is_output or any(
+        stored = set_layer.is_output or any(
             not self.direct(layer, other) for other in self.form.network.after[layer]
         )
         if stored:
             for where, ranges in boxes.values():
                 total.store(self.ports, where, math.prod(len(each) for each in ranges))
-        sizes = (one.channels, batch, one.rows, one.columns)
+        sizes = (set_layer.channels, batch, set_layer.rows, set_layer.columns)
         assert cost.leaf is not None
         k, b, h, w = (
             math.ceil(size / part) for size, part in zip(sizes, cost.leaf.partition.parts, strict=True)
         )
-        array = int(self.form.engine.costs.share(one, b, k, h, w)[0])
+        array = int(self.form.engine.costs.share(set_layer, b, k, h, w)[0])
         held = Counter({where: size + RESULTS for where, size in inputs.items() if size})
         return total, array, inputs, held, weights
 
@@ -218,11 +228,11 @@ class Replay:
     ) -> Carried:
         made = self.form.network.layers[producer]
         mine = range(offset, offset + made.channels)
-        found = Carried()
+        carried = Carried()
         if not self.direct(producer, layer):
             for targets, values in groups.values():
-                found.fetch(self.ports, targets, sum(value[0] in mine for value in values))
-            return found
+                carried.fetch(self.ports, targets, sum(value[0] in mine for value in values))
+            return carried
         cost = self.way[producer][-1][0]
         owner: dict[Value, Spot] = {}
         for where, (c, n, y, x) in self.boxes(cost).values():
@@ -235,8 +245,8 @@ class Replay:
                     if c in mine:
                         sources[owner[c - offset, (run * batch + n) % cost.node.batch, y, x]] += 1
                 for source, size in sources.items():
-                    found.multicast(source, targets, size)
-        return _divided(found, runs)
+                    carried.multicast(source, targets, size)
+        return _divided(carried, runs)
 
     def visit(self, cost: NodeCost) -> tuple[Carried, int, Counter[Spot], Counter[Spot], Counter[Spot]]:
         """Traffic, cycles, inputs, data and weights of one node, compared with what it was said to take."""
@@ -259,15 +269,18 @@ class Replay:
             cycles = max(
                 cycles, math.ceil(carried.dram / machine.dram_rate), math.ceil(busiest / machine.link_rate)
             )
-        found = {"hops": carried.hops, "DRAM": carried.dram, "cycles": cycles}
+        figures = {"hops": carried.hops, "DRAM": carried.dram, "cycles": cycles}
         reported = {"hops": cost.hops, "DRAM": cost.dram, "cycles": cost.cycles}
-        found["busiest link"] = max(carried.links.values(), default=0)
+        figures["busiest link"] = max(carried.links.values(), default=0)
         reported["busiest link"] = cost.busiest_link
         if cost is not self.root:
-            found["buffer"] = max(Counter(held).values(), default=0)
+            figures["buffer"] = max(Counter(held).values(), default=0)
             reported["buffer"] = int(cost.buffer.max())
-            found["weights"], reported["weights"] = max(weights.values(), default=0), int(cost.weights.max())
-        for name, value in found.items():
+            figures["weights"], reported["weights"] = (
+                max(weights.values(), default=0),
+                int(cost.weights.max()),
+            )
+        for name, value in figures.items():
             if value != reported[name]:
                 self.faults.append(f"{node}: {name} {reported[name]}, replayed {value}")
         return carried, cycles, inputs, held, weights
@@ -308,5 +321,5 @@ class Replay:
 
 def _divided(carried: Carried, runs: int) -> Carried:
     """What one of several runs carries, rounded down."""
-    links = Counter({one: count // runs for one, count in carried.links.items()})
+    links = Counter({link: count // runs for link, count in carried.links.items()})
     return Carried(links, carried.dram // runs, carried.hops // runs)

@@ -154,9 +154,9 @@ def size(box: Box) -> int:
     return math.prod(extent for _, extent in box)
 
 
-def overlap(one: Box, other: Box) -> int:
+def overlap(box: Box, other: Box) -> int:
     """Elements that two boxes share."""
-    return math.prod(max(0, min(a + m, b + n) - max(a, b)) for (a, m), (b, n) in zip(one, other, strict=True))
+    return math.prod(max(0, min(a + m, b + n) - max(a, b)) for (a, m), (b, n) in zip(box, other, strict=True))
 
 
 def elements(box: Box) -> Iterator[Index]:
@@ -399,22 +399,22 @@ def times(width: int, counts: Counter[Index]) -> Counter[Index]:
 
 def energy(engine: Engine, operator: Operator, simulation: Simulation) -> Fraction:
     """pJ of all accesses, hops and operations."""
-    found = engine.mac_energy * operator.iterations
+    total = engine.mac_energy * operator.iterations
     hop_energies = [level.fanout.hop_energy if level.fanout else Fraction(0) for level in engine.levels]
     for level, hop_energy in zip(engine.levels, [Fraction(0), *hop_energies], strict=False):
         for tensor in operator.tensors:
             reads, fills, updates, _, hops = simulation.counts[level.name, tensor.name].totals
             read = level.read_energies.get(tensor.role, level.read_energy)
             write = level.write_energies.get(tensor.role, level.write_energy)
-            found += read * reads + write * fills + write * updates + hop_energy * hops
+            total += read * reads + write * fills + write * updates + hop_energy * hops
         if level.fanout is not None:
-            found += level.fanout.energy * simulation.hops[level.name]
-    return found
+            total += level.fanout.energy * simulation.hops[level.name]
+    return total
 
 
 def overfull(engine: Engine, operator: Operator, simulation: Simulation) -> list[str]:
     """Levels of which the first instance holds more bits than it has room for, with the roles at fault."""
-    found = []
+    overfull = []
     for level in engine.levels:
         held: dict[str, int] = {}
         banks: dict[str, int] = {}
@@ -430,8 +430,10 @@ def overfull(engine: Engine, operator: Operator, simulation: Simulation) -> list
                 whole = math.ceil(Fraction(size, level.bank * bits_of(engine, level, shared)))
                 banks[part] = banks.get(part, 0) + whole * level.bank * bits_of(engine, level, shared)
         sizes = held if level.bank is None else banks
-        found += [f"{level.name} {part}".strip() for part, room in rooms.items() if sizes.get(part, 0) > room]
-    return found
+        overfull += [
+            f"{level.name} {part}".strip() for part, room in rooms.items() if sizes.get(part, 0) > room
+        ]
+    return overfull
 
 
 def bits_of(engine: Engine, level: MemoryLevel, roles: Collection[Role]) -> int:

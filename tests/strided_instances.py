@@ -230,24 +230,24 @@ TELLING = (
 def telling(seed: int, most: int, kind: str, few: int) -> Strided | None:
     """One with a gap, a level that is made smaller until it binds, and a rate that limits; if possible."""
     draw = random.Random(f"telling {seed}")
-    one = Strided(
+    instance = Strided(
         seed, draw.choice(("cycles", "edp", "ed2p")), strided_operator(draw, most), near_machine(draw)
     )
-    if not has_gap(one.operator) or not one.has_few(kind, few):
+    if not has_gap(instance.operator) or not instance.has_few(kind, few):
         return None
-    place = draw.choice(list(range(1, len(one.engine.levels)))[:2])
-    levels = list(one.engine.levels)
+    place = draw.choice(list(range(1, len(instance.engine.levels)))[:2])
+    levels = list(instance.engine.levels)
     field = draw.choice(["read_bandwidth", "write_bandwidth"])
     rate = draw.choice([Fraction(1, 4), Fraction(1, 2)])
     levels[place] = replace(levels[place], **{field: rate}, shared_bandwidth=None)  # type: ignore[arg-type]
-    one = replace(one, engine=replace(one.engine, levels=tuple(levels)))
-    first = one.oracle(kind, **ROOMS)
-    roomy = one.least(first)
-    if one.least(one.oracle(kind, first, **ROOMS, **RATES)) == roomy:
+    instance = replace(instance, engine=replace(instance.engine, levels=tuple(levels)))
+    first = instance.oracle(kind, **ROOMS)
+    roomy = instance.least(first)
+    if instance.least(instance.oracle(kind, first, **ROOMS, **RATES)) == roomy:
         return None
     for size in (8, 6, 5, 4, 3, 2):
         levels[place] = replace(levels[place], capacity=size)
-        tight = replace(one, engine=replace(one.engine, levels=tuple(levels)))
+        tight = replace(instance, engine=replace(instance.engine, levels=tuple(levels)))
         least = tight.least(tight.oracle(kind, first))
         if least is None:
             return None

@@ -99,8 +99,8 @@ def folders(module: str) -> list[str]:
 
 def floor(module: str) -> str:
     """The top-level folder of a module; empty for the package itself, and where it is run as a program."""
-    found = (folders(module) or [""])[0]
-    return "" if found == "__main__" else found
+    folder = (folders(module) or [""])[0]
+    return "" if folder == "__main__" else folder
 
 
 def room(module: str) -> str | None:
@@ -216,10 +216,10 @@ def _imports(by: str, path: Path) -> Iterator[Import]:
             if ours(base):
                 yield from (Import(by, module(f"{base}.{name.name}"), at_start) for name in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found = _NAME.fullmatch(node.value)
-            named = found is not None and found[1] in FILES and f"{found[1]}.__main__" not in FILES
-            if found and named and by.removeprefix(f"{ROOT}.") not in TABLES_OF_NAMES:
-                yield Import(by, found[1], at_start=False)
+            match = _NAME.fullmatch(node.value)
+            named = match is not None and match[1] in FILES and f"{match[1]}.__main__" not in FILES
+            if match and named and by.removeprefix(f"{ROOT}.") not in TABLES_OF_NAMES:
+                yield Import(by, match[1], at_start=False)
         inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         checked = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
         for child in ast.iter_child_nodes(node):
@@ -238,20 +238,20 @@ def _imports(by: str, path: Path) -> Iterator[Import]:
 
 def all_imports() -> list[Import]:
     """Every import within the package."""
-    return [found for by, path in FILES.items() for found in _imports(by, path) if found.of != by]
+    return [entry for by, path in FILES.items() for entry in _imports(by, path) if entry.of != by]
 
 
 def faults(imports: Iterable[Import], rule: Rule) -> list[str]:
     """The imports that break a rule, as lines to read."""
-    return sorted({f"{one.by} imports {one.of}" for one in imports if rule.breaks(one.by, one.of)})
+    return sorted({f"{entry.by} imports {entry.of}" for entry in imports if rule.breaks(entry.by, entry.of)})
 
 
 def cycle(imports: Iterable[Import]) -> list[str]:
     """Modules that import each other in a circle while they start; empty where there is none."""
     graph: dict[str, set[str]] = {}
-    for one in imports:
-        if one.at_start:
-            graph.setdefault(one.by, set()).add(one.of)
+    for entry in imports:
+        if entry.at_start:
+            graph.setdefault(entry.by, set()).add(entry.of)
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -284,12 +284,12 @@ def test_no_import_cycles(imports: list[Import]) -> None:
 
 def test_every_room_is_listed_and_exists() -> None:
     """Below the command line, the folders of the ``scheduling/`` wings are the listed rooms, all of them."""
-    found = {
+    rooms = {
         folders(name)[-1]
         for name in PACKAGES
         if floor(name) not in ("cli", "workloads") and folders(name)[-2:-1] == ["scheduling"]
     }
-    assert found == set(ROOMS)
+    assert rooms == set(ROOMS)
 
 
 def test_both_wings_stand_on_every_floor() -> None:
@@ -302,7 +302,7 @@ def test_what_both_wings_share_is_on_the_floor() -> None:
     """The search core and what runs it stand outside the wings, where the last rule holds them."""
     core = ("limits", "stopping", "search", "result", "method", "objective")
     runners = ("running", "watched", "background", "cpsat_run")
-    for name in (*(f"formulation.{one}" for one in core), *(f"solvers.{one}" for one in runners)):
+    for name in (*(f"formulation.{module}" for module in core), *(f"solvers.{runner}" for runner in runners)):
         assert f"{ROOT}.{name}" in FILES, name
 
 
@@ -312,16 +312,27 @@ def test_machine_code_is_made_in_one_way() -> None:
     assert asking == {f"{ROOT}.foundation.kernels.code"}
 
 
+_ALIAS = re.compile(r"^\w+(?:: TypeAlias)? = (?:npt\.)?NDArray\[np\.\w+\]$", re.M)
+
+
+def test_arrays_of_one_width_have_one_name() -> None:
+    """No module but that of the arrays names an array of a plain width."""
+    home = f"{ROOT}.foundation.arrays"
+    assert len(_ALIAS.findall(FILES[home].read_text())) >= 6
+    named = {name: _ALIAS.findall(path.read_text()) for name, path in FILES.items() if name != home}
+    assert {name: aliases for name, aliases in named.items() if aliases} == {}
+
+
 def test_composition_roots_are_needed(imports: list[Import]) -> None:
     """Every named exception imports scheduling today; one that no longer does has to go from the list."""
-    used = {one.by for one in imports if "scheduling" in folders(one.of)}
+    used = {entry.by for entry in imports if "scheduling" in folders(entry.of)}
     for root in COMPOSITION_ROOTS:
         assert any(f"{by}.".startswith(f"{ROOT}.{root}.") for by in used), root
 
 
 def test_searches_beside_the_interface_are_needed(imports: list[Import]) -> None:
     """Every exception has a reason and is an import of today; one that no longer is has to go."""
-    made = {_pair(found.by, found.of) for found in imports if is_search(found.of)}
+    made = {_pair(entry.by, entry.of) for entry in imports if is_search(entry.of)}
     for pair, reason in SEARCHING_BESIDE.items():
         assert reason, pair
         assert pair in made, pair

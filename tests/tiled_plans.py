@@ -28,7 +28,7 @@ def random_network(rng: random.Random, layers: int = 5) -> Network:
     for i in range(layers):
         name = f"l{i}"
         source, channels = rng.choice(made[-2:]) if made else (None, 16)
-        same = [one for one, width in made if width == channels and one is not source]
+        same = [layer for layer, width in made if width == channels and layer is not source]
         operator: Operator
         if source is not None and same and rng.random() < 0.4:
             operator, width = elementwise(shape=(1, channels, 8, 8)), channels
@@ -40,7 +40,7 @@ def random_network(rng: random.Random, layers: int = 5) -> Network:
         if source is not None:
             links.append(Link(source.name, name, operand, source.name, channels * 64))
         made.append((Layer(name, operator, "test"), width))
-    return Network("random", [one for one, _ in made], links)
+    return Network("random", [layer for layer, _ in made], links)
 
 
 def random_problem(rng: random.Random, machine: str) -> tuple[TiledProblem, AtomicDag]:

@@ -45,13 +45,13 @@ def simulate(
     for (first, last, block, source, _), members in groups.items():
         tree: set[int] = set()
         for j in members:
-            tree |= {int(one) for one in net.route(source, int(moving.target[j]))}
+            tree |= {int(hop) for hop in net.route(source, int(moving.target[j]))}
         if source >= machine.engines or moving.target[members[0]] >= machine.engines:
             tree.add(len(net.rates))
         trees.append(sorted(tree))
         targets.append([int(moving.target[j]) for j in members])
         links = [len(net.route(source, int(moving.target[j]))) for j in members]
-        hops.append([max(0, one - 2) * machine.hop_cycles for one in links])  # a port on either side
+        hops.append([max(0, link - 2) * machine.hop_cycles for link in links])  # a port on either side
         sizes.append(int(moving.bytes[members[0]]))
         rows.append((first, last, block, source))
     order = sorted(range(len(rows)), key=lambda i: (rows[i][1], rows[i][0]))

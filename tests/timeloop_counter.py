@@ -44,18 +44,20 @@ class Nest:
         }
         self.loops: list[list[Loop]] = []
         for level in levels:
-            own = [one for one in data["mapping"] if one["target"] == level and one["type"] == "temporal"]
-            inside = [
-                one
-                for one in data["mapping"]
-                if one["type"] == "spatial" and arrays.get(one["target"]) == level
+            own = [
+                entry for entry in data["mapping"] if entry["target"] == level and entry["type"] == "temporal"
             ]
-            found: list[Loop] = []
-            for one in [*own, *inside]:
-                factors = dict(part.split("=") for part in one["factors"].split())
-                for dim in reversed(one["permutation"]):
-                    found.append((dim, int(factors[dim]), one["type"] == "spatial"))
-            self.loops.append(found)
+            inside = [
+                entry
+                for entry in data["mapping"]
+                if entry["type"] == "spatial" and arrays.get(entry["target"]) == level
+            ]
+            nest_loops: list[Loop] = []
+            for directive in [*own, *inside]:
+                factors = dict(part.split("=") for part in directive["factors"].split())
+                for dim in reversed(directive["permutation"]):
+                    nest_loops.append((dim, int(factors[dim]), directive["type"] == "spatial"))
+            self.loops.append(nest_loops)
 
     def axes(self, space: str) -> list[list[tuple[str, int]]]:
         """Per axis the dimensions with their strides."""
@@ -69,19 +71,19 @@ class Nest:
 
     def inside(self, level: int) -> dict[str, int]:
         """Iterations of every dimension inside a level's instance."""
-        found = dict.fromkeys(self.bounds, 1)
+        trips = dict.fromkeys(self.bounds, 1)
         for loops in self.loops[level:]:
             for dim, factor, _ in loops:
-                found[dim] *= factor
-        return found
+                trips[dim] *= factor
+        return trips
 
     def tile(self, space: str, inner: dict[str, int]) -> int:
         return math.prod(1 + sum(step * (inner[dim] - 1) for dim, step in axis) for axis in self.axes(space))
 
     def outside(self, level: int) -> list[Loop]:
         """Loops in time outside a level, innermost first, those of one iteration left out."""
-        found = [loop for loops in self.loops[:level] for loop in loops if not loop[2] and loop[1] > 1]
-        return found[::-1]
+        outside = [loop for loops in self.loops[:level] for loop in loops if not loop[2] and loop[1] > 1]
+        return outside[::-1]
 
     def fetched(self, space: str, level: int, inner: dict[str, int]) -> int:
         """Elements that reach one instance of a level, which holds a tile of ``inner`` iterations."""
@@ -122,14 +124,14 @@ class Nest:
     def _different(self, space: str, level: int) -> int:
         """Instances of the next level inside that need different tiles."""
         inner = self.inside(level + 1)
-        found = 1
+        different = 1
         for axis in self.axes(space):
             places = {0}
             for dim, step in axis:
-                copies = math.prod(f for one, f, _ in self.spatial(level) if one == dim)
+                copies = math.prod(f for spread, f, _ in self.spatial(level) if spread == dim)
                 places = {at + step * inner[dim] * index for at in places for index in range(copies)}
-            found *= len(places)
-        return found
+            different *= len(places)
+        return different
 
     def _sums(self, space: str, level: int, tile: int, *, last: bool) -> list[float]:
         dims = self.dims(space)

@@ -19,14 +19,13 @@ from itertools import product as cartesian
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from simulator import walk_between
 
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Temporal
+from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator, Tensor
 
-Numbers = NDArray[np.int64]
 DIVISORS, LEAST, EVERY = "divisors", "least of a trip count", "every integer"
 
 
@@ -90,9 +89,9 @@ class Costs:
     """
 
     options: list[list[Option]]
-    legal: NDArray[np.bool_]
-    energy: Numbers
-    cycles: Numbers
+    legal: Bools
+    energy: Int64s
+    cycles: Int64s
 
 
 def inner_tiles(outer: int, kind: str) -> list[int]:
@@ -229,7 +228,7 @@ class Oracle:
             elif tensor.role in level.may_bypass:
                 places = [-1, *places]
             ranges.append(places)
-        found = []
+        options = []
         for points in cartesian(*ranges):
             held = [point for point in points if point >= 0]
             if held == sorted(held):
@@ -238,8 +237,8 @@ class Oracle:
                     self.room(level) is None or tile <= self.room(level)
                     for level, tile in enumerate(option.tiles)
                 ):
-                    found.append(option)
-        return found
+                    options.append(option)
+        return options
 
     def _option(self, tensor: Tensor, loops: Sequence[Loop], points: tuple[int, ...]) -> Option:
         chain = [(level, point) for level, point in enumerate(points) if point >= 0]
@@ -272,10 +271,10 @@ class Oracle:
         outside = sum(loop.spatial for loop in around[: outer[1]])
         place = outer[1] if self._overlaps(tensor) else outside  # all else depends on instances alone
         key = tensor.name, around, outer[0], place, inner[0]
-        found = self._edges.get(key)
-        if found is None:
-            found = self._edges[key] = self._walked(tensor, around, outer, inner)
-        return found
+        cached = self._edges.get(key)
+        if cached is None:
+            cached = self._edges[key] = self._walked(tensor, around, outer, inner)
+        return cached
 
     def _walked(
         self, tensor: Tensor, loops: tuple[Loop, ...], outer: tuple[int, int], inner: tuple[int | None, int]
@@ -308,8 +307,8 @@ class Oracle:
     ) -> Tally:
         """Elements of output tiles that overlap, but for as many as the stores at a point ever hold."""
         new = [self._different(tensor, loops, point, target, whole) for whole in (True, False)]
-        found = Tally.of(moved)
-        return Tally(max(0, found.all - new[0]), max(0, found.one - new[1]))
+        tally = Tally.of(moved)
+        return Tally(max(0, tally.all - new[0]), max(0, tally.one - new[1]))
 
     def _different(self, tensor: Tensor, loops: Sequence[Loop], point: int, target: int, whole: bool) -> int:
         """By axis, the extents of all tiles at a point, at most the whole; of all instances or the first."""
@@ -374,12 +373,12 @@ class Oracle:
             return None
         shape = tuple(len(own) for own in options)
 
-        def spread(index: int, values: Sequence[int]) -> Numbers:
+        def spread(index: int, values: Sequence[int]) -> Int64s:
             view = [1] * len(shape)
             view[index] = shape[index]
             return np.array(values, dtype=np.int64).reshape(view)
 
-        def summed(of: list[list[int]]) -> Numbers:
+        def summed(of: list[list[int]]) -> Int64s:
             result = np.zeros(shape, dtype=np.int64)
             for index, values in enumerate(of):
                 result = result + spread(index, values)
@@ -522,13 +521,15 @@ class Oracle:
             legal &= first == end
         if self.kind == DIVISORS:
             return legal
-        for one, loop in enumerate(loops):
-            for other in range(one + 1, len(loops)):
-                apart = loop.spatial != loops[other].spatial or (one < begin <= other)
+        for place, loop in enumerate(loops):
+            for other in range(place + 1, len(loops)):
+                apart = loop.spatial != loops[other].spatial or (place < begin <= other)
                 if loops[other].dim == loop.dim and not apart:
                     between = np.zeros(shape, dtype=bool)
                     for index in range(count):
-                        split = [int(any(one < point <= other for point in o.points)) for o in options[index]]
+                        split = [
+                            int(any(place < point <= other for point in o.points)) for o in options[index]
+                        ]
                         between |= spread(index, split).astype(bool)
                     legal &= between
         return legal
@@ -537,7 +538,7 @@ class Oracle:
         compute = math.prod(self._pieces(loops, dim) for dim in self.operator.bounds)
         hidden, exposed = np.full(shape, compute), np.zeros(shape, dtype=np.int64)
 
-        def time(bits: Numbers, rate: Fraction | None) -> Numbers:
+        def time(bits: Int64s, rate: Fraction | None) -> Int64s:
             if rate is None:
                 return np.zeros(shape, dtype=np.int64)
             per_cycle = rate * self.engine.element_bits

@@ -12,16 +12,15 @@ from collections.abc import Mapping as MappingABC
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression.nodes import Choice, Expr, Function, Variable, Where
 from tilewright.formulation.expression.reader import Reader
+from tilewright.foundation.arrays import Floats
 
-Array = NDArray[np.float64]
 EXACT_LIMIT = 2**53
 
 
-class BatchReader(Reader[Array]):
+class BatchReader(Reader[Floats]):
     """Reads expressions under arrays of values that broadcast against each other.
 
     Parameters
@@ -33,49 +32,49 @@ class BatchReader(Reader[Array]):
 
     def __init__(
         self,
-        values: MappingABC[Variable, Array | int],
-        known: dict[Expr, Array] | None = None,
+        values: MappingABC[Variable, Floats | int],
+        known: dict[Expr, Floats] | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(known)
         self._assignment = values
         self._check_limits = check
 
-    def _compute(self, expr: Expr) -> Array:
+    def _compute(self, expr: Expr) -> Floats:
         self._check_limits()
         return super()._compute(expr)
 
-    def constant(self, value: int) -> Array:
+    def constant(self, value: int) -> Floats:
         return np.float64(value)  # type: ignore[return-value]
 
-    def variable(self, variable: Variable) -> Array:
+    def variable(self, variable: Variable) -> Floats:
         return np.asarray(self._assignment[variable], dtype=np.float64)
 
-    def sum(self, terms: Sequence[tuple[int, Array]], constant: int) -> Array:
+    def sum(self, terms: Sequence[tuple[int, Floats]], constant: int) -> Floats:
         parts = [value if coefficient == 1 else coefficient * value for coefficient, value in terms]
         result = reduce(np.add, parts)
         return np.add(result, constant)
 
-    def product(self, factors: Sequence[Array]) -> Array:
+    def product(self, factors: Sequence[Floats]) -> Floats:
         return reduce(np.multiply, factors)
 
-    def quotient(self, numerator: Array, denominator: Array) -> Array:
+    def quotient(self, numerator: Floats, denominator: Floats) -> Floats:
         return np.asarray(np.ceil(numerator / denominator))
 
-    def maximum(self, arguments: Sequence[Array]) -> Array:
+    def maximum(self, arguments: Sequence[Floats]) -> Floats:
         return reduce(np.maximum, arguments)
 
-    def is_one(self, argument: Array) -> Array:
+    def is_one(self, argument: Floats) -> Floats:
         return np.asarray(argument == 1, dtype=np.float64)
 
-    def where(self, node: Where) -> Array:
+    def where(self, node: Where) -> Floats:
         condition = self.read(node.condition)
         # A decided condition: only the branch that is taken is read.
         if condition.ndim == 0:
             return self.read(node.then if condition else node.otherwise)
         return np.where(condition != 0, self.read(node.then), self.read(node.otherwise))
 
-    def choice(self, node: Choice) -> Array:
+    def choice(self, node: Choice) -> Floats:
         index = self.read(node.selector)
         if index.ndim == 0:
             return self.read(node.options[int(index)])
@@ -85,7 +84,7 @@ class BatchReader(Reader[Array]):
             result = np.where(index == position, self.read(option), result)
         return result
 
-    def function(self, node: Function, arguments: Sequence[Array]) -> Array:
+    def function(self, node: Function, arguments: Sequence[Floats]) -> Floats:
         if node.evaluate_many is not None:
             # Functions take flat arrays of one length.
             whole = np.broadcast_arrays(*(np.asarray(a).astype(np.int64) for a in arguments))
@@ -94,11 +93,11 @@ class BatchReader(Reader[Array]):
         evaluated = np.frompyfunc(lambda *values: node.evaluate(*map(int, values)), len(arguments), 1)
         return np.asarray(evaluated(*arguments), dtype=np.float64)
 
-    def rounded(self, argument: Array, denominator: int) -> Array:
+    def rounded(self, argument: Floats, denominator: int) -> Floats:
         return round_half_even_arrays(argument, denominator)
 
 
-def round_half_even_arrays(values: Array, denominator: int) -> Array:
+def round_half_even_arrays(values: Floats, denominator: int) -> Floats:
     """``values / denominator`` to the nearest integers, halves to the even one, exact below 2**53."""
     quotient = np.floor(values / denominator)
     twice = 2 * (values - quotient * denominator)

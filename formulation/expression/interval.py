@@ -16,7 +16,7 @@ from typing import assert_never
 
 import numpy as np
 
-from tilewright.formulation.expression.batch import Array, round_half_even_arrays
+from tilewright.formulation.expression.batch import round_half_even_arrays
 from tilewright.formulation.expression.nodes import (
     Choice,
     Constant,
@@ -33,6 +33,7 @@ from tilewright.formulation.expression.nodes import (
     Where,
     as_node,
 )
+from tilewright.foundation.arrays import Floats
 
 UNKNOWN = 1e20  # above every count, yet finite: times zero it is zero, and a product of many stays finite
 
@@ -53,18 +54,18 @@ class IntervalReader:
 
     def __init__(self, fixed: MappingABC[Variable, int]) -> None:
         self._fixed = fixed
-        self._low: dict[Expr, Array] = {}
-        self._high: dict[Expr, Array] = {}
+        self._low: dict[Expr, Floats] = {}
+        self._high: dict[Expr, Floats] = {}
 
-    def known_low(self, expr: Expr) -> Array | None:
+    def known_low(self, expr: Expr) -> Floats | None:
         """A lower bound that is known without reading the expression; ``None`` where there is none."""
         return None
 
-    def known_high(self, expr: Expr) -> Array | None:
+    def known_high(self, expr: Expr) -> Floats | None:
         """An upper bound that is known without reading the expression; ``None`` where there is none."""
         return None
 
-    def low(self, expr: Expr) -> Array:
+    def low(self, expr: Expr) -> Floats:
         """A value that the expression never falls below."""
         low = self._low.get(expr)
         if low is None:
@@ -74,7 +75,7 @@ class IntervalReader:
             low = self._low[expr] = self._read_low(expr) if low is None else low
         return low
 
-    def high(self, expr: Expr) -> Array:
+    def high(self, expr: Expr) -> Floats:
         """A value that the expression never exceeds."""
         high = self._high.get(expr)
         if high is None:
@@ -82,7 +83,7 @@ class IntervalReader:
             high = self._high[expr] = self._read_high(expr) if high is None else high
         return high
 
-    def _read_low(self, expr: Expr) -> Array:
+    def _read_low(self, expr: Expr) -> Floats:
         node = as_node(expr)
         match node:
             case Constant():
@@ -118,7 +119,7 @@ class IntervalReader:
             case _:
                 assert_never(node)
 
-    def _read_high(self, expr: Expr) -> Array:
+    def _read_high(self, expr: Expr) -> Floats:
         node = as_node(expr)
         match node:
             case Constant():
@@ -156,7 +157,7 @@ class IntervalReader:
         chosen = self._fixed.get(expr.selector)
         return expr.options if chosen is None else (expr.options[chosen],)
 
-    def _where(self, expr: Where, end: Callable[[Expr], Array], combine: np.ufunc) -> Array:
+    def _where(self, expr: Where, end: Callable[[Expr], Floats], combine: np.ufunc) -> Floats:
         """The end of the branch that is taken, or the looser one of both while that is open."""
         always = self.low(expr.condition) >= 1
         never = self.high(expr.condition) <= 0
@@ -167,7 +168,7 @@ class IntervalReader:
         then, otherwise = end(expr.then), end(expr.otherwise)
         return np.where(always, then, np.where(never, otherwise, combine(then, otherwise)))
 
-    def _function(self, expr: Function, unknown: float) -> Array:
+    def _function(self, expr: Function, unknown: float) -> Floats:
         """Functions are tabulated by axis group where it matters; elsewhere nothing is known of them."""
         lows = [self.low(argument) for argument in expr.arguments]
         highs = [self.high(argument) for argument in expr.arguments]
@@ -178,10 +179,10 @@ class IntervalReader:
         return _scalar(unknown)
 
 
-def _bounded_below(factor: Expr, end: Array) -> Array:
+def _bounded_below(factor: Expr, end: Floats) -> Floats:
     """Factors are never negative, but the bounds of a difference, or of a case of differences, may be."""
     return end if isinstance(factor, NEVER_NEGATIVE) else np.maximum(end, 0)
 
 
-def _scalar(value: float) -> Array:
+def _scalar(value: float) -> Floats:
     return np.float64(value)  # type: ignore[return-value]

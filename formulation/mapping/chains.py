@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Variable
+from tilewright.foundation.arrays import Int64s
 from tilewright.workloads.mapping.operator import Operator
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class AxisGroup:
     name: str
     dims: tuple[str, ...]
     variables: tuple[Variable, ...]
-    rows: Rows
+    rows: Int64s
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -67,7 +65,7 @@ def divisors(number: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4096)
-def perfect_chains(bound: int, length: int) -> Rows:
+def perfect_chains(bound: int, length: int) -> Int64s:
     """All sequences of ``length`` tile sizes, each dividing the one before it, the first the bound.
 
     Returns an array of shape (chains, length).
@@ -84,7 +82,7 @@ def balanced_tiles(size: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4096)
-def balanced_chains(bound: int, length: int) -> Rows:
+def balanced_chains(bound: int, length: int) -> Int64s:
     """All sequences of ``length`` tile sizes, each ``ceil(outer / n)`` of the one before it for some ``n``.
 
     Divisor chains are among them.  Returns an array of shape (chains, length).
@@ -95,7 +93,7 @@ def balanced_chains(bound: int, length: int) -> Rows:
 
 
 @lru_cache(maxsize=4096)
-def halved_chains(bound: int, length: int) -> Rows:
+def halved_chains(bound: int, length: int) -> Int64s:
     """All sequences of ``length`` tile sizes, each the one before it halved, rounded up, any number of times.
 
     A few thousand even of dimensions with tens of thousands of iterations.  Shape (chains, length).
@@ -106,14 +104,14 @@ def halved_chains(bound: int, length: int) -> Rows:
 
 
 @lru_cache(maxsize=4096)
-def every_chain(bound: int, length: int) -> Rows:
+def every_chain(bound: int, length: int) -> Int64s:
     """All non-increasing sequences of ``length`` tile sizes up to the bound.  Shape (chains, length)."""
     if length == 0:
         return np.ones((1, 0), dtype=np.int64)
     return _led_by(range(1, bound + 1), lambda tile: every_chain(tile, length - 1))
 
 
-def _led_by(tiles: Iterable[int], inner: Callable[[int], Rows]) -> Rows:
+def _led_by(tiles: Iterable[int], inner: Callable[[int], Int64s]) -> Int64s:
     """Each tile size followed by every chain that may stand inside it."""
     parts = []
     for tile in tiles:
@@ -122,13 +120,13 @@ def _led_by(tiles: Iterable[int], inner: Callable[[int], Rows]) -> Rows:
     return _shared(np.concatenate(parts))
 
 
-def _shared(rows: Rows) -> Rows:
+def _shared(rows: Int64s) -> Int64s:
     """Chains are cached for every problem of the process: nobody may write into them."""
     rows.setflags(write=False)
     return rows
 
 
-def cross(tables: Sequence[Rows]) -> Rows:
+def cross(tables: Sequence[Int64s]) -> Int64s:
     """Every combination of one row of each table, side by side."""
     result = tables[0]
     for table in tables[1:]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Pieces = list[tuple[Ints, Ints]]
+from tilewright.foundation.arrays import Int64s
+
+Pieces = list[tuple[Int64s, Int64s]]
 
 
-def cut(sizes: Sequence[Ints], counted: tuple[bool, ...]) -> Pieces:
+def cut(sizes: Sequence[Int64s], counted: tuple[bool, ...]) -> Pieces:
     """The pieces at the end of a chain, as (size, how many); the first one is the largest.
 
     Equal sizes are one piece only where they are the largest.
@@ -25,8 +25,8 @@ def cut(sizes: Sequence[Ints], counted: tuple[bool, ...]) -> Pieces:
 
 
 def paired_cut(
-    size: Ints, before: Ints, unit: Ints, tiles: Sequence[Ints], counted: tuple[bool, ...]
-) -> list[tuple[Ints, Ints, Ints]]:
+    size: Int64s, before: Int64s, unit: Int64s, tiles: Sequence[Int64s], counted: tuple[bool, ...]
+) -> list[tuple[Int64s, Int64s, Int64s]]:
     """Pieces of a size, each with its instance's piece of the tile before it, and how many there are.
 
     Parameters
@@ -54,17 +54,17 @@ def paired_cut(
     return pieces
 
 
-def number(pieces: Pieces) -> Ints:
+def number(pieces: Pieces) -> Int64s:
     """How many pieces there are."""
     return np.asarray(np.add.reduce([many for _, many in pieces]))
 
 
-def covered(pieces: Pieces) -> Ints:
+def covered(pieces: Pieces) -> Int64s:
     """Iterations in all pieces together."""
     return np.asarray(np.add.reduce([size * many for size, many in pieces]))
 
 
-def distinct_sums(m: Ints, a: Ints, n: Ints, b: Ints) -> Ints:
+def distinct_sums(m: Int64s, a: Int64s, n: Int64s, b: Int64s) -> Int64s:
     """How many different values ``i * a + j * b`` takes for ``0 <= i < m`` and ``0 <= j < n``.
 
     Parameters

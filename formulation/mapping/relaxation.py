@@ -15,18 +15,18 @@ from fractions import Fraction
 import numpy as np
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import GroupTable, Indices, Tables
+from tilewright.formulation.mapping.tables import GroupTable, Tables
+from tilewright.foundation.arrays import Floats, Indices
 
 _FEW = 10_000  # rows that cost nothing to tabulate
 _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
 
 
-GroupIntervals = MappingABC[Expr, tuple[Array, Array]]
+GroupIntervals = MappingABC[Expr, tuple[Floats, Floats]]
 
 
 class GroupIntervalReader(IntervalReader):
@@ -38,13 +38,13 @@ class GroupIntervalReader(IntervalReader):
         super().__init__(chosen or {})
         self._intervals = intervals
 
-    def known_low(self, expr: Expr) -> Array | None:
+    def known_low(self, expr: Expr) -> Floats | None:
         return self._known(expr, 0)
 
-    def known_high(self, expr: Expr) -> Array | None:
+    def known_high(self, expr: Expr) -> Floats | None:
         return self._known(expr, 1)
 
-    def _known(self, expr: Expr, side: int) -> Array | None:
+    def _known(self, expr: Expr, side: int) -> Floats | None:
         if expr.group is not None:
             for intervals in self._intervals:
                 ends = intervals.get(expr)

@@ -21,13 +21,13 @@ from itertools import product as cartesian
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, as_expr, function, maximum, product, total
 from tilewright.formulation.mapping.nest import Nest, Spread
+from tilewright.foundation.arrays import Floats
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
 
-Size = TypeVar("Size", float, NDArray[np.float64])
+Size = TypeVar("Size", float, Floats)
 _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
 
 

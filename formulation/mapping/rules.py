@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, as_expr, choose, is_one, product
 from tilewright.formulation.expression.exact import evaluate
@@ -24,10 +23,9 @@ from tilewright.formulation.mapping.evaluator import Evaluation, nest_of
 from tilewright.formulation.mapping.mapping import Mapping as LoopNest
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import RowFilter
+from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator, Tensor
-
-Sizes = NDArray[np.int64]
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<=": op.le,
@@ -54,7 +52,7 @@ class Evaluated:
         """The loop nest of the mapping."""
         return nest_of(self.operator, self.engine, self.mapping)
 
-    def tiles(self, dim: str) -> list[Sizes]:
+    def tiles(self, dim: str) -> list[Int64s]:
         """Tile sizes of a dimension at every boundary, as one row."""
         return [np.array([evaluate(edge[dim], {})]) for edge in self.nest.boundaries]
 
@@ -137,7 +135,7 @@ class TileRule:
     number: int
     hosts: tuple[int, ...]
 
-    def holds(self, tiles: Sequence[Sizes], blocks: Sequence[Block], engine: Engine) -> NDArray[np.bool_]:
+    def holds(self, tiles: Sequence[Int64s], blocks: Sequence[Block], engine: Engine) -> Bools:
         """Row by row, for the tile sizes of the dimension at every boundary."""
         names = [level.name for level in engine.levels]
         value = np.ones_like(tiles[0])
@@ -157,7 +155,7 @@ class TileRule:
         return np.asarray(_COMPARE[self.compare](value, self.number), dtype=np.bool_)
 
     def row_filter(self, blocks: Sequence[Block], engine: Engine) -> RowFilter:
-        def keep(tiles: Mapping[str, Sequence[Sizes]]) -> NDArray[np.bool_]:
+        def keep(tiles: Mapping[str, Sequence[Int64s]]) -> Bools:
             if self.dim in tiles:
                 return self.holds(tiles[self.dim], blocks, engine)
             # Another axis group's rows; the rule says nothing of them.
@@ -191,7 +189,7 @@ class SpreadRule:
     def row_filter(self, blocks: Sequence[Block], engine: Engine) -> RowFilter:
         filters = [rule.row_filter(blocks, engine) for rule in self.barred]
 
-        def keep(tiles: Mapping[str, Sequence[Sizes]]) -> NDArray[np.bool_]:
+        def keep(tiles: Mapping[str, Sequence[Int64s]]) -> Bools:
             mask = np.ones(len(next(iter(tiles.values()))[0]), dtype=np.bool_)
             for row_filter in filters:
                 mask &= row_filter(tiles)

@@ -15,7 +15,6 @@ from functools import partial
 from itertools import product as cartesian
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Constant, Expr, Variable, maximum, tighten, total
 from tilewright.formulation.mapping.arrangement_rules import arrangement_limits, block_orders
@@ -34,6 +33,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Role
 
@@ -41,7 +41,7 @@ _ENERGY = parse_objective("energy")
 INSIDE = "inside"
 """The component of a statement that has what near levels and those inside them spend."""
 
-Tiles = dict[str, NDArray[np.int64]]
+Tiles = dict[str, Int64s]
 """Tile sizes of each axis group's dimensions at some boundaries, one combination per row."""
 
 
@@ -202,7 +202,7 @@ def knowing(part: LayerProblem, inside: int) -> LayerProblem:
     return replace(part, statement=replace(stated, energy=total(parts.values()), components=parts))
 
 
-def tiles_at(space: MapSpace, edges: range, group: AxisGroup) -> NDArray[np.int64]:
+def tiles_at(space: MapSpace, edges: range, group: AxisGroup) -> Int64s:
     """Tile sizes of a group's dimensions at some boundaries, one row for every row of the group."""
     place = {variable: column for column, variable in enumerate(group.variables)}
     columns = [
@@ -233,7 +233,7 @@ def restricted(space: MapSpace, edges: range, tiles: Tiles) -> MapSpace:
     return replace(space, groups=tuple(groups))
 
 
-def among(rows: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
+def among(rows: Int64s, wanted: Int64s) -> Bools:
     """Which rows are among others."""
     both = np.concatenate([wanted, rows])
     codes, most = np.zeros(len(both), dtype=np.int64), 1
@@ -314,7 +314,7 @@ def _busy(part: LayerProblem) -> list[Expr]:
     return port_times(part.engine, outermost, reads, writes)
 
 
-def _values(expr: Expr, group: AxisGroup, place: dict[Variable, int]) -> NDArray[np.int64]:
+def _values(expr: Expr, group: AxisGroup, place: dict[Variable, int]) -> Int64s:
     if isinstance(expr, Variable):
         return group.rows[:, place[expr]]
     assert isinstance(expr, Constant)

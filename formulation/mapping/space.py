@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable, as_expr
 from tilewright.formulation.mapping.arrangements import Arrangement, even_arrangement, segments
@@ -31,11 +30,12 @@ from tilewright.formulation.mapping.chains import (
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import OrderClass
+from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Dimension, Operator
 
-Chains = Callable[[int, int], NDArray[np.int64]]
-RowFilter = Callable[[MappingABC[str, Sequence[NDArray[np.int64]]]], NDArray[np.bool_]]
+Chains = Callable[[int, int], Int64s]
+RowFilter = Callable[[MappingABC[str, Sequence[Int64s]]], Bools]
 
 DIVISORS, ROUNDED_UP, EVERY_INTEGER = "divisors", "ceil(outer/n)", "every integer"
 HALVED = "ceil(outer/2**n)"
@@ -294,18 +294,18 @@ def _group(
 
 
 def _keep(
-    rows: NDArray[np.int64],
+    rows: Int64s,
     columns: Sequence[Variable],
     dims: Sequence[str],
     operator: Operator,
     blocks: Sequence[Block],
     boundaries: Sequence[MappingABC[str, Expr]],
     row_filters: Sequence[RowFilter],
-) -> NDArray[np.int64]:
+) -> Int64s:
     """Rows whose spatial loops fit their axes and that pass the user's filters."""
     place = {variable: column for column, variable in enumerate(columns)}
 
-    def values(expr: Expr) -> NDArray[np.int64]:
+    def values(expr: Expr) -> Int64s:
         if isinstance(expr, Variable):
             return rows[:, place[expr]]
         return np.full(len(rows), expr.value, dtype=np.int64)  # type: ignore[attr-defined]

@@ -11,14 +11,12 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.chains import AxisGroup
-
-Indices = NDArray[np.intp]
+from tilewright.foundation.arrays import Floats, Indices
 
 BLOCK = 1 << 14
 """Rows that are tabulated at once: some milliseconds for the dearest expressions."""
@@ -47,7 +45,7 @@ class GroupTable:
 
     def __init__(self, group: AxisGroup, nodes: Sequence[Expr], limits: Limits | None = None) -> None:
         self.group = group
-        self.values: dict[Expr, Array] = {}
+        self.values: dict[Expr, Floats] = {}
         if len(group) > BLOCK:
             # Large groups are filled block by block, so that intermediate values never take the memory of a
             # whole column.
@@ -73,7 +71,7 @@ class GroupTable:
         rows = AxisGroup(group.name, group.dims, group.variables, group.rows[order])
         return _filled(rows, {node: values[order] for node, values in self.values.items()})
 
-    def missing(self, roots: Sequence[Expr], limits: Limits | None = None) -> dict[Expr, Array]:
+    def missing(self, roots: Sequence[Expr], limits: Limits | None = None) -> dict[Expr, Floats]:
         """The values that some expressions read and the table does not have."""
         read = local_nodes(roots).get(self.group.name, [])
         return GroupTable(self.group, [node for node in read if node not in self.values], limits).values
@@ -85,7 +83,7 @@ class GroupTable:
         return _filled(self.group, {node: values[node] for node in read})
 
 
-def _filled(group: AxisGroup, values: dict[Expr, Array]) -> GroupTable:
+def _filled(group: AxisGroup, values: dict[Expr, Floats]) -> GroupTable:
     """A table of values that are known."""
     result = object.__new__(GroupTable)
     result.group, result.values = group, values
@@ -120,7 +118,7 @@ class Tables:
         result.tables = [table.reordered(kept) for table, kept in zip(self.tables, rows, strict=True)]
         return result
 
-    def known(self, rows: Sequence[Indices]) -> dict[Expr, Array]:
+    def known(self, rows: Sequence[Indices]) -> dict[Expr, Floats]:
         """Looked-up values of all local nodes for one row index array per group."""
         return {
             node: values.take(index)

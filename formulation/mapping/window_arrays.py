@@ -13,14 +13,13 @@ from itertools import pairwise
 from itertools import product as combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.mapping import windows
-from tilewright.formulation.mapping.piece_arrays import Ints, Pieces, cut, distinct_sums, paired_cut
+from tilewright.formulation.mapping.piece_arrays import Pieces, cut, distinct_sums, paired_cut
+from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s
 
-Chain = Sequence[Ints]
+Chain = Sequence[Int64s]
 Flags = tuple[bool, ...]
-Floats = NDArray[np.float64]
 
 
 def fetched(sizes: Sequence[Chain], kinds: tuple[str, ...], strides: tuple[int, ...]) -> Floats:
@@ -47,9 +46,9 @@ def fetched(sizes: Sequence[Chain], kinds: tuple[str, ...], strides: tuple[int, 
     return total
 
 
-def distinct(shape: tuple[int, ...], values: Sequence[Ints]) -> Floats:
+def distinct(shape: tuple[int, ...], values: Sequence[Int64s]) -> Floats:
     """How many different sums progressions have; see the scalar function."""
-    loops: list[tuple[Ints, Ints]] = []
+    loops: list[tuple[Int64s, Int64s]] = []
     ones = np.ones_like(values[0])
     odd = np.zeros(len(ones), dtype=np.bool_)
     given = iter(zip(values[::2], values[1::2], strict=True))
@@ -80,7 +79,7 @@ def distinct(shape: tuple[int, ...], values: Sequence[Ints]) -> Floats:
 
 def _followed(sizes: Sequence[Chain], kinds: Sequence[str], strides: tuple[int, ...]) -> Floats:
     """The scalar function's values: every loop's different chains once, then what differs of all together."""
-    numbers: list[Ints] = []
+    numbers: list[Int64s] = []
     steps: list[list[windows.Steps]] = []
     for chain, kind, stride in zip(sizes, kinds, strides, strict=True):
         rows, place = _different(chain)
@@ -95,7 +94,7 @@ def _followed(sizes: Sequence[Chain], kinds: Sequence[str], strides: tuple[int, 
     return np.array(counts, dtype=np.float64)[place]
 
 
-def _different(columns: Sequence[Ints]) -> tuple[list[tuple[int, ...]], NDArray[np.intp]]:
+def _different(columns: Sequence[Int64s]) -> tuple[list[tuple[int, ...]], Indices]:
     """The different rows of some columns, and which of them every row is."""
     place = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
@@ -106,7 +105,7 @@ def _different(columns: Sequence[Ints]) -> tuple[list[tuple[int, ...]], NDArray[
     return rows, place
 
 
-def _spread(chain: Chain, kind: str) -> NDArray[np.bool_]:
+def _spread(chain: Chain, kind: str) -> Bools:
     """Where a loop has several pieces side by side."""
     result = np.zeros(len(chain[0]), dtype=np.bool_)
     for (outer, inner), each in zip(pairwise(chain), kind, strict=True):
@@ -115,7 +114,7 @@ def _spread(chain: Chain, kind: str) -> NDArray[np.bool_]:
     return result
 
 
-def _even(chain: Chain, kind: str) -> NDArray[np.bool_]:
+def _even(chain: Chain, kind: str) -> Bools:
     """Where a loop's whole pieces begin at even distances, and at most one smaller piece follows."""
     first = kind.find("s")
     result = np.ones(len(chain[0]), dtype=np.bool_)
@@ -124,7 +123,7 @@ def _even(chain: Chain, kind: str) -> NDArray[np.bool_]:
     return result
 
 
-def _jumps(chain: Chain, kind: str) -> NDArray[np.bool_]:
+def _jumps(chain: Chain, kind: str) -> Bools:
     """Where a loop in time inside the one that would slide moves the tile."""
     place = kind.find(">")
     result = np.zeros(len(chain[0]), dtype=np.bool_)
@@ -160,7 +159,7 @@ def _whole(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int],
 
 
 def _combined(
-    inner: Sequence[Pieces], strides: Sequence[int], simple: bool, most: Ints | None = None
+    inner: Sequence[Pieces], strides: Sequence[int], simple: bool, most: Int64s | None = None
 ) -> tuple[Floats, Floats]:
     """Elements in the different tiles side by side: whole, and at most ``most`` of each."""
     whole = np.zeros(len(inner[0][0][0]))
@@ -175,13 +174,13 @@ def _combined(
     return whole, capped
 
 
-def _extent(sizes: Sequence[Ints], strides: Sequence[int]) -> Ints:
+def _extent(sizes: Sequence[Int64s], strides: Sequence[int]) -> Int64s:
     return np.asarray(
         1 + np.add.reduce([stride * (size - 1) for size, stride in zip(sizes, strides, strict=True)])
     )
 
 
-def _count(inner: Sequence[Pieces], places: Sequence[int], strides: Sequence[int], simple: bool) -> Ints:
+def _count(inner: Sequence[Pieces], places: Sequence[int], strides: Sequence[int], simple: bool) -> Int64s:
     """Different tiles of chosen sizes; the first of a loop's pieces are whole, the others left over.
 
     A left-over piece with a whole one may coincide with a whole one with a left-over piece; that is taken off

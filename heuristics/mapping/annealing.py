@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.foundation.arrays import Bools, Floats
 from tilewright.foundation.options import option
 from tilewright.heuristics.mapping.candidates import Arena, Candidates, Scores
 from tilewright.heuristics.mapping.stochastic import StochasticMethod
@@ -88,7 +87,7 @@ def _better(scores: Scores, place: int, than: Scores) -> bool:
     return bool(rank < former_rank)
 
 
-def _accepted(old: Scores, new: Scores, temperature: float, random: np.random.Generator) -> NDArray[np.bool_]:
+def _accepted(old: Scores, new: Scores, temperature: float, random: np.random.Generator) -> Bools:
     """Metropolis' rule among legal mappings; before the first one, less excess is better."""
     gain = _logarithm(old.keys) - _logarithm(new.keys)
     draw = random.random(len(gain))
@@ -97,5 +96,5 @@ def _accepted(old: Scores, new: Scores, temperature: float, random: np.random.Ge
     return np.where(old.legal, new.legal & uphill, new.excess <= old.excess)
 
 
-def _logarithm(keys: Array) -> Array:
+def _logarithm(keys: Floats) -> Floats:
     return np.log(np.where(np.isfinite(keys), np.maximum(keys, 1e-300), 1.0))

@@ -10,20 +10,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Variable
-from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import problem_tables, root_bound, usable_rows
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
+from tilewright.foundation.arrays import Bools, Floats, Indices
 from tilewright.heuristics.mapping.neighbours import Neighbours
-
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,7 @@ class Candidates:
         """Some of them, in the sequence of the index."""
         return Candidates(self.rows[:, index], self.choices[:, index])
 
-    def replaced(self, mask: Mask, other: Candidates) -> Candidates:
+    def replaced(self, mask: Bools, other: Candidates) -> Candidates:
         """Those of ``other`` where the mask is set."""
         return Candidates(np.where(mask, other.rows, self.rows), np.where(mask, other.choices, self.choices))
 
@@ -61,11 +58,11 @@ class Scores:
     excess : by how much constraints are overrun, relative and summed; 0 for legal candidates
     """
 
-    keys: Array
-    excess: Array
+    keys: Floats
+    excess: Floats
 
     @property
-    def legal(self) -> Mask:
+    def legal(self) -> Bools:
         return np.asarray(self.excess == 0)
 
     def take(self, index: Indices) -> Scores:
@@ -119,7 +116,7 @@ class Arena:
     def score(self, candidates: Candidates) -> Scores:
         """What candidates cost, by the problem's own expressions."""
         problem, count = self.problem, len(candidates)
-        chosen: dict[Variable, Array | int] = {
+        chosen: dict[Variable, Floats | int] = {
             selector: candidates.choices[place] for place, selector in enumerate(problem.space.selectors)
         }
         reader = BatchReader(chosen, self.tables.known([*candidates.rows]))

@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.foundation.arrays import Indices
 from tilewright.foundation.options import option
 from tilewright.heuristics.mapping.candidates import Arena, Candidates, Scores, joined
 from tilewright.heuristics.mapping.stochastic import StochasticMethod
@@ -88,9 +88,7 @@ class Genetic(StochasticMethod):
         self._spread(arena, rows, random)
         return Candidates(rows, choices)
 
-    def _mutate(
-        self, arena: Arena, rows: NDArray[np.intp], choices: NDArray[np.intp], random: np.random.Generator
-    ) -> None:
+    def _mutate(self, arena: Arena, rows: Indices, choices: Indices, random: np.random.Generator) -> None:
         """Other tile sizes of one group, another order or residency; in place."""
         for position, chosen in _one_of(len(rows), rows.shape[1], self.mutation, random):
             rows[position, chosen] = arena.neighbours[position].vary(rows[position, chosen], random)
@@ -98,7 +96,7 @@ class Genetic(StochasticMethod):
             options = int(arena.options[position])
             choices[position, chosen] = redrawn(choices[position, chosen], options, random)
 
-    def _spread(self, arena: Arena, rows: NDArray[np.intp], random: np.random.Generator) -> None:
+    def _spread(self, arena: Arena, rows: Indices, random: np.random.Generator) -> None:
         """Growth and aging; in place."""
         for probability, better in ((self.growth, np.greater), (self.aging, np.less)):
             for position, chosen in _one_of(len(rows), rows.shape[1], probability, random):
@@ -109,7 +107,7 @@ class Genetic(StochasticMethod):
 
 def _one_of(
     parts: int, count: int, probability: float, random: np.random.Generator
-) -> list[tuple[int, NDArray[np.intp]]]:
+) -> list[tuple[int, Indices]]:
     """Which genomes are changed in which of their parts: each in at most one."""
     if not parts:
         return []

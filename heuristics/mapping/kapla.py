@@ -18,15 +18,15 @@ from dataclasses import dataclass, replace
 from itertools import product as cartesian
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright import __version__
 from tilewright.formulation.expression import Expr, Variable, total
-from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import level_positions
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
+from tilewright.foundation.arrays import Floats, Indices
 from tilewright.foundation.options import option
 from tilewright.heuristics.mapping.partial import DecisionSpace, Measure, Partial
 
@@ -175,7 +175,7 @@ class _Descent:
                 if enlarged.feasible:
                     yield {**sizes, measure: following[0]}, enlarged
 
-    def _choice(self, now: Array, then: Array, stacking: bool) -> int | None:
+    def _choice(self, now: Floats, then: Floats, stacking: bool) -> int | None:
         """The candidate that helps the most accessed tensor most; ``None`` where none helps.
 
         Parameters
@@ -193,7 +193,7 @@ class _Descent:
         before, after = [*now[order]], [*ranked[:, best]]
         return best if after < before or (stacking and after == before) else None
 
-    def _costs(self, rows: Sequence[Sequence[int]], partial: Partial, level: int) -> Array:
+    def _costs(self, rows: Sequence[Sequence[int]], partial: Partial, level: int) -> Floats:
         """What steps lower: accesses of every tensor to the store outside the level, or the objective.
 
         Of shape (tensors, candidates), or (1, candidates).
@@ -212,9 +212,9 @@ class _Descent:
             counts.append(total([outer.reads, outer.updates]))
         return np.stack([*self._read(rows, partial, *counts)])
 
-    def _read(self, rows: Sequence[Sequence[int]], partial: Partial, *exprs: Expr) -> list[Array]:
+    def _read(self, rows: Sequence[Sequence[int]], partial: Partial, *exprs: Expr) -> list[Floats]:
         """Expressions at completed schemes; orders that are still open take their first option."""
-        values: dict[Variable, Array | int] = {s: s.domain[0] for s in self.problem.space.selectors}
+        values: dict[Variable, Floats | int] = {s: s.domain[0] for s in self.problem.space.selectors}
         values |= partial.chosen
         for position, table in enumerate(self.decision_space.tables.tables):
             own = np.array([row[position] for row in rows], dtype=np.intp)
@@ -231,7 +231,7 @@ class _Descent:
         outside = range(1, self._positions[level - 1] + 1)
         result: list[int] = []
         for table, rows in zip(self.decision_space.tables.tables, partial.rows, strict=True):
-            left: NDArray[np.intp] = rows
+            left: Indices = rows
             for dim in table.group.dims:
                 for boundary in outside:
                     values = self.decision_space.values(Measure(dim, boundary))[left]

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Constant, Expr, Variable
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.nest import Nest
-
-Indices = NDArray[np.intp]
+from tilewright.foundation.arrays import Bools, Floats, Indices
 
 
 @dataclass(frozen=True)
@@ -67,11 +65,11 @@ class Neighbours:
         return [window for window in windows if window]
 
     @cached_property
-    def spread(self) -> NDArray[np.float64]:
+    def spread(self) -> Floats:
         """Instances that every row spreads its dimensions over."""
         place = {variable: column for column, variable in enumerate(self._group.variables)}
 
-        def tiles(expr: Expr) -> NDArray[np.float64]:
+        def tiles(expr: Expr) -> Floats:
             if isinstance(expr, Constant):
                 return np.full(len(self._rows), float(expr.value))
             assert isinstance(expr, Variable)
@@ -95,10 +93,7 @@ class Neighbours:
         return result
 
     def respread(
-        self,
-        rows: Indices,
-        random: np.random.Generator,
-        better: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]],
+        self, rows: Indices, random: np.random.Generator, better: Callable[[Floats, Floats], Bools]
     ) -> Indices:
         """A random neighbour where ``better(its spread, the row's spread)`` holds, else the row itself."""
         other = self.vary(rows, random)

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Constant, Expr, Variable
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import GroupIntervals, group_intervals, within_limits
-from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.mapping.tables import Tables
+from tilewright.foundation.arrays import Indices, Int64s
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class DecisionSpace:
         }
         self.all_rows = tuple(np.arange(len(table)) for table in self.tables.tables)
         self.all_intervals = tuple(group_intervals(t) if len(t) else {} for t in self.tables.tables)
-        self._values: dict[Measure, NDArray[np.int64]] = {}
+        self._values: dict[Measure, Int64s] = {}
 
-    def values(self, measure: Measure) -> NDArray[np.int64]:
+    def values(self, measure: Measure) -> Int64s:
         """The measure of every row of its dimension's group."""
         if measure not in self._values:
             edges = self.problem.space.nest.boundaries
@@ -65,7 +65,7 @@ class DecisionSpace:
             self._values[measure] = value
         return self._values[measure]
 
-    def _tile(self, dim: str, boundary: int) -> NDArray[np.int64]:
+    def _tile(self, dim: str, boundary: int) -> Int64s:
         group = self.tables.tables[self.group_of[dim]].group
         expr: Expr = self.problem.space.nest.boundaries[boundary][dim]
         if isinstance(expr, Constant):

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.foundation.arrays import Indices
 from tilewright.foundation.options import option
-from tilewright.heuristics.mapping.candidates import Arena, Indices, Scores
+from tilewright.heuristics.mapping.candidates import Arena, Scores
 from tilewright.heuristics.mapping.stochastic import StochasticMethod
 
 _BATCH = 4096

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.heuristics.mapping.candidates import Arena, Candidates, Indices, Scores, joined
+from tilewright.foundation.arrays import Indices
+from tilewright.heuristics.mapping.candidates import Arena, Candidates, Scores, joined
 
 _DRAWS = 4096
 _BATCHES = 8

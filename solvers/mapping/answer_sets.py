@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.canonical import CanonicalForm, canonical_form
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.goals import BAND, Goal, below
@@ -61,7 +60,7 @@ class _Front:
         self._points: list[tuple[int, int]] = []  # energy (scaled), cycles; cycles increasing
         self._solution_at: dict[tuple[int, int], Solution] = {}
 
-    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+    def wanted(self, energy: Floats, cycles: Floats, keys: Floats) -> Bools:
         """Parts that no point found so far is at least as good as in both respects."""
         if not self._points:
             return np.ones(len(keys), dtype=bool)
@@ -115,7 +114,7 @@ class _Best:
             return self._solutions[0][0]
         return self._solutions[-1][0] if len(self._solutions) == self._count else None
 
-    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+    def wanted(self, energy: Floats, cycles: Floats, keys: Floats) -> Bools:
         limit = self._limit()
         if limit is None:
             return np.ones(len(keys), dtype=bool)
@@ -263,7 +262,7 @@ def _feasible(problem: LayerProblem, limits: Limits) -> bool | None:
     class First:
         both = False
 
-        def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+        def wanted(self, energy: Floats, cycles: Floats, keys: Floats) -> Bools:
             return np.full(len(keys), not is_feasible)
 
         def take(self, leaves: Leaves) -> None:

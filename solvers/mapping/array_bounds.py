@@ -14,15 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Constant, Expr, Product, product
-from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.mapping.cost.base import Limit
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.tables import Tables
-
-Usage = NDArray[np.int64]
+from tilewright.foundation.arrays import Floats, Int64s
 
 
 def implied_array_limits(nest: Nest) -> list[Limit]:
@@ -74,7 +72,7 @@ class Distinct:
     sizes : of the array's axes; none where all usages count
     """
 
-    def __init__(self, every: Usage, sizes: Sequence[int] = ()) -> None:
+    def __init__(self, every: Int64s, sizes: Sequence[int] = ()) -> None:
         fits = np.ones(len(every), dtype=bool)
         for axis, size in enumerate(sizes):
             fits &= every[:, axis] <= size
@@ -87,7 +85,7 @@ class Distinct:
         self._starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         self.usage = every[self._order[self._starts]]
 
-    def least(self, values: Array) -> Array:
+    def least(self, values: Floats) -> Floats:
         """The least value among equal usages, one value given for each of all; some usage must fit."""
         return np.asarray(np.minimum.reduceat(values[self._order], self._starts))
 
@@ -103,7 +101,7 @@ class ArrayBounds:
         ]
         self._usage: dict[str, Distinct] = {}
         self._joined: dict[tuple[str, ...], Distinct] = {}
-        self._least_values: dict[Expr, Array] = {}
+        self._least_values: dict[Expr, Floats] = {}
         self._values = {table.group.name: table.values for table in tables.tables}
         for table in tables.tables:
             columns = {
@@ -138,7 +136,7 @@ class ArrayBounds:
     def _least(self, node: Product) -> tuple[float, float]:
         """The least value under the array's limits, and without them."""
         scale, plain = 1.0, 1.0
-        least: dict[str, Array] = {}
+        least: dict[str, Floats] = {}
         for factor in node.factors:
             if isinstance(factor, Constant):
                 scale = factor.value
@@ -156,7 +154,7 @@ class ArrayBounds:
                 costs = self._together(joined).least(pairs.ravel())
         return scale * float(costs.min()), scale * plain
 
-    def _least_of(self, factor: Expr, group: str) -> Array:
+    def _least_of(self, factor: Expr, group: str) -> Floats:
         """The least value of a factor under every usage of its group."""
         least = self._least_values.get(factor)
         if least is None:
@@ -178,6 +176,6 @@ class ArrayBounds:
         return joined
 
 
-def _trips(reader: BatchReader, nest: Nest, block: int, dims: Sequence[str]) -> Array:
+def _trips(reader: BatchReader, nest: Nest, block: int, dims: Sequence[str]) -> Floats:
     values = [reader.read(expr) for expr in nest.trips([block], dims)]
     return np.asarray(np.prod(np.broadcast_arrays(*values), axis=0))

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.interval import NEVER_NEGATIVE
@@ -33,6 +32,7 @@ from tilewright.formulation.expression.nodes import (
     as_node,
 )
 from tilewright.formulation.limits import Limits
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.mapping import opcodes
 from tilewright.solvers.mapping.program import Runner
 from tilewright.solvers.mapping.stages import StagedTable
@@ -75,7 +75,7 @@ class BoundProgram:
         self._constants: list[float] = []
         self._lists: list[int] = []
         self._selectors: dict[Variable, int] = {}
-        self._tables: list[NDArray[np.float64]] = []
+        self._tables: list[Floats] = []
         self._loads: list[int] = []  # the instructions that read them
         self._known: dict[tuple[Expr, bool], int] = {}
         self._positive: set[int] = set()  # registers of what is never negative
@@ -102,7 +102,7 @@ class BoundProgram:
         # Raising a bound changes one constant of the program that is laid out; nothing is compiled or copied
         # anew.
         self._constants_read = laid_out.constants
-        self._raised: dict[tuple[int, ...], NDArray[np.float64]] = {(): laid_out.constants.copy()}
+        self._raised: dict[tuple[int, ...], Floats] = {(): laid_out.constants.copy()}
         self._raised_of: tuple[int, ...] | None = None  # whose constants are read
         self._runner = Runner(laid_out, len(staged))
 
@@ -124,8 +124,8 @@ class BoundProgram:
         return (*chosen_of, NONE) if NONE not in chosen_of else ()
 
     def bounds(
-        self, cells: NDArray[np.int64], at: Sequence[int], chosen: MappingABC[Variable, int]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        self, cells: Int64s, at: Sequence[int], chosen: MappingABC[Variable, int]
+    ) -> tuple[Int64s, Floats]:
         """Nodes that may satisfy all limits, and the roots' lower bounds there.
 
         Parameters

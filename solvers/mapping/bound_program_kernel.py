@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.solvers.mapping.opcodes import (
     ADD_CONSTANT,
@@ -34,8 +35,6 @@ from tilewright.solvers.mapping.opcodes import (
     TIMES,
     TIMES_CLAMPED,
     WHERE_LOW,
-    Floats,
-    Integers,
     Program,
 )
 
@@ -51,18 +50,18 @@ class Plan(NamedTuple):
     same, last, free : scratch memory for this analysis
     """
 
-    instructions: Integers
-    written: Integers
-    arguments: Integers
-    lists: Integers
-    roots: Integers
-    same: Integers
-    last: Integers
-    free: Integers
+    instructions: Int64s
+    written: Int64s
+    arguments: Int64s
+    lists: Int64s
+    roots: Int64s
+    same: Int64s
+    last: Int64s
+    free: Int64s
 
 
 @compiled(ieee=True)
-def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> int:  # pragma: no cover
+def needed(program: Program, chosen: Int64s, roots: Int64s, plan: Plan) -> int:  # pragma: no cover
     """Plan what some registers need under the choices made; how many instructions that are.
 
     A choice that is made is no instruction: whoever reads it reads the option.  A register is free after the
@@ -141,7 +140,7 @@ def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> i
 
 @compiled(ieee=True)
 def _run(
-    plan: Plan, size: int, program: Program, places: Integers, n: int, chosen: Integers, registers: Floats
+    plan: Plan, size: int, program: Program, places: Int64s, n: int, chosen: Int64s, registers: Floats
 ) -> None:  # pragma: no cover
     """Execute instructions for a block of nodes; values are left in the registers.
 
@@ -251,7 +250,7 @@ def _run(
 
 @compiled(ieee=True)
 def _places(
-    cells: Integers, bases: Integers, block: Integers, n: int, positions: Integers
+    cells: Int64s, bases: Int64s, block: Int64s, n: int, positions: Int64s
 ) -> None:  # pragma: no cover
     """Where the tables have the cells of some nodes; looked up once for all that is read there."""
     for group in range(len(bases)):
@@ -263,13 +262,13 @@ def _places(
 @compiled(ieee=True)
 def bounds(
     program: Program,
-    cells: Integers,
-    bases: Integers,
-    chosen: Integers,
+    cells: Int64s,
+    bases: Int64s,
+    chosen: Int64s,
     registers: Floats,
     plan: Plan,
-    places: Integers,
-    kept: Integers,
+    places: Int64s,
+    kept: Int64s,
     values: Floats,
 ) -> int:  # pragma: no cover
     """Find nodes whose limits' lower bounds stay under their ceilings, and the roots' values there.

@@ -16,13 +16,14 @@ import numpy as np
 
 from tilewright import __version__
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchReader
+from tilewright.formulation.expression.batch import EXACT_LIMIT, BatchReader
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.method import Outcome
+from tilewright.foundation.arrays import Floats, Indices
 
 CHUNK = 1 << 15
 LARGEST = 10**8
@@ -90,10 +91,10 @@ class _Whole(IntervalReader):
         self._least = {node: np.asarray(values.min()) for node, values in local}
         self._most = {node: np.asarray(values.max()) for node, values in local}
 
-    def known_low(self, expr: Expr) -> Array | None:
+    def known_low(self, expr: Expr) -> Floats | None:
         return self._least.get(expr)
 
-    def known_high(self, expr: Expr) -> Array | None:
+    def known_high(self, expr: Expr) -> Floats | None:
         return self._most.get(expr)
 
 
@@ -149,7 +150,7 @@ def values(
     rows: Sequence[Indices],
     selectors: Sequence[int],
     limits: Limits | None = None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Floats, Floats, Floats]:
     """Energy (scaled), cycles and legality of many candidates with the same selectors.
 
     Raises ``LimitReachedError`` where a limit strikes in the middle.

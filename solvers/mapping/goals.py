@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.stopping import BoundReaches
+from tilewright.foundation.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     from tilewright.solvers.mapping.nodes import Leaves
@@ -28,16 +28,14 @@ class Goal(Protocol):
 
     both: bool
 
-    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+    def wanted(self, energy: Floats, cycles: Floats, keys: Floats) -> Bools:
         """Parts that may hold something new, by lower bounds of energy (scaled), cycles and their key."""
 
     def take(self, leaves: Leaves) -> None:
         """Look at complete decisions."""
 
 
-def below(
-    goal: Fraction, powers: tuple[int, int], energy: Array, cycles: Array, keys: Array
-) -> NDArray[np.bool_]:
+def below(goal: Fraction, powers: tuple[int, int], energy: Floats, cycles: Floats, keys: Floats) -> Bools:
     """Which keys are below ``goal`` (scaled); products of two floats near it are compared exactly.
 
     Parameters
@@ -70,7 +68,7 @@ class Minimum:
         self._goal: Fraction | None = None
         self._scaled = Fraction(0)  # the goal in the scale of the keys that are read
 
-    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+    def wanted(self, energy: Floats, cycles: Floats, keys: Floats) -> Bools:
         """Parts whose bound is below what the incumbent leaves to gain; products compared exactly."""
         goal = goal_of(self._search)
         if goal is None:
@@ -93,7 +91,7 @@ class Below:
         self.both = goal.both
         self._goal, self._cutoff = goal, cutoff
 
-    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+    def wanted(self, energy: Floats, cycles: Floats, keys: Floats) -> Bools:
         """Parts whose bound is below the key that the other goal wants."""
         return self._goal.wanted(energy, cycles, keys) & (keys < self._cutoff)
 
@@ -122,7 +120,7 @@ class LeastEnergy:
         """From which value on nothing is of interest."""
         return self.best * self._share
 
-    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+    def wanted(self, energy: Floats, cycles: Floats, keys: Floats) -> Bools:
         """Parts whose bound is below the least value found, by the slack at least."""
         return keys < self.enough
 

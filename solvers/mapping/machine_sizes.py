@@ -16,17 +16,17 @@ from itertools import product as cartesian
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchReader
+from tilewright.formulation.expression.batch import EXACT_LIMIT, BatchReader
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Statement
 from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import IMPERFECT, LayerProblem, layer_problem
-from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.arrays import Floats, Indices, Int64s
 from tilewright.hardware.mapping.styles import MEMORY, DataflowStyle
 from tilewright.workloads.mapping.operator import Operator, Role
 
@@ -195,7 +195,7 @@ class _Walk:
             self._decoded[key] = self.problem.decode({**self._tables.assignment(leader.rows), **chosen})
         return self._decoded[key]
 
-    def _static(self, rows: list[Indices]) -> tuple[list[Indices], dict[Expr, Array]]:
+    def _static(self, rows: list[Indices]) -> tuple[list[Indices], dict[Expr, Floats]]:
         """Rows that fit the largest machine; no order has a say in that."""
         reader = BatchReader({}, self._tables.known(rows))
         legal = np.ones(len(rows[0]) if rows else 1, dtype=bool)
@@ -206,15 +206,15 @@ class _Walk:
         kept = [index[legal] for index in rows]
         return kept, self._tables.known(kept)
 
-    def _look(self, rows: list[Indices], known: dict[Expr, Array], selectors: tuple[int, ...]) -> None:
-        chosen: dict[Variable, Array | int] = dict(zip(self.problem.space.selectors, selectors, strict=True))
+    def _look(self, rows: list[Indices], known: dict[Expr, Floats], selectors: tuple[int, ...]) -> None:
+        chosen: dict[Variable, Floats | int] = dict(zip(self.problem.space.selectors, selectors, strict=True))
         rows, known = self._legal(rows, known, chosen)
         count = len(rows[0]) if rows else 1
         if not count:
             return
         reader = BatchReader(chosen, dict(known))
 
-        def read(expr: Expr) -> Array:
+        def read(expr: Expr) -> Floats:
             return np.broadcast_to(reader.read(expr), (count,))
 
         energy = read(self.problem.statement.energy)
@@ -250,8 +250,8 @@ class _Walk:
             )
 
     def _legal(
-        self, rows: list[Indices], known: dict[Expr, Array], chosen: dict[Variable, Array | int]
-    ) -> tuple[list[Indices], dict[Expr, Array]]:
+        self, rows: list[Indices], known: dict[Expr, Floats], chosen: dict[Variable, Floats | int]
+    ) -> tuple[list[Indices], dict[Expr, Floats]]:
         """Rows for which these orders keep the stationary tensor in place."""
         count = len(rows[0]) if rows else 1
         reader = BatchReader(chosen, dict(known))
@@ -267,13 +267,13 @@ class _Walk:
     def _keep(
         self,
         leaders: dict[int, _Leader],
-        near: NDArray[np.intp],
-        cells: NDArray[np.int64],
-        first: Array,
-        second: Array,
-        energy: Array,
-        cycles: Array,
-        read: Callable[[Expr], Array],
+        near: Indices,
+        cells: Int64s,
+        first: Floats,
+        second: Floats,
+        energy: Floats,
+        cycles: Floats,
+        read: Callable[[Expr], Floats],
         rows: list[Indices],
         selectors: tuple[int, ...],
     ) -> None:

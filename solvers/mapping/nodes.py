@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Variable
-from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.mapping.tables import Indices
+from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s
 from tilewright.solvers.mapping.layout import Layout
 
 
@@ -28,17 +26,17 @@ class Nodes:
     energy, cycles, keys : lower bounds of energy (scaled), cycles and objective key, as floats
     """
 
-    cells: NDArray[np.int64]
+    cells: Int64s
     at: tuple[int, ...]
     chosen: MappingABC[Variable, int]
-    energy: Array
-    cycles: Array
-    keys: Array
+    energy: Floats
+    cycles: Floats
+    keys: Floats
 
     def __len__(self) -> int:
         return len(self.keys)
 
-    def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> Nodes:
+    def take(self, index: Indices | Bools) -> Nodes:
         places = np.flatnonzero(index) if index.dtype == bool else index
         return Nodes(
             self.cells.take(places, axis=1),  # several times faster than indexing
@@ -49,7 +47,7 @@ class Nodes:
             self.keys.take(places),
         )
 
-    def refined(self, index: NDArray[np.intp], group: int, cells: NDArray[np.int64], stage: int) -> Nodes:
+    def refined(self, index: Indices, group: int, cells: Int64s, stage: int) -> Nodes:
         """Children of the nodes at some places: one group's cells, now of a stage.
 
         Parameters
@@ -68,7 +66,7 @@ class Nodes:
         """The nodes in the order of their keys, of equal ones in their own; so many at most."""
         return self.take(np.argsort(self.keys, kind="stable")[:most])
 
-    def bounded(self, energy: Array, cycles: Array, keys: Array) -> Nodes:
+    def bounded(self, energy: Floats, cycles: Floats, keys: Floats) -> Nodes:
         """The same nodes with other bounds."""
         return Nodes(self.cells, self.at, self.chosen, energy, cycles, keys)
 

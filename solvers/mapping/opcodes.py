@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from tilewright.foundation.arrays import Floats, Int64s
 
 CONSTANT, LOAD, SELECTED, CHOICE_LOW, CHOICE_HIGH = 0, 1, 2, 3, 4  #: not of two registers
 ADD_SCALED, ADD_CONSTANT, SCALE, TIMES, TIMES_CLAMPED, CLAMP = 5, 6, 7, 8, 9, 10
@@ -13,9 +12,6 @@ CEIL_QUOTIENT, LARGER, SMALLER, AT_LEAST, AT_MOST, ONE_AT_MOST, ROUND = 11, 12, 
 WHERE_LOW, WHERE_HIGH, SETTLED = 18, 19, 20
 
 BLOCK = 512  #: nodes per pass; the registers in use stay in the processor's cache
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Program(NamedTuple):
@@ -32,11 +28,11 @@ class Program(NamedTuple):
     roots : registers whose values are asked for
     """
 
-    code: Integers
-    arguments: Integers
+    code: Int64s
+    arguments: Int64s
     constants: Floats
-    lists: Integers
+    lists: Int64s
     tables: Floats
-    checks: Integers
+    checks: Int64s
     ceilings: Floats
-    roots: Integers
+    roots: Int64s

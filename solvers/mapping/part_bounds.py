@@ -14,9 +14,10 @@ from contextlib import suppress
 import numpy as np
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.foundation.arrays import Floats
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.division import Division
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
@@ -70,7 +71,7 @@ class PartBounds:
     def _enough(self, term: Expr, nodes: Nodes, lower_bounds: MappingABC[Expr, float]) -> float:
         """The least value of a term, of some values tried, with which nothing in the nodes is wanted."""
         rest = sum(lower_bounds.get(other, 0.0) for other in self._division.others_of(term))
-        energy: Array = np.asarray(max(1.0, float(nodes.energy.min())) * _STEPS, dtype=np.float64)
+        energy: Floats = np.asarray(max(1.0, float(nodes.energy.min())) * _STEPS, dtype=np.float64)
         cycles = np.full(len(energy), float(nodes.cycles.min()))
         a, b = self._layout.powers
         wanted = self._goal.wanted(energy, cycles, energy**a * cycles**b)

@@ -13,10 +13,11 @@ from typing import Final
 
 import numpy as np
 
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.background import Background
 from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.mapping import bound_program_kernel
-from tilewright.solvers.mapping.opcodes import BLOCK, Floats, Integers, Program
+from tilewright.solvers.mapping.opcodes import BLOCK, Program
 
 
 class Runner:
@@ -40,7 +41,7 @@ class Runner:
         self._places = np.empty((groups, BLOCK), dtype=np.int64)
         self._registers = np.empty((count, BLOCK))
 
-    def bounds(self, cells: Integers, bases: Integers, chosen: Integers) -> tuple[Integers, Floats]:
+    def bounds(self, cells: Int64s, bases: Int64s, chosen: Int64s) -> tuple[Int64s, Floats]:
         """Nodes whose limits' lower bounds stay under their ceilings, and the roots' values there.
 
         Parameters

@@ -16,7 +16,7 @@ import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT
-from tilewright.formulation.mapping.tables import Indices
+from tilewright.foundation.arrays import Indices
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.layout import Layout
 from tilewright.solvers.mapping.nodes import Nodes, joined

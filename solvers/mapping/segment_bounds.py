@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.mapping.arrangements import Arrangement, Reduction, is_spread
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -35,6 +34,7 @@ from tilewright.formulation.mapping.segment_parts import (
     within,
 )
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
 from tilewright.solvers.mapping.nodes import Leaves
 from tilewright.solvers.mapping.tree import Tree
@@ -271,9 +271,9 @@ class _Listed:
         self.key = self.energy = self.cycles = math.inf
         self.count = 0
         self._goal, self._space, self._edges = goal, part.space, edges
-        self._taken: dict[str, tuple[AxisGroup, NDArray[np.bool_]]] = {}  # by group, which of its rows
+        self._taken: dict[str, tuple[AxisGroup, Bools]] = {}  # by group, which of its rows
 
-    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+    def wanted(self, energy: Floats, cycles: Floats, keys: Floats) -> Bools:
         """What the other goal wants."""
         return self._goal.wanted(energy, cycles, keys)
 

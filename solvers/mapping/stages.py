@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Constant, Expr, Variable
-from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import MapSpace
-from tilewright.formulation.mapping.tables import GroupTable, Indices
+from tilewright.formulation.mapping.tables import GroupTable
+from tilewright.foundation.arrays import Floats, Indices, Int64s
 from tilewright.workloads.mapping.operator import Role
 
 
@@ -170,7 +169,7 @@ class StagedTable:
         sizes = [1, *map(len, self.starts)]
         self.offsets = [0, *np.cumsum(sizes[:-1]).tolist()]
 
-    def bounds(self, expr: Expr, low: bool) -> Array:
+    def bounds(self, expr: Expr, low: bool) -> Floats:
         """Least or greatest values of a local expression: over all rows, then cell by cell of each stage."""
         end = np.minimum if low else np.maximum
         # From the finest cells outwards: each coarser cell is a range of finer ones.
@@ -184,18 +183,18 @@ class StagedTable:
         return 0, len(self.starts[0])
 
 
-def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[NDArray[np.int64]]:
+def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[Int64s]:
     """The columns that a stage decides."""
     place = {variable: column for column, variable in enumerate(table.group.variables)}
     rows = table.group.rows
 
-    def values(expr: Expr) -> NDArray[np.int64]:
+    def values(expr: Expr) -> Int64s:
         if isinstance(expr, Constant):
             return np.full(len(rows), expr.value, dtype=np.int64)
         assert isinstance(expr, Variable)
         return rows[:, place[expr]]
 
-    def trips(index: int, dim: str) -> NDArray[np.int64]:
+    def trips(index: int, dim: str) -> Int64s:
         return -(-values(nest.boundaries[index][dim]) // values(nest.boundaries[index + 1][dim]))
 
     axes = [
@@ -203,7 +202,7 @@ def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[NDArray[np.int64]
         for index, block in enumerate(nest.blocks)
         if block.axis is not None and block.level == stage.spread
     ]
-    columns: list[NDArray[np.int64]] = []
+    columns: list[Int64s] = []
     for dim in table.group.dims:
         spread = [trips(index, dim) for index in axes]
         tiles = [values(nest.boundaries[edge][dim]) for edge in stage.boundaries]
@@ -214,6 +213,6 @@ def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[NDArray[np.int64]
     return columns
 
 
-def _between_powers(base: int, column: NDArray[np.int64]) -> NDArray[np.int64]:
+def _between_powers(base: int, column: Int64s) -> Int64s:
     """Between which powers the values lie."""
     return np.searchsorted(base ** np.arange(1, 40), column, side="right")

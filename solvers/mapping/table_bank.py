@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tilewright.solvers.mapping.opcodes import Floats
+from tilewright.foundation.arrays import Floats
 
 _CHUNK = 1 << 26
 """Values of which an arena has room.  They are addresses; memory is taken as values are written."""

@@ -45,7 +45,7 @@ def timeless(data: Any) -> Any:
     """The data without what the clock decides: times, and the steps on the way."""
     if isinstance(data, dict):
         return {key: timeless(value) for key, value in data.items() if key not in (*TIMES, "trace")}
-    return [timeless(one) for one in data] if isinstance(data, list) else data
+    return [timeless(entry) for entry in data] if isinstance(data, list) else data
 
 
 def test_a_layer_is_proven(result: tw.MappingResult) -> None:
@@ -79,7 +79,7 @@ def test_sets_of_mappings(result: tw.MappingResult) -> None:
     assert result.optima
     assert result.mapping is not None
     assert result.best[0].energy_pj == result.mapping.energy_pj
-    cycles = [one.cycles or 0 for one in result.front]
+    cycles = [solution.cycles or 0 for solution in result.front]
     assert cycles == sorted(cycles)
 
 
@@ -126,13 +126,13 @@ def test_check_is_that_of_the_command_line(result: tw.MappingResult, tmp_path: P
     data["layers"][0]["value"] = 1
     path = tmp_path / "r.json"
     path.write_text(json.dumps(data))
-    found = tw.check(path)
-    assert not found
-    assert any("the evaluator finds" in fault for fault in found.faults)
+    report = tw.check(path)
+    assert not report
+    assert any("the evaluator finds" in fault for fault in report.faults)
     out = io.StringIO()
     with redirect_stdout(out):
         assert run(["check", str(path), "--format", "json"]) == 5
-    assert json.loads(out.getvalue()) == found.to_dict()
+    assert json.loads(out.getvalue()) == report.to_dict()
 
 
 def test_evaluating(result: tw.MappingResult, tmp_path: Path) -> None:

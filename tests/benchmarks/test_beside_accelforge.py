@@ -22,10 +22,10 @@ from tilewright.workloads.mapping.operators import gemm
 @pytest.fixture
 def engine(tmp_path: Any) -> Engine:
     """The study's machine, which carries over without a loss that changes an answer."""
-    found = convert([str(MACHINE)], "tilewright", settings=Settings(element_bits=8))
-    assert found.grave == ()
+    conversion = convert([str(MACHINE)], "tilewright", settings=Settings(element_bits=8))
+    assert conversion.grave == ()
     path = tmp_path / "machine.yaml"
-    path.write_text(found.outputs[0].text)
+    path.write_text(conversion.outputs[0].text)
     return load_engine(str(path))
 
 
@@ -52,7 +52,7 @@ def test_its_nodes_are_a_legal_mapping_here(engine: Engine) -> None:
     )
     operator = gemm(m=16, n=64, k=384)
     mapping = Mapping.from_data(nodes_of(tree))
-    found = evaluate_mapping(operator, engine, cost_model("hierarchy"), mapping)
-    assert found.violations == ()
-    reads = {row.tensor: row.reads for row in found.accesses if row.level == "MainMemory"}
+    evaluation = evaluate_mapping(operator, engine, cost_model("hierarchy"), mapping)
+    assert evaluation.violations == ()
+    reads = {row.tensor: row.reads for row in evaluation.accesses if row.level == "MainMemory"}
     assert (reads["A"], reads["B"]) == (16 * 384, 64 * 384)

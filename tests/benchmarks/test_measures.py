@@ -82,12 +82,12 @@ def test_primal_integral_as_a_sum(points: list[tuple[float, int]], until: float)
     moments = sorted(seconds for seconds, _ in points)
     keys = sorted((key for _, key in points), reverse=True)
     steps = [Step(seconds, Fraction(key)) for seconds, key in zip(moments, keys, strict=True)]
-    found = primal_integral(steps, OPTIMUM, until)
-    assert -1e-9 <= found <= until + 1e-9
+    integral = primal_integral(steps, OPTIMUM, until)
+    assert -1e-9 <= integral <= until + 1e-9
     grid = 2000
     total = 0.0
     for index in range(grid):
         moment = until * (index + 0.5) / grid
         held = [step.key for step in steps if step.seconds <= moment]
         total += primal_gap(held[-1] if held else None, OPTIMUM) * until / grid
-    assert found == pytest.approx(total, abs=until * (len(steps) + 1) / grid)
+    assert integral == pytest.approx(total, abs=until * (len(steps) + 1) / grid)

@@ -32,9 +32,9 @@ def test_ratios_are_those_of_the_work() -> None:
     """A task of three reference loops has the ratio 3, also on a machine that becomes ever slower."""
     clock = Clock()
     tasks = {"three": clock.task(3.0), "half": clock.task(0.5)}
-    found = measure(tasks, 5, lambda: clock.now, clock.task(1.0, slowing=1.02))
-    assert found["three"].median == pytest.approx(3.0, rel=0.02)
-    assert found["half"].median == pytest.approx(0.5, rel=0.02)
+    measures = measure(tasks, 5, lambda: clock.now, clock.task(1.0, slowing=1.02))
+    assert measures["three"].median == pytest.approx(3.0, rel=0.02)
+    assert measures["half"].median == pytest.approx(0.5, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -51,17 +51,17 @@ def test_growth_is_more_than_noise(
     now: tuple[float, float, float], then: tuple[float, float, float], has_grown: bool
 ) -> None:
     """Something has grown when the quartiles are apart and the medians by more than a tenth."""
-    pair = [Measure(median=one[0], low=one[1], high=one[2]) for one in (now, then)]
-    (found,) = compare({"task": pair[0]}, {"task": pair[1]})
-    assert found.has_grown is has_grown
-    assert ("has grown" in table([found])) is has_grown
+    pair = [Measure(median=quartet[0], low=quartet[1], high=quartet[2]) for quartet in (now, then)]
+    (comparison,) = compare({"task": pair[0]}, {"task": pair[1]})
+    assert comparison.has_grown is has_grown
+    assert ("has grown" in table([comparison])) is has_grown
 
 
 def test_new_tasks_have_not_grown() -> None:
     """A task that the earlier file does not have is shown without a comparison."""
-    (found,) = compare({"new": quartiles([1.0, 2.0, 3.0])}, {})
-    assert found == Comparison("new", Measure(median=2.0, low=1.5, high=2.5), None)
-    assert (found.growth, found.has_grown) == (None, False)
+    (comparison,) = compare({"new": quartiles([1.0, 2.0, 3.0])}, {})
+    assert comparison == Comparison("new", Measure(median=2.0, low=1.5, high=2.5), None)
+    assert (comparison.growth, comparison.has_grown) == (None, False)
 
 
 def test_files_are_read_back_and_checked(tmp_path: Path) -> None:

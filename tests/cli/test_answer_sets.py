@@ -66,7 +66,7 @@ def costs(rows: Sequence[dict[str, Any]]) -> list[tuple[Fraction, int]]:
 
 
 def costs_of(answers: AnswerSet) -> list[tuple[Fraction, int]]:
-    return [(one.evaluation.energy, one.evaluation.cycles) for one in answers.solutions]
+    return [(solution.evaluation.energy, solution.evaluation.cycles) for solution in answers.solutions]
 
 
 @pytest.fixture(scope="module")
@@ -95,12 +95,12 @@ def test_best_and_optimal_mappings(everything: Path) -> None:
     (layer,) = json.loads(everything.read_text())["layers"]
     best, optima = layer["best"], layer["optima"]
     assert best["complete"] is optima["complete"] is True
-    values = [one["edp"] for one in best["mappings"]]
+    values = [mapping["edp"] for mapping in best["mappings"]]
     assert values == sorted(values)
-    assert len({json.dumps(one["mapping"]) for one in best["mappings"]}) == 4
+    assert len({json.dumps(mapping["mapping"]) for mapping in best["mappings"]}) == 4
     assert costs(best["mappings"]) == costs_of(best_mappings(problem_of(), 4))
     assert optima["count"] == len(optima["mappings"]) == len(optimal_mappings(problem_of()).solutions)
-    assert {one["edp"] for one in optima["mappings"]} == {layer["value"]}
+    assert {mapping["edp"] for mapping in optima["mappings"]} == {layer["value"]}
 
 
 def test_only_what_was_asked_for_is_there(call: Call) -> None:
@@ -332,20 +332,20 @@ def solved() -> tuple[LayerProblem, LayerResult, AnswerSet]:
     return problem, solve(problem), pareto_front(problem)
 
 
-def joined(problem: LayerProblem, result: LayerResult, found: AnswerSet) -> LayerResult:
-    return adopted(result, found, problem, Limits(), "front")
+def joined(problem: LayerProblem, result: LayerResult, answers: AnswerSet) -> LayerResult:
+    return adopted(result, answers, problem, Limits(), "front")
 
 
-def worse(result: LayerResult, found: AnswerSet, origin: Origin = Origin.EXACT) -> LayerResult:
+def worse(result: LayerResult, answers: AnswerSet, origin: Origin = Origin.EXACT) -> LayerResult:
     """A result that ended with the last point of a front, which has this origin."""
-    one = found.solutions[-1]
-    value = one.evaluation.energy * one.evaluation.cycles
+    solution = answers.solutions[-1]
+    value = solution.evaluation.energy * solution.evaluation.cycles
     trace = tuple(replace(point, origin=origin) for point in result.trace)
     return replace(
         result,
         status=Status.FEASIBLE,
-        answer=one.mapping,
-        evaluation=one.evaluation,
+        answer=solution.mapping,
+        evaluation=solution.evaluation,
         key=value,
         bound=Fraction(1),
         trace=trace,
@@ -357,8 +357,8 @@ def test_better_mapping_becomes_the_layers(solved: tuple[LayerProblem, LayerResu
     problem, result, front = solved
     proven = joined(problem, worse(result, front), front)
     assert (proven.status, proven.key, proven.bound) == (Status.OPTIMAL, result.key, result.key)
-    found = joined(problem, worse(result, front), replace(front, complete=False))
-    assert (found.status, found.key, found.bound) == (Status.FEASIBLE, result.key, Fraction(1))
+    merged = joined(problem, worse(result, front), replace(front, complete=False))
+    assert (merged.status, merged.key, merged.bound) == (Status.FEASIBLE, result.key, Fraction(1))
     assert joined(problem, result, front) == result
 
 
@@ -381,11 +381,11 @@ def test_contradictions_are_errors(
     if contradiction == "bound":
         wrong = worse(result, front)
         assert wrong.key is not None
-        found = joined(problem, replace(wrong, bound=wrong.key), front)
+        merged = joined(problem, replace(wrong, bound=wrong.key), front)
     else:
-        found = joined(problem, result, AnswerSet(front.solutions[-1:], True))
-    assert (found.status, found.bound) == (Status.ERROR, None)
-    assert "value" in found.message
+        merged = joined(problem, result, AnswerSet(front.solutions[-1:], True))
+    assert (merged.status, merged.bound) == (Status.ERROR, None)
+    assert "value" in merged.message
 
 
 def test_nothing_excuses_a_contradiction(solved: tuple[LayerProblem, LayerResult, AnswerSet]) -> None:
@@ -399,9 +399,9 @@ def test_undominated() -> None:
     """Of equal points one stays, dominated ones go, and cycles increase."""
     answers = best_mappings(problem_of(), 20)
     kept = undominated([*answers.solutions, *answers.solutions])
-    pairs = [(one.evaluation.energy, one.evaluation.cycles) for one in kept]
-    for one in answers.solutions:
-        point = one.evaluation
+    pairs = [(kept_solution.evaluation.energy, kept_solution.evaluation.cycles) for kept_solution in kept]
+    for solution in answers.solutions:
+        point = solution.evaluation
         assert any(energy <= point.energy and cycles <= point.cycles for energy, cycles in pairs)
     assert sorted(pairs, key=lambda pair: (pair[1], -pair[0])) == pairs
     assert sorted(pairs, reverse=True) == pairs
@@ -419,9 +419,9 @@ def test_second_objective(call: Call, tmp_path: Path) -> None:
     (layer,) = document["layers"]
     problem = layer_problem(parse_layer(TINY)[1], load_engine("nvdla-256"), parse_objective("cycles"))
     expected = min(
-        one.evaluation.energy
-        for one in pareto_front(problem).solutions
-        if one.evaluation.cycles == layer["value"]
+        solution.evaluation.energy
+        for solution in pareto_front(problem).solutions
+        if solution.evaluation.cycles == layer["value"]
     )
     assert layer["then"]["status"] == "optimal"
     assert Fraction(layer["then"]["value_exact"]) == Fraction(layer["then"]["bound_exact"]) == expected
@@ -458,8 +458,8 @@ def test_false_second_bound_is_refuted() -> None:
     energy, cycles = parse_objective("energy"), parse_objective("cycles")
     problem = layer_problem(operator, engine, energy, factors="perfect")
     ties = optimal_mappings(problem).solutions
-    slow = max(ties, key=lambda one: one.evaluation.cycles)
-    assert slow.evaluation.cycles > min(one.evaluation.cycles for one in ties)
+    slow = max(ties, key=lambda tie: tie.evaluation.cycles)
+    assert slow.evaluation.cycles > min(tie.evaluation.cycles for tie in ties)
     first = replace(solve(problem, "branch"), answer=slow.mapping, evaluation=slow.evaluation)
     claim = Fraction(slow.evaluation.cycles)
     second = then_record(cycles, replace(first, key=claim, bound=claim))

@@ -205,8 +205,8 @@ def test_wrong_bound_of_a_solver_is_caught(
             patch.setattr(second_opinion, "_ENUMERABLE", 0)
         outcome = call("check", path, "--prove", "-f", "json", "-q")
     assert outcome.code == 5
-    found = outcome.document["layers"][0]["proof"]
-    assert (found["verdict"], found["solver"]) == ("refuted", judge)
+    proof = outcome.document["layers"][0]["proof"]
+    assert (proof["verdict"], proof["solver"]) == ("refuted", judge)
 
 
 def test_proof_of_infeasibility(call: Call, tmp_path: Path) -> None:

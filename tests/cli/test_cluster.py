@@ -117,9 +117,9 @@ def test_explorations_on_a_cluster(tmp_path: Path, address: str) -> None:
         finish(start(tmp_path, *EXPLORE, *flags, *where))
         for where in (("--cluster", address), ("--jobs", "1"))
     ]
-    assert [one.code for one in outcomes] == [0, 0], outcomes[0].err
-    away, here = (one.document for one in outcomes)
+    assert [outcome.code for outcome in outcomes] == [0, 0], outcomes[0].err
+    away, here = (outcome.document for outcome in outcomes)
     assert away["complete"]
     assert here["complete"]
     assert away["best"]["value_exact"] == here["best"]["value_exact"]
-    assert all(one["value"] is not None for one in away["designs"])
+    assert all(design["value"] is not None for design in away["designs"])

@@ -80,7 +80,7 @@ def test_three_benchmarks_make_one_store(tmp_path: Path) -> None:
     args = ("bench", "gemm:M=8,N=4,K=8", "-a", "tpu-edge", "-m", "random[victory=3]", "--seeds", "2", "-q")
     processes = [start(tmp_path, *args, "--optimum", "branch", "-j", "1") for _ in range(3)]
     outcomes = [finish(process) for process in processes]
-    assert [(one.code, one.err) for one in outcomes] == [(0, "")] * 3
+    assert [(outcome.code, outcome.err) for outcome in outcomes] == [(0, "")] * 3
     with Store(tmp_path / "bench.sqlite") as store:
         assert {row.status for row in read_rows(store)} == {"feasible", "optimal"}
 

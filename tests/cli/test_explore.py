@@ -66,7 +66,7 @@ def test_command_line(call: Call, model: str, tmp_path: Path) -> None:
 
 def unsolved(document: dict[str, Any]) -> dict[str, Any]:
     """A design that is discarded; which ones are depends on how long searches take."""
-    return next(one for one in document["designs"] if one["status"] == "discarded")
+    return next(design for design in document["designs"] if design["status"] == "discarded")
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def explored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     path = tmp_path_factory.mktemp("explored") / "layers.yaml"
     path.write_text(LAYERS)
     axes = dict(axis.split("=") for axis in (SPM, RF))
-    found = tw.explore(str(path), "dmazerunner-256", axes, "sum-edp")
-    return json.loads(json.dumps(found.to_dict()))  # type: ignore[no-any-return]
+    exploration = tw.explore(str(path), "dmazerunner-256", axes, "sum-edp")
+    return json.loads(json.dumps(exploration.to_dict()))  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(

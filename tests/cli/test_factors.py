@@ -69,10 +69,10 @@ def test_mapping_files_keep_the_factors(call: Call, tmp_path: Path) -> None:
     path = tmp_path / "maps" / "gemm.yaml"
     assert yaml.safe_load(path.read_text())["factors"] == "imperfect"
     for stored in (path, tmp_path / "r.json"):
-        (found,) = call("evaluate", stored, "-f", "json").document["layers"]
-        assert (found["factors"], found["input_hash"]) == ("imperfect", layer["input_hash"])
-    (found,) = call("evaluate", path, "-f", "json", "--factors", "perfect").document["layers"]
-    assert (found["factors"], found["input_hash"]) == ("perfect", hash_of("perfect"))
+        (record,) = call("evaluate", stored, "-f", "json").document["layers"]
+        assert (record["factors"], record["input_hash"]) == ("imperfect", layer["input_hash"])
+    (record,) = call("evaluate", path, "-f", "json", "--factors", "perfect").document["layers"]
+    assert (record["factors"], record["input_hash"]) == ("perfect", hash_of("perfect"))
 
 
 def test_own_factors_do_not_reach_another_machine(call: Call) -> None:

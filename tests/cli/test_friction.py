@@ -45,9 +45,9 @@ def test_every_option_with_names_completes_them() -> None:
         f"{verb} {option}"
         for verb, command in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
         if verb != "runs"  # filters a store by what is in there
-        for one in command.params
-        for option in one.opts
-        if option in NAMED and one._custom_shell_complete is None
+        for param in command.params
+        for option in param.opts
+        if option in NAMED and param._custom_shell_complete is None
     }
     assert not silent
 
@@ -86,9 +86,9 @@ def test_a_machine_of_one_pe_is_questioned(call: Call, tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text(ONE_PE)
     question = "one: no level has a fanout, so this is taken for a machine with a single PE"
     assert question in call("show", "one.yaml").err
-    found = call("map", SMALL, "-a", "one.yaml", "--format", "json")
-    assert question in found.err
-    assert found.document["notes"] == [question]
+    outcome = call("map", SMALL, "-a", "one.yaml", "--format", "json")
+    assert question in outcome.err
+    assert outcome.document["notes"] == [question]
 
 
 def test_the_doctor_names_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,15 +91,15 @@ def arguments(verb: str) -> list[str]:
     return [*CALLS[verb], *FEW.get(verb, []), "--jobs", "1", "-q", "-f", "json", *files]
 
 
-def found(verb: str, document: dict[str, Any]) -> object:
+def durable(verb: str, document: dict[str, Any]) -> object:
     """What does not depend on the clock."""
     match verb:
         case "bench":
-            return [(one["runs"], one["missing"], one["mean"]) for one in document["methods"]]
+            return [(method["runs"], method["missing"], method["mean"]) for method in document["methods"]]
         case "compare":
-            return document["complete"], [len(one["runs"]) for one in document["contestants"]]
+            return document["complete"], [len(contestant["runs"]) for contestant in document["contestants"]]
         case _:
-            return document["complete"], [one["value"] for one in document["designs"]]
+            return document["complete"], [design["value"] for design in document["designs"]]
 
 
 def rows_in(path: Path) -> int:
@@ -132,7 +132,7 @@ def test_a_store_that_fills_up_loses_no_answer(
     before = rows_in(tmp_path / "s.sqlite")
     again = call(*arguments(verb))
     assert (again.code, again.err) == (0, "")
-    assert found(verb, again.document) == found(verb, outcome.document)
+    assert durable(verb, again.document) == durable(verb, outcome.document)
     assert 0 < before < rows_in(tmp_path / "s.sqlite")
     if verb != "explore":
         assert call("runs", "s.sqlite", "--check").code == 0

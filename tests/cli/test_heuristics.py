@@ -49,13 +49,13 @@ def test_list_methods(call: Call) -> None:
 
 def test_show_directives(call: Call, result: Path) -> None:
     """A result's mappings as directives, which read back as the same mappings."""
-    one = call("show", result, "--directives", "--layers", "second")
-    assert one.code == 0
-    assert one.out.startswith("layer gemm(M=4, N=8, K=8) -> C\n")
+    outcome = call("show", result, "--directives", "--layers", "second")
+    assert outcome.code == 0
+    assert outcome.out.startswith("layer gemm(M=4, N=8, K=8) -> C\n")
     both = call("show", result, "--directives")
     assert [line for line in both.out.splitlines() if line.startswith("# ")] == ["# first", "# second"]
     stored = next(s for s in read_mappings(result) if s.name == "second")
-    assert parse_directives(one.out).mapping() == stored.mapping
+    assert parse_directives(outcome.out).mapping() == stored.mapping
 
 
 def test_show_directives_of_nothing(call: Call, result: Path) -> None:

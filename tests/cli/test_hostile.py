@@ -43,7 +43,7 @@ def told_well(outcome: Outcome, seconds: float, *, refused: bool = False) -> Non
     assert outcome.code in ((2,) if refused else (0, 2, 3, 4, 5, 6)), outcome.err
     assert "-v shows the traceback" not in outcome.err
     assert "Traceback" not in outcome.err
-    assert not any(ord(one) < 32 and one != "\n" for one in outcome.out + outcome.err)
+    assert not any(ord(letter) < 32 and letter != "\n" for letter in outcome.out + outcome.err)
     assert outcome.code != 2 or len(outcome.err.splitlines()) == 1
     assert seconds < SECONDS + delay()
 

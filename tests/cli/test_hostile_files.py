@@ -137,8 +137,8 @@ def documents(call: Call, tmp_path: Path) -> dict[str, Any]:
     }
     for name, args in calls.items():
         assert call(*args, "--out", f"{name}.json").code == 0
-    found: dict[str, Any] = {name: json.loads((tmp_path / f"{name}.json").read_text()) for name in calls}
-    return found | {"mapping": (tmp_path / "m" / "gemm.yaml").read_text()}
+    texts: dict[str, Any] = {name: json.loads((tmp_path / f"{name}.json").read_text()) for name in calls}
+    return texts | {"mapping": (tmp_path / "m" / "gemm.yaml").read_text()}
 
 
 def refusals(call: Call, folder: Path, documents: dict[str, Any], seed: int, count: int) -> list[str]:

@@ -68,8 +68,8 @@ def test_standard_input_and_substitutions_are_read(tmp_path: Path) -> None:
     run -a tpu-edge --constraint @/dev/stdin <<< 'cycles<=1e6' || exit 1
     run -a tpu-edge --constraint @<(echo 'cycles<=1e6')
     """
-    found = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
-    assert (found.returncode, found.stderr) == (0, "")
+    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 300 + ".yaml", "x" * 300 + ".json", "x" * 20_000])
@@ -158,6 +158,6 @@ def test_no_empty_folder_is_left(tmp_path: Path) -> None:
     environment.pop("TILEWRIGHT_CACHE", None)
     code = "from tilewright.foundation.caches import cache_folder; print(cache_folder().is_dir())"
     run = f"{code}\nfrom tilewright.cli.main import main\nmain(['list', 'archs'])"
-    found = subprocess.run([sys.executable, "-c", run], env=environment, capture_output=True, text=True)
-    assert found.stdout.startswith("True\n"), found.stderr
+    completed = subprocess.run([sys.executable, "-c", run], env=environment, capture_output=True, text=True)
+    assert completed.stdout.startswith("True\n"), completed.stderr
     assert list(tmp_path.iterdir()) == []

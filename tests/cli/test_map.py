@@ -42,12 +42,12 @@ def test_document_has_what_the_contract_lists(call: Call) -> None:
     assert layer["bounds"] == {"M": 8, "N": 4, "K": 8}
     operator, engine = parse_layer(SMALL)[1], load_engine("tpu-edge")
     problem = layer_problem(operator, engine, parse_objective("edp"))
-    found = problem.evaluate(Mapping.from_data(layer["mapping"]["nodes"]))
-    assert not found.violations
-    assert Fraction(layer["value_exact"]) == found.energy * found.cycles
-    assert Fraction(layer["metrics"]["energy_pj_exact"]) == found.energy
+    evaluation = problem.evaluate(Mapping.from_data(layer["mapping"]["nodes"]))
+    assert not evaluation.violations
+    assert Fraction(layer["value_exact"]) == evaluation.energy * evaluation.cycles
+    assert Fraction(layer["metrics"]["energy_pj_exact"]) == evaluation.energy
     assert layer["input_hash"] == problem.content_hash
-    assert layer["metrics"]["time_s"] == pytest.approx(found.cycles / (float(engine.clock_mhz) * 1e6))
+    assert layer["metrics"]["time_s"] == pytest.approx(evaluation.cycles / (float(engine.clock_mhz) * 1e6))
     assert {"tilewright", "python"} <= set(document["versions"])
 
 
@@ -114,13 +114,13 @@ def test_onnx_models_load(call: Call) -> None:
 
 def test_table_fits_80_columns(call: Call, network: Path) -> None:
     """One layer shows its loop nest, several show a table; no line is wider than 80 columns."""
-    one = call("map", "conv:K=8,C=8,P=8,Q=8,R=3,S=3,pad=1", "-a", "eyeriss-168", "-o", "edp")
+    outcome = call("map", "conv:K=8,C=8,P=8,Q=8,R=3,S=3,pad=1", "-a", "eyeriss-168", "-o", "edp")
     many = call("map", network, "-a", "tpu-edge", "-o", "edp")
-    assert (one.code, many.code) == (0, 0)
-    for text in (one.out, one.err, many.out, many.err):
+    assert (outcome.code, many.code) == (0, 0)
+    for text in (outcome.out, outcome.err, many.out, many.err):
         assert max(len(line) for line in text.splitlines()) <= 80
-    assert "loop nest" in one.out
-    assert "DRAM" in one.out
+    assert "loop nest" in outcome.out
+    assert "DRAM" in outcome.out
     assert many.out.splitlines()[-1].startswith("3 of 3 layers optimal in ")
 
 
@@ -220,9 +220,9 @@ def test_gap_stops_early_and_require_optimal_complains(call: Call) -> None:
     args = ("map", layer, "-a", "eyeriss-168", "-o", "edp", "-q", "-f", "json", "--gap", "90%")
     loose = call(*args)
     assert loose.code == 0
-    found = valid(loose.document)["layers"][0]
-    assert found["status"] == "feasible"
-    assert 0 < found["gap"] <= 0.9
+    loose_layer = valid(loose.document)["layers"][0]
+    assert loose_layer["status"] == "feasible"
+    assert 0 < loose_layer["gap"] <= 0.9
     assert call(*args, "--require-optimal").code == 6
     assert call("map", SMALL, "-a", "tpu-edge", "-q", "--require-optimal").code == 0
 

@@ -81,9 +81,9 @@ def faults_of(data: dict[str, Any]) -> list[str]:
         return [str(error)]
 
 
-def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def same(first: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two documents that can be read say the same; what is optional may be left out."""
-    return bool(parsed(one, PLACE) == parsed(other, PLACE))
+    return bool(parsed(first, PLACE) == parsed(other, PLACE))
 
 
 def passing(data: dict[str, Any], *, every: bool = False, only: set[str] | None = None) -> list[str]:
@@ -103,13 +103,13 @@ def stated_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return known[key]
 
     evaluate = LayerProblem.evaluate
-    found: dict[tuple[int, str], Evaluation] = {}
+    stated_once: dict[tuple[int, str], Evaluation] = {}
 
     def evaluated(problem: LayerProblem, mapping: Mapping, where: str = "mapping") -> Evaluation:
         key = id(problem), repr(mapping)
-        if key not in found:
-            found[key] = evaluate(problem, mapping, where)
-        return found[key]
+        if key not in stated_once:
+            stated_once[key] = evaluate(problem, mapping, where)
+        return stated_once[key]
 
     monkeypatch.setattr(verify, "layer_problem", stated)
     monkeypatch.setattr(LayerProblem, "evaluate", evaluated)
@@ -133,9 +133,9 @@ def made(call: Call, *args: object, code: int = 0) -> dict[str, Any]:
 
 def honest() -> dict[str, Any]:
     """The document that was written, which passes every check."""
-    found: dict[str, Any] = json.loads(Path(PLACE).read_text())
-    assert faults_of(found) == []
-    return found
+    data: dict[str, Any] = json.loads(Path(PLACE).read_text())
+    assert faults_of(data) == []
+    return data
 
 
 def contest(methods: tuple[str, ...] = ("ls", "exact", "atomic[moves=5]")) -> dict[str, Any]:
@@ -196,12 +196,12 @@ def test_no_changed_claim_passes(call: Call, kind: str) -> None:
         inner = {key: value for key, value in document["best"].items() if not isinstance(value, dict | list)}
         shallow = {**document, "best": inner}
         places = {".".join(map(str, path)) for path, _, _ in mutations(shallow)}
-        found = passing(document, only=places)
+        passed = passing(document, only=places)
     else:
-        found = passing(document, every=effort(1) > 1)
+        passed = passing(document, every=effort(1) > 1)
     # lists that were asked for are not there where no mapping is
     wanted = {"settings.pareto: turned"} if kind == "clash" else set()
-    assert set(found) <= wanted, found
+    assert set(passed) <= wanted, passed
 
 
 def test_no_changed_claim_of_a_contest_passes(call: Call) -> None:
@@ -214,19 +214,19 @@ def test_the_head_is_that_of_a_known_network(call: Call) -> None:
     document = made(
         call, "map", "alexnet", "-a", "nvdla-256", "--layers", "fc8", "--solver", "random[victory=2]"
     )
-    found = faults_of({**document, "batch": document["batch"] + 1})
-    assert any("operator: not that of fc8 in alexnet" in fault for fault in found), found
+    faults = faults_of({**document, "batch": document["batch"] + 1})
+    assert any("operator: not that of fc8 in alexnet" in fault for fault in faults), faults
     text = made(call, "map", "gemm:M=4,N=4,K=4", "-a", "tpu-edge")
     for model, reported in (
         ("gemm:M=8,N=4,K=4", "operator: not that of"),
         ("gemm:M=4", "model: "),
         ("", "model: "),
     ):
-        found = faults_of({**text, "model": model})
-        assert any(reported in fault for fault in found), (model, found)
+        faults = faults_of({**text, "model": model})
+        assert any(reported in fault for fault in faults), (model, faults)
     conv = made(call, "map", "conv:N=2,K=2,C=2,P=2,Q=2,R=1,S=1", "-a", "tpu-edge")
-    found = faults_of({**conv, "batch": 3})
-    assert any("contradicts the batch 3" in fault for fault in found), found
+    faults = faults_of({**conv, "batch": 3})
+    assert any("contradicts the batch 3" in fault for fault in faults), faults
 
 
 def test_one_line_and_exit_code_five(call: Call) -> None:
@@ -255,8 +255,10 @@ def test_a_cheaper_option_is_counted_again(call: Call, field: str) -> None:
     document["input_hash"] = inputs_hash(
         read.workload, read.system, read.problem, read.objective, read.settings.metric
     )
-    found = faults_of(document)
-    assert any(f"options[0].{field}: " in fault and "the evaluator finds" in fault for fault in found), found
+    faults = faults_of(document)
+    assert any(f"options[0].{field}: " in fault and "the evaluator finds" in fault for fault in faults), (
+        faults
+    )
 
 
 def test_an_option_left_out_is_found_by_the_proof(call: Call) -> None:
@@ -299,7 +301,7 @@ def _less(record: dict[str, Any], *fields: str, part: Fraction = Fraction(1, 2))
 def _front_cut(document: dict[str, Any]) -> None:
     """A point that is neither the first nor of the layer's mapping is left out."""
     points, metrics = document["layers"][0]["front"]["points"], document["layers"][0]["metrics"]
-    del points[next(i for i, one in enumerate(points) if one["cycles"] != metrics["cycles"])]
+    del points[next(i for i, point in enumerate(points) if point["cycles"] != metrics["cycles"])]
 
 
 def _best_cut(document: dict[str, Any]) -> None:
@@ -314,7 +316,9 @@ def _optima_whole(document: dict[str, Any]) -> None:
 def _other_design(document: dict[str, Any]) -> dict[str, Any]:
     """A design that has a value and is not the best one."""
     best = document["best"]["index"]
-    return next(one for one in document["designs"] if one["value"] is not None and one["index"] != best)
+    return next(
+        design for design in document["designs"] if design["value"] is not None and design["index"] != best
+    )
 
 
 def _design_dearer(document: dict[str, Any]) -> None:
@@ -326,14 +330,14 @@ def _design_dearer(document: dict[str, Any]) -> None:
 
 def _totals_bounded(document: dict[str, Any]) -> None:
     """A discarded design's bound on its totals far above what its mappings reach."""
-    design = next(one for one in document["designs"] if one["status"] == "discarded")
+    design = next(entry for entry in document["designs"] if entry["status"] == "discarded")
     _less(design, "bound", part=Fraction(9))
     design.update(dict.fromkeys(("value", "value_exact", "energy_pj", "cycles", "sum_of_layers")))
 
 
 def _totals_less(document: dict[str, Any]) -> None:
     """A discarded design's value that none of its mappings have, a little above its bound."""
-    design = next(one for one in document["designs"] if one["status"] == "discarded")
+    design = next(entry for entry in document["designs"] if entry["status"] == "discarded")
     bound = Fraction(design["bound_exact"])
     value = int(bound) + 1
     design.update(value=value, value_exact=str(value), energy_pj=value, cycles=1, sum_of_layers=value)
@@ -386,23 +390,23 @@ def test_lies_that_fit_each_other_are_never_confirmed(call: Call, name: str) -> 
     assert not honest_proofs.undecided
     lie(document)
     assert faults_of(document) == []
-    found = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
-    assert found.undecided or not found.holds
+    report = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+    assert report.undecided or not report.holds
 
 
 def test_a_contest_is_proven_with_its_plans(call: Call) -> None:
     """What an exact method claims over its space is proven anew; an invented winner is refuted."""
     document = contest(("ls", "exact"))
-    found = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
-    assert isinstance(found, ContestCheck)
+    report = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+    assert isinstance(report, ContestCheck)
     assert document["contestants"][1]["runs"][0]["space"]
-    assert [proof.verdict.value for proof in found.proofs] == ["confirmed"] * 3
-    assert found.proofs[2].solver in ("exact, again", "computed bounds")
-    assert found.proof.verdict.value == "confirmed"
+    assert [proof.verdict.value for proof in report.proofs] == ["confirmed"] * 3
+    assert report.proofs[2].solver in ("exact, again", "computed bounds")
+    assert report.proof.verdict.value == "confirmed"
     document["winner"] = {"method": "ls", "second": "exact", "lead": 0.3, "clear": True}
-    found = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
-    assert isinstance(found, ContestCheck)
-    assert (found.holds, found.proof.verdict.value) == (False, "refuted")
+    report = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+    assert isinstance(report, ContestCheck)
+    assert (report.holds, report.proof.verdict.value) == (False, "refuted")
 
 
 def test_a_contest_that_was_stopped_proves_no_winner(call: Call) -> None:
@@ -415,7 +419,7 @@ def test_a_contest_that_was_stopped_proves_no_winner(call: Call) -> None:
     winner = winner_of(parts)
     assert winner is not None
     document.update(
-        complete=False, winner=winner.model_dump(), contestants=[one.model_dump() for one in parts]
+        complete=False, winner=winner.model_dump(), contestants=[part.model_dump() for part in parts]
     )
     assert faults_of(document) == []
     assert checked(parsed(document, PLACE), PLACE, Limits(60, threads=1)).undecided
@@ -435,6 +439,6 @@ def test_contests_without_their_plans_are_undecided(call: Call) -> None:
         else:
             altered["settings"]["store"] = None
         assert faults_of(altered) == []
-        found = checked(parsed(altered, PLACE), PLACE, Limits(60, threads=1))
-        assert found.undecided
-        assert "not all were compared" in str(found.views()[-1])
+        report = checked(parsed(altered, PLACE), PLACE, Limits(60, threads=1))
+        assert report.undecided
+        assert "not all were compared" in str(report.views()[-1])

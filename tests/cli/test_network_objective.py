@@ -31,12 +31,12 @@ def test_layers_bounds_bound_the_network(data: st.DataObject) -> None:
     point = st.tuples(st.fractions(0, 900, max_denominator=20), st.integers(1, 900))
     choices = data.draw(st.lists(st.lists(point, min_size=1, max_size=4), min_size=1, max_size=3))
     counts = data.draw(st.lists(st.integers(1, 3), min_size=len(choices), max_size=len(choices)))
-    least = [min(objective.key(*one) for one in several) for several in choices]
+    least = [min(objective.key(*costs) for costs in several) for several in choices]
     bound = NetworkObjective(objective).bound(zip(counts, least, strict=True))
     values = []
     for chosen in cartesian(*choices):
-        energy = sum((count * one[0] for count, one in zip(counts, chosen, strict=True)), Fraction(0))
-        cycles = sum(count * one[1] for count, one in zip(counts, chosen, strict=True))
+        energy = sum((count * costs[0] for count, costs in zip(counts, chosen, strict=True)), Fraction(0))
+        cycles = sum(count * costs[1] for count, costs in zip(counts, chosen, strict=True))
         values.append(objective.key(energy, cycles))
     assert bound <= min(values)
     if sum(counts) == 1:

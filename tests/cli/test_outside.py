@@ -147,8 +147,8 @@ def test_evaluate_answers_both_questions(
 
 def forged(document: Any, kind: str) -> Any:
     """A document that claims the mapping beside it as its optimum, or another space."""
-    found = copy.deepcopy(document)
-    (layer,) = found["layers"]
+    copied = copy.deepcopy(document)
+    (layer,) = copied["layers"]
     beside = layer["beside"]
     if kind == "mapping":
         layer["mapping"] = beside["mapping"]
@@ -166,7 +166,7 @@ def forged(document: Any, kind: str) -> Any:
         beside["mapping"] = layer["mapping"]
     else:
         layer["best"]["mappings"][0]["mapping"] = beside["mapping"]
-    return found
+    return copied
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_check_holds_every_claim_to_its_space(
     Path("f.json").write_text(json.dumps(forged(document, kind)))
     outcome = call("check", "f.json", "-f", "json")
     assert outcome.code == 5
-    assert any(fault in one for one in outcome.document["layers"][0]["faults"])
+    assert any(fault in reported for reported in outcome.document["layers"][0]["faults"])
     if kind == "mapping":
         outcome = call("check", "f.json", "--prove", "-q", "-f", "json")
         proof = outcome.document["layers"][0]["proof"]
@@ -216,5 +216,5 @@ def test_further_answers_stay_in_the_space(call: Call, starts: dict[str, Path]) 
     assert layer["then"]["status"] == "optimal"
     lists = [layer["front"]["points"], layer["best"]["mappings"], layer["optima"]["mappings"]]
     assert all(layer[field]["complete"] for field in ("front", "best", "optima"))
-    assert all(one["energy_pj"] >= OPTIMUM for listed in lists for one in listed)
+    assert all(answer["energy_pj"] >= OPTIMUM for listed in lists for answer in listed)
     assert call("check", "r.json").code == 0

@@ -36,8 +36,8 @@ def test_document_holds_a_proven_schedule(call: Call, objective: str) -> None:
     jsonschema.validate(document, result_schema(SCHEDULE))
     assert (document["status"], document["gap"], document["tasks"]) == ("optimal", 0.0, 3)
     metrics = document["metrics"]
-    assert metrics["makespan"] == max(one["end"] for one in document["schedule"])
-    assert metrics["energy_pj"] == sum(one["energy_pj"] for one in document["schedule"])
+    assert metrics["makespan"] == max(placement["end"] for placement in document["schedule"])
+    assert metrics["energy_pj"] == sum(placement["energy_pj"] for placement in document["schedule"])
     figures = {"makespan": "makespan", "energy": "energy_pj", "edp": "edp"}
     assert document["value"] == metrics[figures[objective]]
 
@@ -138,10 +138,10 @@ def test_codesign_proves_the_best_partition(
         ):
             text = text.replace(old, f"pes: {part['pes']:.0f}, bandwidth: {part['bytes_per_cycle']:.0f} ")
         (tmp_path / "one.yaml").write_text(text.replace("dram_bandwidth: 16", "dram_bandwidth: 8"))
-        one = call(
+        outcome = call(
             "schedule", "model.yaml", "--system", "one.yaml", "-o", "edp", "-f", "json", "--threads", 1
         )
-        value = json.loads(one.out)["value"]
+        value = json.loads(outcome.out)["value"]
         assert point["bound"] <= value * (1 + 1e-12)
         assert document["value"] <= value * (1 + 1e-12)
 

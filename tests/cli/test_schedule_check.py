@@ -141,7 +141,7 @@ def test_each_fault_is_named(
     tamper(schedule)
     out = call("check", _written(tmp_path, schedule), "-f", "json")
     assert (out.code, out.document["holds"]) == (5, False)
-    assert any(fault in one for one in out.document["faults"]), out.document["faults"]
+    assert any(fault in reported for reported in out.document["faults"]), out.document["faults"]
 
 
 def test_a_wrong_bound_is_refuted(call: Call, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_each_fault_of_a_codesign_is_named(
     change(codesign)
     out = call("check", _written(tmp_path, codesign), "-f", "json")
     assert out.code == 5
-    assert any(fault in one for one in out.document["faults"]), out.document["faults"]
+    assert any(fault in reported for reported in out.document["faults"]), out.document["faults"]
 
 
 def test_a_wrong_bound_over_the_grid_is_refuted(call: Call, tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ def test_a_schedule_is_shown(call: Call, tmp_path: Path) -> None:
             assert count_text(row[field]) in line.split()
         assert f"{row['engine']}/{row['layout']}" in line.split()
     assert sum(line.startswith(("deep  ", "wide  ")) for line in lines) == 4
-    one = call("show", "s.json", "--layers", document["schedule"][0]["layer"])
-    assert document["schedule"][1]["layer"] not in one.out
+    outcome = call("show", "s.json", "--layers", document["schedule"][0]["layer"])
+    assert document["schedule"][1]["layer"] not in outcome.out
     wrong = call("show", "s.json", "--layers", "nothing")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
 

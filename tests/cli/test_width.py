@@ -22,10 +22,10 @@ def test_any_width_is_drawn_in(columns: str, tmp_path: Path) -> None:
         (["show", "nothing-of-that-name"], 2, "no such model"),
     ):
         command = [sys.executable, "-m", "tilewright.cli", *args]
-        found = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
-        assert found.returncode == code, found.stderr
-        assert word in found.stdout + found.stderr
-        assert "-v shows the traceback" not in found.stderr
+        completed = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+        assert completed.returncode == code, completed.stderr
+        assert word in completed.stdout + completed.stderr
+        assert "-v shows the traceback" not in completed.stderr
 
 
 @pytest.mark.parametrize("columns", ["0", "1", "20"])

@@ -54,7 +54,7 @@ class Example:
 
 def examples() -> list[Example]:
     """All sections that have files."""
-    found = []
+    examples = []
     for section in re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         files: dict[str, str] = {}
         calls: list[tuple[str, ...]] = []
@@ -65,18 +65,18 @@ def examples() -> list[Example]:
                 name = re.match(r"# ([\w-]+\.\w+)\n", text)
                 assert name, f"a block without a file's name: {text[:40]!r}"
                 files[name[1]] = text
-        found.append(Example(section.partition("\n")[0], files, tuple(calls)))
-    return [one for one in found if one.files]
+        examples.append(Example(section.partition("\n")[0], files, tuple(calls)))
+    return [example for example in examples if example.files]
 
 
-EXAMPLES = {one.title: one for one in examples()}
+EXAMPLES = {example.title: example for example in examples()}
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with every file of the page; what the examples register is gone afterwards."""
-    for one in EXAMPLES.values():
-        for name, text in one.files.items():
+    for example in EXAMPLES.values():
+        for name, text in example.files.items():
             (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -90,7 +90,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for table, known in zip(TABLES, rows, strict=True):
         table.clear()
         table.update(known)
-    for module in {Path(name).stem for one in EXAMPLES.values() for name in one.files}:
+    for module in {Path(name).stem for shown in EXAMPLES.values() for name in shown.files}:
         sys.modules.pop(module, None)
 
 
@@ -189,13 +189,13 @@ def test_the_scheduling_method_is_listed_and_judged(folder: Path, capsys: pytest
     """Its schedule is legal, and no shorter than what the exact method's bound allows."""
     load("heft")
     assert "heft" in METHODS.names()
-    found = {}
+    documents = {}
     for method in ("heft", "cpsat"):
         call = "schedule pair.yaml --system two.yaml --objective makespan --format json -q -t 60 --method"
         assert run([*call.split(), method]) == 0
-        found[method] = json.loads(capsys.readouterr().out)
-    assert found["heft"]["status"] == "feasible"
-    assert found["heft"]["value"] >= found["cpsat"]["bound"]
+        documents[method] = json.loads(capsys.readouterr().out)
+    assert documents["heft"]["status"] == "feasible"
+    assert documents["heft"]["value"] >= documents["cpsat"]["bound"]
 
 
 def test_the_system_finds_the_best_division(folder: Path) -> None:

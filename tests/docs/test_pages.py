@@ -25,8 +25,8 @@ def followed(path: Path, folder: Path, capfd: pytest.CaptureFixture[str], *, slo
     """Run a page's blocks in their sequence, the slow ones only where they are wanted."""
 
     def printed() -> str:
-        found = capfd.readouterr()
-        return found.out + found.err
+        output = capfd.readouterr()
+        return output.out + output.err
 
     reader = Reader(folder, run, printed)
     for block in BLOCKS[path]:

@@ -56,8 +56,8 @@ def prose(page: Path) -> str:
     return CODE.sub("", text_of(page))
 
 
-def each(found: set[str]) -> str:
-    return ", ".join(sorted(found))
+def each(names: set[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 @cache
@@ -69,18 +69,18 @@ def source_files() -> frozenset[Path]:
 @cache
 def defined_names() -> dict[str, frozenset[str]]:
     """Classes and their like, with the names of their members; of several of one name, of all."""
-    found: dict[str, set[str]] = {}
+    defined_names: dict[str, set[str]] = {}
     for path in source_files():
         if "tests" in path.relative_to(ROOT).parts:
             continue
         for node in ast.walk(ast.parse(text_of(path))):
             if isinstance(node, ast.Assign | ast.AnnAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                for one in targets:
-                    if isinstance(one, ast.Name):
-                        found.setdefault(one.id, set())
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        defined_names.setdefault(target.id, set())
             if isinstance(node, ast.ClassDef):
-                names = found.setdefault(node.name, set())
+                names = defined_names.setdefault(node.name, set())
                 for part in ast.walk(node):
                     match part:
                         case ast.FunctionDef(name=name):
@@ -91,7 +91,7 @@ def defined_names() -> dict[str, frozenset[str]]:
                             names.add(name)
                         case ast.Attribute(value=ast.Name(id="self"), attr=name):
                             names.add(name)
-    return {name: frozenset(members) for name, members in found.items()}
+    return {name: frozenset(members) for name, members in defined_names.items()}
 
 
 def anchors(page: Path) -> set[str]:
@@ -107,10 +107,10 @@ def test_files_exist(page: Path) -> None:
     missing = set()
     for name in FILE.findall(prose(page)):
         path = name.rstrip("./*")
-        found = (ROOT / path).exists() or path in own or (page.parent / path).exists()
-        if not found and "/" not in path:
-            found = any(one.name == path for one in source_files())
-        if not found and "NAME" not in path:
+        exists = (ROOT / path).exists() or path in own or (page.parent / path).exists()
+        if not exists and "/" not in path:
+            exists = any(source_file.name == path for source_file in source_files())
+        if not exists and "NAME" not in path:
             missing.add(name)
     assert not missing, each(missing)
 
@@ -152,10 +152,10 @@ def test_classes_exist(page: Path) -> None:
     known = defined_names()
     dead = set()
     for text in TICKED.findall(GENERATED.sub("", prose(page))):
-        found = CLASS.fullmatch(text)
-        if found is None or (not re.search(r"[a-z][A-Z]", found[1]) and found[2] is None):
+        match = CLASS.fullmatch(text)
+        if match is None or (not re.search(r"[a-z][A-Z]", match[1]) and match[2] is None):
             continue  # one word is a term as often as a class
-        name, member = found.groups()
+        name, member = match.groups()
         if (name not in known and not is_defined(name, page) and name not in FOREIGN) or (
             member is not None and name in known and member not in known[name]
         ):
@@ -188,7 +188,7 @@ def test_commands_are_understood(page: Path) -> None:
         if words[0] not in verbs:
             wrong.add(call.strip())
             continue
-        known = {flag for one in verbs[words[0]].params for flag in (*one.opts, *one.secondary_opts)}
+        known = {flag for param in verbs[words[0]].params for flag in (*param.opts, *param.secondary_opts)}
         known |= {"-h", "--help"}
         for word in words[1:]:
             flag = re.match(r"--[a-z][\w-]*", word)
@@ -202,13 +202,18 @@ def test_flags_exist(page: Path) -> None:
     """A flag in running text is one of some verb, or of a program whose name stands on the same page."""
     verbs = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     known = {
-        flag for verb in verbs.values() for one in verb.params for flag in (*one.opts, *one.secondary_opts)
+        flag
+        for verb in verbs.values()
+        for param in verb.params
+        for flag in (*param.opts, *param.secondary_opts)
     }
     others = {flag for path in source_files() for flag in re.findall(r'"(--[a-z][\w-]*)"', text_of(path))}
     for path in (ROOT / "studies").glob("*.py"):  # programs of their own
-        names = {one.arg for one in ast.walk(ast.parse(text_of(path))) if isinstance(one, ast.arg)}
+        names = {
+            argument.arg for argument in ast.walk(ast.parse(text_of(path))) if isinstance(argument, ast.arg)
+        }
         others |= {"--" + name.replace("_", "-") for name in names}
-    named = {found[0] for text in TICKED.findall(prose(page)) if (found := re.match(r"--[a-z][\w-]*", text))}
+    named = {match[0] for text in TICKED.findall(prose(page)) if (match := re.match(r"--[a-z][\w-]*", text))}
     dead = named - known - others - {"--version", "--help", "--install-completion", "--show-completion"}
     assert not dead, each(dead)
 

@@ -61,8 +61,8 @@ def test_every_file_model_and_document_has_a_table(tables: ModuleType) -> None:
 @pytest.mark.parametrize("kind", ["result", "schedule", "codesign", "plan", "compare", "explore"])
 def test_example_documents_fit_their_schemas(kind: str) -> None:
     """The documents that the reference takes its examples from are such documents."""
-    found = json.loads((DOCS / "reference" / "documents" / f"{kind}.json").read_text())
-    jsonschema.validate(found, result_schema(f"{kind}-1.schema.json"))
+    data = json.loads((DOCS / "reference" / "documents" / f"{kind}.json").read_text())
+    jsonschema.validate(data, result_schema(f"{kind}-1.schema.json"))
 
 
 @pytest.mark.slow

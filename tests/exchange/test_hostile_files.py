@@ -69,16 +69,16 @@ def ways(data: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def changed(data: Any, chance: random.Random) -> Any:
     """A copy with one thing replaced or missing."""
-    found = copy.deepcopy(data)
-    *way, last = chance.choice(list(ways(found)))
-    place = found
+    copied = copy.deepcopy(data)
+    *way, last = chance.choice(list(ways(copied)))
+    place = copied
     for step in way:
         place = place[step]
     if chance.random() < 0.2:
         del place[last]
     else:
         place[last] = chance.choice(VALUES)
-    return found
+    return copied
 
 
 @pytest.mark.slow

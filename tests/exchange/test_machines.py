@@ -35,23 +35,23 @@ def converted(*names: str, settings: Settings | None = None) -> Conversion:
     return convert([str(DATA / name) for name in names], "tilewright", settings=settings)
 
 
-def told(found: Conversion, effect: Effect) -> list[str]:
+def told(conversion: Conversion, effect: Effect) -> list[str]:
     """Fields of the losses of one kind."""
-    return [str(loss.field) for loss in found.losses if loss.effect is effect]
+    return [str(loss.field) for loss in conversion.losses if loss.effect is effect]
 
 
-def problem(found: Conversion, layer: str, constraints: Sequence[str] = ()) -> LayerProblem:
+def problem(conversion: Conversion, layer: str, constraints: Sequence[str] = ()) -> LayerProblem:
     """A small layer on the imported machine."""
-    assert found.bundle.engine is not None
+    assert conversion.bundle.engine is not None
     _, operator = parse_layer(layer)
     return layer_problem(
-        operator, found.bundle.engine, parse_objective("edp"), constraints=tuple(constraints)
+        operator, conversion.bundle.engine, parse_objective("edp"), constraints=tuple(constraints)
     )
 
 
-def proven(found: Conversion, layer: str, constraints: Sequence[str] = ()) -> Fraction:
+def proven(conversion: Conversion, layer: str, constraints: Sequence[str] = ()) -> Fraction:
     """The proven EDP of a layer on the imported machine."""
-    result = solve(problem(found, layer, constraints), "branch")
+    result = solve(problem(conversion, layer, constraints), "branch")
     assert result.status is Status.OPTIMAL
     assert result.key is not None
     return result.key
@@ -59,8 +59,8 @@ def proven(found: Conversion, layer: str, constraints: Sequence[str] = ()) -> Fr
 
 def test_an_eyeriss_like_timeloop_architecture() -> None:
     """Levels, arrays with what they carry, energies, constraints; the one lost order is named by its line."""
-    found = converted("eyeriss.arch.yaml", "eyeriss.ert.yaml", "small.problem.yaml")
-    engine = found.bundle.engine
+    conversion = converted("eyeriss.arch.yaml", "eyeriss.ert.yaml", "small.problem.yaml")
+    engine = conversion.bundle.engine
     assert engine is not None
     assert [level.name for level in engine.levels] == [
         "DRAM",
@@ -75,9 +75,9 @@ def test_an_eyeriss_like_timeloop_architecture() -> None:
     assert engine.levels[1].fanout is not None
     axes = {axis.name: (axis.size, axis.carries) for axis in engine.levels[1].fanout.axes}
     assert axes == {"column": (14, frozenset("GKQ")), "PE_Y": (12, frozenset("GKCS"))}
-    assert "trips(C@psum_spad)=1" in found.bundle.constraints
-    assert told(found, Effect.COST) == []
-    [lost] = [loss for loss in found.losses if loss.effect is Effect.SPACE]
+    assert "trips(C@psum_spad)=1" in conversion.bundle.constraints
+    assert told(conversion, Effect.COST) == []
+    [lost] = [loss for loss in conversion.losses if loss.effect is Effect.SPACE]
     lines = (DATA / "eyeriss.arch.yaml").read_text().splitlines()
     assert lost.line is not None
     assert "permutation: [N, M, P, Q, S, C, R]" in lines[lost.line - 1]
@@ -85,12 +85,15 @@ def test_an_eyeriss_like_timeloop_architecture() -> None:
 
 def test_the_eyeriss_like_machine_maps() -> None:
     """A layer is mapped under all imported constraints, with a proof."""
-    found = converted("eyeriss.arch.yaml", "eyeriss.ert.yaml", "small.problem.yaml")
-    assert found.bundle.operator is not None
-    assert found.bundle.engine is not None
+    conversion = converted("eyeriss.arch.yaml", "eyeriss.ert.yaml", "small.problem.yaml")
+    assert conversion.bundle.operator is not None
+    assert conversion.bundle.engine is not None
     goal = parse_objective("energy")
     stated = layer_problem(
-        found.bundle.operator, found.bundle.engine, goal, constraints=tuple(found.bundle.constraints)
+        conversion.bundle.operator,
+        conversion.bundle.engine,
+        goal,
+        constraints=tuple(conversion.bundle.constraints),
     )
     result = solve(stated, "branch")
     assert result.status is Status.OPTIMAL
@@ -98,8 +101,8 @@ def test_the_eyeriss_like_machine_maps() -> None:
 
 def test_a_tpu_like_zigzag_accelerator() -> None:
     """Copies of memories make the array; widths, the shared port, constraints; it maps with a proof."""
-    found = converted("tpu.accelerator.yaml", "tpu.workload.yaml", "tpu.mapping.yaml")
-    engine = found.bundle.engine
+    conversion = converted("tpu.accelerator.yaml", "tpu.workload.yaml", "tpu.mapping.yaml")
+    engine = conversion.bundle.engine
     assert engine is not None
     assert [level.name for level in engine.levels] == ["dram", "buffer", "sum_reg", "weight_reg"]
     assert [level.capacity for level in engine.levels] == [None, 131072, 1, 1]
@@ -110,24 +113,24 @@ def test_a_tpu_like_zigzag_accelerator() -> None:
     assert engine.levels[1].read_energies == {Role.INPUT: Fraction(3, 4), Role.OUTPUT: Fraction(3, 2)}
     assert engine.levels[1].fanout is not None
     assert [axis.size for axis in engine.levels[1].fanout.axes] == [8, 8]
-    assert told(found, Effect.COST) == ["memories.dram.operands"]
-    assert {"spatial(K@D1)=8", "spatial(C@D2)=8"} <= set(found.bundle.constraints)
+    assert told(conversion, Effect.COST) == ["memories.dram.operands"]
+    assert {"spatial(K@D1)=8", "spatial(C@D2)=8"} <= set(conversion.bundle.constraints)
     spread = ["spatial(K@D1)=4", "spatial(C@D2)=2"]
-    free = proven(found, "conv:K=4,C=4,P=3,Q=3,R=1,S=1")
-    assert free <= proven(found, "conv:K=4,C=4,P=3,Q=3,R=1,S=1", spread)
+    free = proven(conversion, "conv:K=4,C=4,P=3,Q=3,R=1,S=1")
+    assert free <= proven(conversion, "conv:K=4,C=4,P=3,Q=3,R=1,S=1", spread)
 
 
 def test_all_elements_alike_lose_no_precision() -> None:
     """With ``--element-bits`` nothing is said of mixed widths."""
-    found = converted("tpu.accelerator.yaml", settings=Settings(element_bits=8))
+    conversion = converted("tpu.accelerator.yaml", settings=Settings(element_bits=8))
     ports = [f"memories.sum_reg.ports[{index}].bandwidth_min" for index in (0, 1)]
-    assert told(found, Effect.COST) == ports
+    assert told(conversion, Effect.COST) == ports
 
 
 def test_an_accelforge_machine() -> None:
     """Joules, seconds and bits become pJ, cycles and elements; what axes reuse they carry; it maps."""
-    found = converted("nvdla.arch.yaml")
-    engine = found.bundle.engine
+    conversion = converted("nvdla.arch.yaml")
+    engine = conversion.bundle.engine
     assert engine is not None
     assert engine.clock_mhz == 1000
     main, buffer, register = engine.levels
@@ -142,9 +145,9 @@ def test_an_accelforge_machine() -> None:
     assert register.capacity == 1
     assert buffer.fanout is not None
     assert [axis.carries for axis in buffer.fanout.axes] == [frozenset("K"), frozenset("CRS")]
-    assert told(found, Effect.COST) == []
-    assert told(found, Effect.SPACE) == ["arch.nodes[2].spatial[0].min_usage"]
-    own = problem(found, "conv:K=4,C=2,P=2,Q=2,R=1,S=1")
+    assert told(conversion, Effect.COST) == []
+    assert told(conversion, Effect.SPACE) == ["arch.nodes[2].spatial[0].min_usage"]
+    own = problem(conversion, "conv:K=4,C=2,P=2,Q=2,R=1,S=1")
     assert solve(own, "branch").key == solve(own, "exhaustive").key
 
 
@@ -161,18 +164,18 @@ def test_what_nobody_reads_is_told(tmp_path: Path) -> None:
     )
     (tmp_path / "arch.yaml").write_text(text)
     names = ("eyeriss.ert.yaml", "small.problem.yaml")
-    found = convert([str(tmp_path / "arch.yaml"), *(str(DATA / name) for name in names)], "tilewright")
-    assert told(found, Effect.COST) == ["sparse_optimizations"]
-    assert {"mapper", "architecture.nodes[0].attributes.technology"} <= set(told(found, Effect.NONE))
-    assert found.bundle.engine is not None
-    assert found.bundle.engine.clock_mhz == 500
-    assert found.bundle.engine.levels[0].read_energy == 200
+    conversion = convert([str(tmp_path / "arch.yaml"), *(str(DATA / name) for name in names)], "tilewright")
+    assert told(conversion, Effect.COST) == ["sparse_optimizations"]
+    assert {"mapper", "architecture.nodes[0].attributes.technology"} <= set(told(conversion, Effect.NONE))
+    assert conversion.bundle.engine is not None
+    assert conversion.bundle.engine.clock_mhz == 500
+    assert conversion.bundle.engine.levels[0].read_energy == 200
 
 
 def test_without_energies_an_architecture_is_refused_by_name() -> None:
     """Every component whose energy the file does not tell is named; the user may tell them instead."""
-    found = converted("eyeriss.arch.yaml")
-    silent = [loss.field for loss in found.grave if "lacks its energy" in loss.message]
+    conversion = converted("eyeriss.arch.yaml")
+    silent = [loss.field for loss in conversion.grave if "lacks its energy" in loss.message]
     assert len(silent) == 6
     names = ("DRAM", "glb", "ifmap_spad", "weights_spad", "psum_spad", "MAC")
     given = {name: (Fraction(index), Fraction(index)) for index, name in enumerate(names, 1)}
@@ -207,10 +210,10 @@ def test_random_machines_come_back_from_timeloop(
         for index, level in enumerate(engine.levels)
     )
     engine = replace(engine, levels=levels)
-    found = written(engine, "timeloop", tmp_path_factory.mktemp("machine"))
-    assert found is not None
-    assert found.levels == engine.levels
-    assert (found.mac_energy, found.element_bits) == (engine.mac_energy, engine.element_bits)
+    text = written(engine, "timeloop", tmp_path_factory.mktemp("machine"))
+    assert text is not None
+    assert text.levels == engine.levels
+    assert (text.mac_energy, text.element_bits) == (engine.mac_energy, engine.element_bits)
 
 
 def named(fan: Fanout) -> Fanout:
@@ -325,9 +328,9 @@ def test_what_cannot_be_stated_is_named(old: str, new: str, effect: Effect, tmp_
     (tmp_path / "arch.yaml").write_text(text)
     paths = [str(tmp_path / "arch.yaml"), str(DATA / "eyeriss.ert.yaml"), str(DATA / "small.problem.yaml")]
     usual = converted("eyeriss.arch.yaml", "eyeriss.ert.yaml", "small.problem.yaml")
-    found = convert(paths, "tilewright")
-    [more] = {loss.message for loss in found.grave} - {loss.message for loss in usual.grave}
-    [lost] = [loss for loss in found.losses if loss.message == more]
+    conversion = convert(paths, "tilewright")
+    [more] = {loss.message for loss in conversion.grave} - {loss.message for loss in usual.grave}
+    [lost] = [loss for loss in conversion.losses if loss.message == more]
     assert lost.effect is effect
     word = new.splitlines()[-1].strip().split(":")[0] if "no_coalesce" not in new else "no_coalesce"
     assert lost.line is not None
@@ -344,11 +347,11 @@ def test_problems_and_layers_come_back(tmp_path: Path) -> None:
         back = convert([str(path)], "tilewright").bundle.operator
         assert back is not None
         assert back.bounds == operator.bounds
-        assert {(one.name, one.role, one.axes) for one in back.tensors} == {
-            (one.name, one.role, one.axes) for one in operator.tensors
+        assert {(tensor.name, tensor.role, tensor.axes) for tensor in back.tensors} == {
+            (tensor.name, tensor.role, tensor.axes) for tensor in operator.tensors
         }
-        assert {one.name: one.like for one in back.dimensions} == {
-            one.name: one.like for one in operator.dimensions
+        assert {dimension.name: dimension.like for dimension in back.dimensions} == {
+            dimension.name: dimension.like for dimension in operator.dimensions
         }
 
 
@@ -361,14 +364,14 @@ def test_a_zigzag_mapping_has_all_loops(tmp_path: Path) -> None:
         "{temporal: K, tile: 4}, {spatial: K, tile: 1, axis: k}, {spatial: C, tile: 1, axis: c}, "
         "{store: W, level: REG}]}\n"
     )
-    found = convert([str(mapping)], "zigzag")
-    [text] = [output.text for output in found.outputs if output.kind == "mapping"]
+    conversion = convert([str(mapping)], "zigzag")
+    [text] = [output.text for output in conversion.outputs if output.kind == "mapping"]
     first, default = yaml.safe_load(text)
     assert first["spatial_mapping"] == {"D1": ["C, 4"], "D2": ["K, 4"]}
     assert first["temporal_ordering"] == [["K", 2], ["P", 3]]
     assert default["name"] == "default"
-    assert any("ZigZag's to decide" in loss.message for loss in found.grave)
-    assert load_engine("tpu-edge") == found.bundle.engine
+    assert any("ZigZag's to decide" in loss.message for loss in conversion.grave)
+    assert load_engine("tpu-edge") == conversion.bundle.engine
 
 
 def test_accelforge_widths_and_turns(tmp_path: Path) -> None:
@@ -379,10 +382,10 @@ def test_accelforge_widths_and_turns(tmp_path: Path) -> None:
     )
     text = text.replace("size: 1024*16*8", "size: 1024*16*8\n    bits_per_value: {output: 24, ~output: 8}")
     (tmp_path / "arch.yaml").write_text(text)
-    found = convert([str(tmp_path / "arch.yaml")], "tilewright")
-    assert told(found, Effect.COST) == []
-    assert found.bundle.engine is not None
-    main, buffer, _ = found.bundle.engine.levels
+    conversion = convert([str(tmp_path / "arch.yaml")], "tilewright")
+    assert told(conversion, Effect.COST) == []
+    assert conversion.bundle.engine is not None
+    main, buffer, _ = conversion.bundle.engine.levels
     assert (main.read_bandwidth, main.shared_bandwidth) == (None, 16)
     assert (buffer.widths, buffer.capacity, buffer.read_bandwidth) == ({Role.OUTPUT: 24}, 16384, 64)
     assert buffer.read_energies == {Role.INPUT: 2, Role.WEIGHT: 2, Role.OUTPUT: 6}
@@ -393,9 +396,11 @@ def test_accelforge_widths_and_turns(tmp_path: Path) -> None:
 
 def test_widths_and_a_shared_port_come_back_from_zigzag(tmp_path: Path) -> None:
     """Partial sums of 16 bits, finished ones of 8, one port for reads and writes: read, written and read."""
-    found = converted("tpu.accelerator.yaml", "tpu.workload.yaml")
-    assert found.bundle.engine is not None
-    out = convert([], "zigzag", arch=found.bundle.engine, layer=("small", parse_layer("gemm:M=4,N=4,K=4")[1]))
+    conversion = converted("tpu.accelerator.yaml", "tpu.workload.yaml")
+    assert conversion.bundle.engine is not None
+    out = convert(
+        [], "zigzag", arch=conversion.bundle.engine, layer=("small", parse_layer("gemm:M=4,N=4,K=4")[1])
+    )
     assert not out.grave
     paths = []
     for output in out.outputs:
@@ -403,4 +408,4 @@ def test_widths_and_a_shared_port_come_back_from_zigzag(tmp_path: Path) -> None:
         paths.append(str(tmp_path / output.name))
     back = convert(paths, "tilewright").bundle.engine
     assert back is not None
-    assert back.levels == found.bundle.engine.levels
+    assert back.levels == conversion.bundle.engine.levels

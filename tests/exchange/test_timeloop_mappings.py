@@ -69,12 +69,12 @@ def texts_of(stored: StoredMapping) -> dict[str, str]:
 
 def per_instance(evaluation: Evaluation, pes: int) -> dict[str, list[float]]:
     """Reads, fills, updates and tile by level and tensor."""
-    found: dict[str, list[float]] = {}
-    for one in evaluation.accesses:
-        instances = pes if one.level == "RF" else 1
-        counts = [count / instances for count in (one.reads, one.fills, one.updates)]
-        found[f"{one.level} {one.tensor}"] = [*counts, one.tile]
-    return found
+    per_instance: dict[str, list[float]] = {}
+    for row in evaluation.accesses:
+        instances = pes if row.level == "RF" else 1
+        counts = [count / instances for count in (row.reads, row.fills, row.updates)]
+        per_instance[f"{row.level} {row.tensor}"] = [*counts, row.tile]
+    return per_instance
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[str(index) for index in range(24)])
@@ -126,14 +126,14 @@ def test_all_files_of_a_mapping(tmp_path: Path) -> None:
 def in_timeloops_words(row: MappingABC[str, Any], *, split: bool) -> list[dict[str, Any]]:
     """A row as Timeloop 3 has it: spatial loops at the level outside, orders innermost first."""
     dims = "NKCPQRS"
-    found: list[dict[str, Any]] = []
+    directives: list[dict[str, Any]] = []
     for level, site in (("RF", "RF"), ("SPM", "Spatial"), ("SPM", "SPM"), ("DRAM", "DRAM")):
         factors = " ".join(f"{dim}={count}" for dim, count in zip(dims, row["tiling"][site], strict=True))
         order = row["orders"].get(site, dims)[::-1]
         kind = "spatial" if site == "Spatial" else "temporal"
         entry = {"target": level, "type": kind, "factors": factors, "permutation": order}
-        found.append(entry | ({"split": 7} if kind == "spatial" and split else {}))
-    return found
+        directives.append(entry | ({"split": 7} if kind == "spatial" and split else {}))
+    return directives
 
 
 def test_older_words_are_the_same_mapping() -> None:
@@ -160,16 +160,20 @@ def test_two_directions_of_an_array() -> None:
             "split": 1,
         }
     ]
-    found = read_back(data, operator, engine)
-    axes = {step.node.dim: getattr(step.node, "axis", None) for step in found.loops(operator)}
+    reading = read_back(data, operator, engine)
+    axes = {step.node.dim: getattr(step.node, "axis", None) for step in reading.loops(operator)}
     assert axes == {"K": "PE_X", "S": "PE_Y", "C": "PE_Y"}
-    [written] = [one for one in directives(found, operator, engine) if one["type"] == "spatial"]
+    [written] = [
+        directive for directive in directives(reading, operator, engine) if directive["type"] == "spatial"
+    ]
     assert (written["split"], written["permutation"][:3]) == (1, "KSC")
-    assert read_back(directives(found, operator, engine), operator, engine) == found
+    assert read_back(directives(reading, operator, engine), operator, engine) == reading
     fan = Fanout((ArrayAxis("PE_Y", 256),))
     only = replace(engine, levels=(engine.levels[0], replace(engine.levels[1], fanout=fan), engine.levels[2]))
-    found = read_back([{**data[0], "split": 0}], operator, only)
-    [written] = [one for one in directives(found, operator, only) if one["type"] == "spatial"]
+    reading = read_back([{**data[0], "split": 0}], operator, only)
+    [written] = [
+        directive for directive in directives(reading, operator, only) if directive["type"] == "spatial"
+    ]
     assert (written["target"], written["split"]) == ("inter_PE_spatial", 0)
 
 
@@ -211,8 +215,8 @@ def test_the_last_round_may_be_shorter() -> None:
 
 def test_zero_is_the_whole_dimension() -> None:
     """A factor of 0 stands for all iterations, as Timeloop reads it."""
-    found = small({"target": "RF", "type": "temporal", "factors": "K0", "permutation": "K"})
-    assert found == small({"target": "RF", "type": "temporal", "factors": "K=7", "permutation": "K"})
+    reading = small({"target": "RF", "type": "temporal", "factors": "K0", "permutation": "K"})
+    assert reading == small({"target": "RF", "type": "temporal", "factors": "K=7", "permutation": "K"})
 
 
 BAD: list[tuple[str, str]] = [

@@ -27,19 +27,19 @@ def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest
 def test_refused_rather_than_wrong(call: Call, tmp_path: Path) -> None:
     """What changes an answer is listed and nothing is written but the report; ``--lossy`` writes it."""
     given = ["convert", "eyeriss.arch.yaml", "--to", "tilewright", "--out", "m.yaml", "--report", "r.json"]
-    found = call(*given)
-    assert found.code == 2
+    outcome = call(*given)
+    assert outcome.code == 2
     assert not (tmp_path / "m.yaml").exists()
-    assert "eyeriss.arch.yaml:17: architecture.nodes[3]: this file lacks its energy" in found.err
-    assert found.err.splitlines()[-1].startswith("tilewright: error: eyeriss.arch.yaml: 7 losses")
+    assert "eyeriss.arch.yaml:17: architecture.nodes[3]: this file lacks its energy" in outcome.err
+    assert outcome.err.splitlines()[-1].startswith("tilewright: error: eyeriss.arch.yaml: 7 losses")
     report = json.loads((tmp_path / "r.json").read_text())
     assert (report["schema"], report["complete"], report["written"]) == (
         "tilewright.conversion/1",
         False,
         False,
     )
-    lost = [one for one in report["losses"] if one["effect"] == "cost"]
-    assert [one["line"] for one in lost][:2] == [9, 17]
+    lost = [loss for loss in report["losses"] if loss["effect"] == "cost"]
+    assert [loss["line"] for loss in lost][:2] == [9, 17]
     (tmp_path / "folder").mkdir()
     assert call(*given[:4], "--lossy", "--out", "folder", "--report", "r.json").code == 0
     assert json.loads((tmp_path / "r.json").read_text())["written"] is True
@@ -77,18 +77,18 @@ def test_what_is_no_file_of_a_peer(call: Call, tmp_path: Path) -> None:
         (("nvdla-256", "--to", "accelforge"), "--to: unknown name 'accelforge'"),
         (("nvdla.arch.yaml", "--to", "tilewright", "--energy", "DRAM"), "--energy: DRAM: expected a level"),
     ]:
-        found = call("convert", *args)
-        assert found.code == 2
-        assert reported in found.err.splitlines()[-1]
+        outcome = call("convert", *args)
+        assert outcome.code == 2
+        assert reported in outcome.err.splitlines()[-1]
 
 
 def test_repeated_keys_are_told(call: Call, tmp_path: Path) -> None:
     """Of a key that stands twice the last counts; that is a loss, with its line."""
     text = (DATA / "nvdla.arch.yaml").read_text().replace("size: 1024*16*8", "size: 8\n    size: 1024*16*8")
     (tmp_path / "twice.yaml").write_text(text)
-    found = call("convert", "twice.yaml", "--to", "tilewright", "--lossy")
-    assert "elements: 16384" in found.out
-    assert "[cost] twice.yaml:18: size: appears more than once" in found.err
+    outcome = call("convert", "twice.yaml", "--to", "tilewright", "--lossy")
+    assert "elements: 16384" in outcome.out
+    assert "[cost] twice.yaml:18: size: appears more than once" in outcome.err
 
 
 def test_constraints_alone_need_their_machine(call: Call, tmp_path: Path) -> None:
@@ -102,21 +102,21 @@ def test_constraints_alone_need_their_machine(call: Call, tmp_path: Path) -> Non
     alone = call("convert", "c.yaml", "--to", "tilewright")
     assert "c.yaml:3: constraints.targets[0]: expected an architecture" in alone.err
     layer = "conv:K=8,C=4,P=3,Q=3,R=1,S=1"
-    found = call("convert", "c.yaml", "--to", "tilewright", "-a", "nvdla-256", "--layer", layer, "--lossy")
-    assert found.out.splitlines() == ["trips(C@CBUF)=4", "trips(K@CBUF)<=4", "spatial(K@k)=16"]
+    outcome = call("convert", "c.yaml", "--to", "tilewright", "-a", "nvdla-256", "--layer", layer, "--lossy")
+    assert outcome.out.splitlines() == ["trips(C@CBUF)=4", "trips(K@CBUF)<=4", "spatial(K@k)=16"]
     assert (
-        "[space] c.yaml:5: constraints.targets[2]: the machine file states what a level stores" in found.err
+        "[space] c.yaml:5: constraints.targets[2]: the machine file states what a level stores" in outcome.err
     )
 
 
 def test_from_python() -> None:
     """A conversion has texts, losses with their lines, and the machine."""
-    found = tw.convert([DATA / "nvdla.arch.yaml"], "tilewright")
-    assert found.machine is not None
-    assert found.machine.pes == 128
-    assert [loss.line for loss in found.losses if loss.effect == "space"] == [28]
-    assert not found.complete
-    back = tw.convert(found.machine, "timeloop")
+    conversion = tw.convert([DATA / "nvdla.arch.yaml"], "tilewright")
+    assert conversion.machine is not None
+    assert conversion.machine.pes == 128
+    assert [loss.line for loss in conversion.losses if loss.effect == "space"] == [28]
+    assert not conversion.complete
+    back = tw.convert(conversion.machine, "timeloop")
     assert set(back.texts) == {"arch.yaml", "ert.yaml"}
     [layer] = tw.convert(DATA / "small.problem.yaml", "tilewright").layers
     assert layer.macs == 192

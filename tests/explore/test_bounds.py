@@ -36,16 +36,16 @@ def least_key(operator: Operator, engine: Engine, objective: str) -> Fraction | 
     """The least key by enumeration; ``None`` where no mapping exists."""
     problem = layer_problem(operator, engine, parse_objective(objective))
     assume(problem.space.size <= 40_000)
-    found = solve(problem, "exhaustive")
-    assert found.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    return found.key
+    result = solve(problem, "exhaustive")
+    assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    return result.key
 
 
 @st.composite
 def families(draw: st.DrawFn) -> list[Engine]:
     """Machines of one shape with prices and rooms of their own."""
     base = draw(st.one_of(hierarchies(levels=3), dmazerunners()))
-    found = [base]
+    families = [base]
     for _ in range(3):
         features = features_of(base)
         prices = [draw(st.sampled_from([p, p, p / 2, 2 * p, p + 1])) for p in features.prices]
@@ -55,8 +55,8 @@ def families(draw: st.DrawFn) -> list[Engine]:
         ]
         if base.levels[0].capacity is None:
             capacities[0] = None
-        found.append(with_capacities(with_prices(base, prices), capacities))
-    return found
+        families.append(with_capacities(with_prices(base, prices), capacities))
+    return families
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -112,15 +112,15 @@ def test_ratio_is_least_over_all_corners(rows: list[tuple[int, int, int, int]]) 
 
 def test_machines_of_other_shapes_are_never_compared() -> None:
     """A machine without multicast says nothing of one with it."""
-    one = load_engine("tpu-edge")
-    index = next(i for i, level in enumerate(one.levels) if level.fanout is not None)
-    fan = one.levels[index].fanout
+    engine = load_engine("tpu-edge")
+    index = next(i for i, level in enumerate(engine.levels) if level.fanout is not None)
+    fan = engine.levels[index].fanout
     assert fan is not None
-    levels = list(one.levels)
+    levels = list(engine.levels)
     levels[index] = replace(levels[index], fanout=replace(fan, multicast=not fan.multicast))
-    other = replace(one, levels=tuple(levels))
+    other = replace(engine, levels=tuple(levels))
     bounds = LayerBounds(
-        gemm(m=8, n=8, k=8), [one, other], parse_objective("edp"), "hierarchy", None, comparing=True
+        gemm(m=8, n=8, k=8), [engine, other], parse_objective("edp"), "hierarchy", None, comparing=True
     )
     before = float(bounds.low[1])
     bounds.learn(0, Fraction(10) ** 20)

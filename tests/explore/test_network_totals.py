@@ -121,10 +121,12 @@ def whole(request: ExploreRequest, objective: Objective) -> Whole:
     for rows in points(request):
         totals, added = [], []
         for chosen in cartesian(*rows):
-            energy = sum((count * one[0] for count, one in zip(counts, chosen, strict=True)), Fraction(0))
-            cycles = sum(count * one[1] for count, one in zip(counts, chosen, strict=True))
+            energy = sum((count * costs[0] for count, costs in zip(counts, chosen, strict=True)), Fraction(0))
+            cycles = sum(count * costs[1] for count, costs in zip(counts, chosen, strict=True))
             totals.append(objective.key(energy, cycles))
-            added.append(sum(count * objective.key(*one) for count, one in zip(counts, chosen, strict=True)))
+            added.append(
+                sum(count * objective.key(*costs) for count, costs in zip(counts, chosen, strict=True))
+            )
         least.append(min(totals, default=None))
         sums.append(Fraction(min(added)) if added else None)
     return Whole(least, sums, list(design_costs("capacity", question.space.designs)))
@@ -134,12 +136,16 @@ def explored(request: ExploreRequest) -> ExploreDocument:
     return answered(request, threading.Event(), time.monotonic()).record
 
 
-def judged(found: ExploreDocument, least: list[Fraction | None], objective: Objective, totals: bool) -> None:
+def judged(
+    document: ExploreDocument, least: list[Fraction | None], objective: Objective, totals: bool
+) -> None:
     """Nothing that a document claims is more than what all mappings together give."""
-    values = [None if one.value_exact is None else Fraction(one.value_exact) for one in found.designs]
-    true = min((one for one in least if one is not None), default=None)
-    assert (found.best is None) == (true is None)
-    for record, value, truth in zip(found.designs, values, least, strict=True):
+    values = [
+        None if design.value_exact is None else Fraction(design.value_exact) for design in document.designs
+    ]
+    true = min((key for key in least if key is not None), default=None)
+    assert (document.best is None) == (true is None)
+    for record, value, truth in zip(document.designs, values, least, strict=True):
         if truth is None:
             assert record.status in ("infeasible", "discarded")
             continue
@@ -155,12 +161,14 @@ def judged(found: ExploreDocument, least: list[Fraction | None], objective: Obje
         if record.status == "solved":
             assert value == truth
         if record.status == "discarded":
-            assert truth > min(one for one in least if one is not None)
-    if found.best is not None and true is not None:
-        assert Fraction(found.best.value_exact) == min(one for one in values if one is not None)
-        assert Fraction(found.best.bound_exact) <= true <= Fraction(found.best.value_exact)
-        assert found.best.optimal == (found.best.bound_exact == found.best.value_exact)
-    assert not explore_faults(found, "document")
+            assert truth > min(key for key in least if key is not None)
+    if document.best is not None and true is not None:
+        assert Fraction(document.best.value_exact) == min(
+            design_value for design_value in values if design_value is not None
+        )
+        assert Fraction(document.best.bound_exact) <= true <= Fraction(document.best.value_exact)
+        assert document.best.optimal == (document.best.bound_exact == document.best.value_exact)
+    assert not explore_faults(document, "document")
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -169,10 +177,10 @@ def test_no_claim_exceeds_what_all_mappings_give(objective: str, tmp_path: Path)
     goal, seen = parse_objective(objective), Counter[str]()
     for seed in range(INSTANCES):
         request = made(tmp_path, seed, objective)
-        truth, found = whole(request, goal), explored(request)
-        judged(found, truth.least, goal, totals=True)
-        seen.update(record.status for record in found.designs)
-        seen["optimal"] += found.best is not None and found.best.optimal
+        truth, exploration = whole(request, goal), explored(request)
+        judged(exploration, truth.least, goal, totals=True)
+        seen.update(record.status for record in exploration.designs)
+        seen["optimal"] += exploration.best is not None and exploration.best.optimal
         summed = explored(replace(request, objective=f"sum-{objective}"))
         judged(summed, truth.sums, goal, totals=False)
         assert summed.best is None or summed.best.optimal
@@ -188,46 +196,53 @@ def test_fronts_miss_nothing_that_they_call_complete(tmp_path: Path) -> None:
     goal = parse_objective("edp")
     for seed in range(INSTANCES):
         request = replace(made(tmp_path, seed, "edp"), against="capacity")
-        truth, found = whole(request, goal), explored(request)
+        truth, exploration = whole(request, goal), explored(request)
         known = {place: value for place, value in enumerate(truth.least) if value is not None}
         for place, value in known.items():
-            cheaper = [other for one, other in known.items() if truth.costs[one] <= truth.costs[place]]
+            cheaper = [other for rival, other in known.items() if truth.costs[rival] <= truth.costs[place]]
             if value == min(cheaper):
-                assert found.designs[place].status != "discarded"
-        assert found.front is not None
-        assert not found.front.complete or not {one.status for one in found.designs} & {"feasible", "open"}
-        assert not explore_faults(found, "document")
+                assert exploration.designs[place].status != "discarded"
+        assert exploration.front is not None
+        assert not exploration.front.complete or not {design.status for design in exploration.designs} & {
+            "feasible",
+            "open",
+        }
+        assert not explore_faults(exploration, "document")
 
 
 def test_layers_that_are_alike_are_proven(tmp_path: Path) -> None:
     """A network of one layer many times leaves no gap: its totals are its layer's, so many times."""
     request = made(tmp_path, 1, "edp")
     Path(str(request.model)).write_text('- {name: l, layer: "gemm:M=4,N=1,K=2", count: 7}\n')
-    truth, found = whole(request, parse_objective("edp")), explored(request)
-    assert found.best is not None
-    assert found.best.optimal
-    assert found.complete
-    assert Fraction(found.best.value_exact) == min(one for one in truth.least if one is not None)
+    truth, exploration = whole(request, parse_objective("edp")), explored(request)
+    assert exploration.best is not None
+    assert exploration.best.optimal
+    assert exploration.complete
+    assert Fraction(exploration.best.value_exact) == min(value for value in truth.least if value is not None)
 
 
 def test_second_opinions_hold_and_refute(tmp_path: Path) -> None:
     """Other solvers find what is claimed of totals, and refute what no mappings have."""
-    found = explored(made(tmp_path, 3, "edp"))
-    verdicts = {proof.verdict for _, proof in design_proofs(found, "document", Limits(100.0))}
+    exploration = explored(made(tmp_path, 3, "edp"))
+    verdicts = {proof.verdict for _, proof in design_proofs(exploration, "document", Limits(100.0))}
     assert verdicts <= {Verdict.CONFIRMED, Verdict.UNDECIDED}
     assert Verdict.CONFIRMED in verdicts
-    assert check_exploration(found, "document", Limits(100.0), None).holds
-    assert found.best is not None
-    other = next(one for one in found.designs if one.index != found.best.index and one.bound_exact)
+    assert check_exploration(exploration, "document", Limits(100.0), None).holds
+    assert exploration.best is not None
+    other = next(
+        design
+        for design in exploration.designs
+        if design.index != exploration.best.index and design.bound_exact
+    )
     raised = other.model_copy(
         update={"bound_exact": str(Fraction(other.bound_exact or 0) * 9), "value_exact": None}
     )
-    designs = [raised if one.index == other.index else one for one in found.designs]
-    proofs = design_proofs(found.model_copy(update={"designs": designs}), "document", Limits(100.0))
+    designs = [raised if design.index == other.index else design for design in exploration.designs]
+    proofs = design_proofs(exploration.model_copy(update={"designs": designs}), "document", Limits(100.0))
     assert Verdict.REFUTED in {proof.verdict for _, proof in proofs}
     lowered = other.model_copy(update={"bound_exact": "1", "value_exact": "1"})
-    designs = [lowered if one.index == other.index else one for one in found.designs]
-    proofs = design_proofs(found.model_copy(update={"designs": designs}), "document", Limits(100.0))
+    designs = [lowered if design.index == other.index else design for design in exploration.designs]
+    proofs = design_proofs(exploration.model_copy(update={"designs": designs}), "document", Limits(100.0))
     assert Verdict.REFUTED in {proof.verdict for _, proof in proofs}
 
 

@@ -62,15 +62,15 @@ def alone(request: ExploreRequest) -> tuple[list[Design], dict[str, dict[int, Fr
             if design.engine is None:
                 continue
             goal = parse_network_objective(request.objective).layer
-            found = solve(layer_problem(layer.layer.operator, design.engine, goal), "branch")
-            assert found.status in ("optimal", "infeasible")
-            if found.key is not None:
-                keys[layer.layer.name][design.index] = found.key
+            result = solve(layer_problem(layer.layer.operator, design.engine, goal), "branch")
+            assert result.status in ("optimal", "infeasible")
+            if result.key is not None:
+                keys[layer.layer.name][design.index] = result.key
     return list(space.designs), keys, {layer.layer.name: layer.count for layer in distinct}
 
 
 def sums(keys: dict[str, dict[int, Fraction]], counts: dict[str, int]) -> dict[int, Fraction]:
-    shared = set.intersection(*(set(one) for one in keys.values()))
+    shared = set.intersection(*(set(indices) for indices in keys.values()))
     return {index: sum(counts[name] * keys[name][index] for name in keys) for index in shared}  # type: ignore[misc]
 
 
@@ -96,24 +96,24 @@ def test_best_and_bounds_are_those_of_all_designs(
 ) -> None:
     """The best design is the best of all, and no bound is above the truth."""
     request = requested(model, machine, axes, objective=objective, each_layer=True)
-    found = run(request)
+    result = run(request)
     _, keys, counts = alone(request)
     values = sums(keys, counts)
-    assert found.complete
-    assert found.best is not None
-    assert found.best.optimal
-    assert Fraction(found.best.value_exact) == min(values.values())
-    assert found.best.index == min(values, key=lambda index: (values[index], index))
-    for record in found.designs:
+    assert result.complete
+    assert result.best is not None
+    assert result.best.optimal
+    assert Fraction(result.best.value_exact) == min(values.values())
+    assert result.best.index == min(values, key=lambda index: (values[index], index))
+    for record in result.designs:
         if record.bound_exact is not None and record.index in values:
             assert Fraction(record.bound_exact) <= values[record.index]
         if record.status == "solved":
             assert record.value_exact == str(values[record.index])
         if record.status == "discarded":
             assert values[record.index] > min(values.values())
-    for one in found.layer_bests:
-        assert Fraction(one.value_exact) == min(keys[one.layer].values())
-    assert not explore_faults(found, "document")
+    for layer_best in result.layer_bests:
+        assert Fraction(layer_best.value_exact) == min(keys[layer_best.layer].values())
+    assert not explore_faults(result, "document")
 
 
 @pytest.mark.parametrize("against", ["RF.capacity * 256 + SPM.capacity / 4"])
@@ -121,7 +121,7 @@ def test_front_is_that_of_all_designs(model: str, against: str) -> None:
     """No design of the front is missing, and none on it is beaten."""
     axes = ("levels.SPM.fanout.axes.pe.size=32,64", *(SPM, RF)[:1], "levels.RF.capacity=16B,64B")
     request = requested(model, "dmazerunner-256", axes, against=against)
-    found = run(request)
+    result = run(request)
     designs, keys, counts = alone(request)
     values = sums(keys, counts)
     from tilewright.hardware.mapping.design_cost import design_costs
@@ -129,26 +129,26 @@ def test_front_is_that_of_all_designs(model: str, against: str) -> None:
     costs = dict(enumerate(design_costs(against, designs)))
     assert design_quantities(designs[0])["pes"] == 32
     front = {
-        (costs[one], values[one])
-        for one in values
+        (costs[value], values[value])
+        for value in values
         if not any(
-            (costs[o], values[o]) != (costs[one], values[one])
-            and costs[o] <= costs[one]
-            and values[o] <= values[one]
+            (costs[o], values[o]) != (costs[value], values[value])
+            and costs[o] <= costs[value]
+            and values[o] <= values[value]
             for o in values
         )
     }
-    assert found.front is not None
-    assert found.front.complete
-    assert {(costs[one], values[one]) for one in found.front.designs} == front
+    assert result.front is not None
+    assert result.front.complete
+    assert {(costs[design], values[design]) for design in result.front.designs} == front
 
 
 @pytest.mark.slow
 def test_every_design_has_a_value(model: str) -> None:
     """With ``every`` beaten designs have values too, all of them right."""
     request = requested(model, "dmazerunner-256", (SPM, RF), every=True)
-    found, (_, keys, counts) = run(request), alone(request)
-    assert {one.index: one.value_exact for one in found.designs} == {
+    result, (_, keys, counts) = run(request), alone(request)
+    assert {design.index: design.value_exact for design in result.designs} == {
         index: str(value) for index, value in sums(keys, counts).items()
     }
 
@@ -202,11 +202,11 @@ def replace_result(again: ExploreDocument, rest: ExploreDocument) -> object:
 
 def test_time_limit_leaves_bounds(model: str) -> None:
     """A limit that strikes before anything is found leaves a whole document without a best design."""
-    found = run(requested(model, "dmazerunner-256", (SPM, RF), seconds=1e-6))
-    assert not found.complete
-    assert found.best is None
-    assert {one.status for one in found.designs} == {"open"}
-    assert all(one.bound for one in found.designs)
+    result = run(requested(model, "dmazerunner-256", (SPM, RF), seconds=1e-6))
+    assert not result.complete
+    assert result.best is None
+    assert {design.status for design in result.designs} == {"open"}
+    assert all(design.bound for design in result.designs)
 
 
 def test_demands_of_utilization_compare_nothing(model: str) -> None:
@@ -214,20 +214,20 @@ def test_demands_of_utilization_compare_nothing(model: str) -> None:
     request = requested(
         model, "tpu-edge", ("levels.1.capacity=8kB,64kB",), constraints=("utilization>=0.0001",)
     )
-    found = run(request)
+    result = run(request)
     _, keys, counts = alone(request)
-    assert found.best is not None
-    assert Fraction(found.best.value_exact) == min(sums(keys, counts).values())
+    assert result.best is not None
+    assert Fraction(result.best.value_exact) == min(sums(keys, counts).values())
 
 
 @pytest.mark.slow
 def test_workers_find_the_same(model: str, tmp_path: Path) -> None:
     """Two worker processes prove the same best design."""
     request = requested(model, "dmazerunner-256", (SPM, RF), store=tmp_path / "s.sqlite")
-    one, two = run(request), run(replace(request, jobs=2, store=None))
-    assert one.best is not None
+    result, two = run(request), run(replace(request, jobs=2, store=None))
+    assert result.best is not None
     assert two.best is not None
-    assert (one.best.value_exact, two.best.optimal) == (two.best.value_exact, True)
+    assert (result.best.value_exact, two.best.optimal) == (two.best.value_exact, True)
 
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "dmazerunner_dse.json").read_text())
@@ -242,9 +242,9 @@ GRID = {"levels.SPM.capacity": "16kB..1MB*2", "levels.RF.capacity": "16B..1kB*2"
 @pytest.mark.parametrize("layer", SHAPES)
 def test_designs_of_the_paper(layer: str) -> None:
     """Every one of the 49 designs is at or below what the authors found, and the best is proven."""
-    found = tw.explore(tw.layer(SHAPES[layer]), "dmazerunner-256", GRID, every=True, layer_limit=20)
-    assert found.optimal
-    for row, (_, _, best, _) in zip(found.rows(), REFERENCE["layers"][layer], strict=True):
+    exploration = tw.explore(tw.layer(SHAPES[layer]), "dmazerunner-256", GRID, every=True, layer_limit=20)
+    assert exploration.optimal
+    for row, (_, _, best, _) in zip(exploration.rows(), REFERENCE["layers"][layer], strict=True):
         if best is not None:
             assert row["value"] <= best * (1 + 1e-12)
 
@@ -252,14 +252,14 @@ def test_designs_of_the_paper(layer: str) -> None:
 @pytest.mark.slow
 def test_best_design_of_the_paper() -> None:
     """conv5_2: the best of 49 designs is proven, most of them are never solved."""
-    found = tw.explore(tw.layer(SHAPES["conv5_2"]), "dmazerunner-256", GRID)
+    exploration = tw.explore(tw.layer(SHAPES["conv5_2"]), "dmazerunner-256", GRID)
     best = min(row[2] for row in REFERENCE["layers"]["conv5_2"] if row[2] is not None)
-    assert found.optimal
-    assert found.value is not None
-    assert found.value <= best
-    assert found.record.totals.statuses["discarded"] >= 30
-    assert found.record.totals.unsearched >= 15
-    assert tw.check(found).holds
+    assert exploration.optimal
+    assert exploration.value is not None
+    assert exploration.value <= best
+    assert exploration.record.totals.statuses["discarded"] >= 30
+    assert exploration.record.totals.unsearched >= 15
+    assert tw.check(exploration).holds
 
 
 @pytest.mark.slow
@@ -288,10 +288,10 @@ def test_both_figures_of_the_paper_s_layers() -> None:
 
 def test_axis_of_python_and_display(model: str) -> None:
     """The interface of Python takes lists and tied fields, and shows itself in 80 columns."""
-    found = tw.explore(
+    exploration = tw.explore(
         model, "tpu-edge", {("levels.1.capacity", "levels.1.energy"): [("8 kB", 1), ("64 kB", 2)]}
     )
-    assert found.fields.keys() == {"levels.1.capacity", "levels.1.energy"}
-    assert all(len(line) <= 80 for line in str(found).splitlines())
-    assert found.machine.name.startswith("tpu-edge[")
-    assert found.mappings.optimal
+    assert exploration.fields.keys() == {"levels.1.capacity", "levels.1.energy"}
+    assert all(len(line) <= 80 for line in str(exploration).splitlines())
+    assert exploration.machine.name.startswith("tpu-edge[")
+    assert exploration.mappings.optimal

@@ -76,8 +76,8 @@ def test_energies_follow_the_capacity() -> None:
 def test_energies_by_formula() -> None:
     """Read and write may have formulas of their own; a formula is rounded to six decimals."""
     rule = parse_energy_rule({"read": "0.06 * sqrt(capacity / 32 B)", "write": "capacity / 3 kB"})
-    found = rule.at(Fraction(128))
-    assert (found.read, found.write) == (Fraction("0.12"), Fraction("0.041667"))
+    energies = rule.at(Fraction(128))
+    assert (energies.read, energies.write) == (Fraction("0.12"), Fraction("0.041667"))
     with pytest.raises(ValueError, match="above 0"):
         parse_energy_rule("capacity - 1 kB").at(Fraction(1024))
 

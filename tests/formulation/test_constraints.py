@@ -153,9 +153,9 @@ def _agrees_with_filtering(instance: Instance) -> None:
     free = replace(instance, constraints=()).problem()
     best = None
     for mapping in set(map(free.decode, _assignments(free))):
-        found = problem.evaluate(mapping)
-        if not found.violations:
-            key = problem.key_of(found)
+        evaluation = problem.evaluate(mapping)
+        if not evaluation.violations:
+            key = problem.key_of(evaluation)
             best = key if best is None else min(best, key)
     for name in ("exhaustive", "branch"):
         result = solve(problem, name)
@@ -207,8 +207,8 @@ def test_which_orders_keep_a_tensor(dram: str, spm: str, rule: str, broken: bool
             tile[dim] = 1 if level == "RF" else tile[dim] // 2  # twice for C and K
             rows.append({"temporal": dim, "tile": tile[dim]})
     problem = layer_problem(operator, ENGINE, parse_objective("edp"), constraints=[rule])
-    found = problem.evaluate(Mapping.from_data(rows))
-    assert (f"constraint {rule}" in found.violations) is broken
+    evaluation = problem.evaluate(Mapping.from_data(rows))
+    assert (f"constraint {rule}" in evaluation.violations) is broken
 
 
 @pytest.mark.parametrize("capacity", [3, 4, 5, 6, 8])
@@ -284,7 +284,8 @@ def test_the_innermost_loops_have_no_order() -> None:
 def test_dataflows_have_words(word: str, meant: str) -> None:
     """A role's word is the order of the loops that feed the innermost level, or of the named one."""
     spoken, written = (
-        layer_problem(CONV, ENGINE, parse_objective("edp"), constraints=[one]) for one in (word, meant)
+        layer_problem(CONV, ENGINE, parse_objective("edp"), constraints=[constraint])
+        for constraint in (word, meant)
     )
     assert spoken.constraints.texts == written.constraints.texts == (meant,)
 
@@ -349,12 +350,12 @@ def test_the_evaluator_names_the_rule_that_a_mapping_breaks(rule: str, broken: b
     rows += [{"spatial": "K", "tile": 1, "axis": "x"}, {"spatial": "P", "tile": 1, "axis": "y"}]
     rows += [{"store": name, "level": "RF"} for name in "IWO"]
     problem = layer_problem(CONV, ENGINE, parse_objective("edp"), constraints=[rule])
-    found = problem.evaluate(Mapping.from_data(rows))
+    evaluation = problem.evaluate(Mapping.from_data(rows))
     if broken:
-        assert len(found.violations) == 1
-        assert rule in found.violations[0] or rule.startswith("spatial=")
+        assert len(evaluation.violations) == 1
+        assert rule in evaluation.violations[0] or rule.startswith("spatial=")
     else:
-        assert found.violations == ()
+        assert evaluation.violations == ()
 
 
 @pytest.mark.parametrize("rule", ["tile(X@SPM)<=4", "spatial(N)=1", "trips(G@RF)=1", "stationary@SPM=Z"])
@@ -378,16 +379,16 @@ def test_rules_on_what_an_operator_does_not_have_are_left_out(rule: str) -> None
 )
 def test_a_name_that_no_layer_has_is_refused(rule: str, message: str) -> None:
     """A misspelt dimension, tensor or level is an error with the nearest name, for one layer or several."""
-    with pytest.raises(InputError) as one:
+    with pytest.raises(InputError) as caught:
         layer_problem(CONV, ENGINE, parse_objective("edp"), constraints=[rule])
     with pytest.raises(InputError) as several:
         network_constraints([rule], [("a", CONV), ("b", CONV)], ENGINE)
-    assert message in str(one.value)
+    assert message in str(caught.value)
     assert message in str(several.value)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("rule", "twin"),
     [
         ("spatial=c,k", "spatial = K,C,K"),
         ("cycles<=1e6", "cycles <= 1000000.0"),
@@ -397,11 +398,11 @@ def test_a_name_that_no_layer_has_is_refused(rule: str, message: str) -> None:
         ("stationary@spm=o", "stationary@SPM=O"),
     ],
 )
-def test_equal_demands_hash_equally(one: str, other: str) -> None:
+def test_equal_demands_hash_equally(rule: str, twin: str) -> None:
     """Writing, case and repetition do not matter: neither to the problem's hash nor to its space."""
     edp = parse_objective("edp")
     problems = [
-        layer_problem(CONV, ENGINE, edp, constraints=lines) for lines in ([one], [other], [other, one, other])
+        layer_problem(CONV, ENGINE, edp, constraints=lines) for lines in ([rule], [twin], [twin, rule, twin])
     ]
     assert len({problem.content_hash for problem in problems}) == 1
     assert len({problem.constraints for problem in problems}) == 1
@@ -425,10 +426,10 @@ def test_spreading_only_what_a_layer_lacks_spreads_nothing() -> None:
 
 def test_rules_are_read_with_spaces_and_remembered_in_one_sequence() -> None:
     """White space is free, and the same rules in another sequence are the same demands."""
-    one = parse_constraints(["tile(K @ SPM) <= 4", "cycles <= 1e6"], CONV, ENGINE)
+    constraint_set = parse_constraints(["tile(K @ SPM) <= 4", "cycles <= 1e6"], CONV, ENGINE)
     other = parse_constraints(["cycles <= 1e6", "tile(K@SPM)<=4"], CONV, ENGINE)
-    assert one == other
-    assert one.texts == ("cycles<=1000000", "tile(K@SPM)<=4")
+    assert constraint_set == other
+    assert constraint_set.texts == ("cycles<=1000000", "tile(K@SPM)<=4")
 
 
 @pytest.mark.parametrize(

@@ -52,11 +52,11 @@ def test_counts_and_sizes_equal_the_evaluators(data: st.DataObject) -> None:
     uneven, perfect = data.draw(st.booleans()), data.draw(st.booleans())
     mapping = data.draw(mappings(operator, engine, uneven, perfect))
     try:
-        found = evaluate_mapping(operator, engine, cost_model("hierarchy"), mapping)
+        evaluation = evaluate_mapping(operator, engine, cost_model("hierarchy"), mapping)
     except InputError:
         return
     directives = parse_directives(write_directives(Directives.of(operator, mapping)))
-    assert by_place(access_counts(directives, engine)) == by_place(found.accesses)
+    assert by_place(access_counts(directives, engine)) == by_place(evaluation.accesses)
 
 
 @settings(max_examples=effort(60))

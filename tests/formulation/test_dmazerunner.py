@@ -43,11 +43,14 @@ def cases(draw: st.DrawFn) -> tuple[Operator, Engine, Mapping]:
 def test_energy_and_cycles_are_those_of_a_run_pass_by_pass(case: tuple[Operator, Engine, Mapping]) -> None:
     """Every component, the rounded energy, the cycles and the passes of random mappings."""
     operator, engine, chosen = case
-    found, played = evaluate_mapping(operator, engine, DMAZERUNNER, chosen), play(operator, engine, chosen)
-    assert dict(found.components) == played.components
-    assert found.energy == played.energy
-    assert found.cycles == played.cycles
-    assert found.details["SPM passes"] == played.spm_passes
+    evaluation, played = (
+        evaluate_mapping(operator, engine, DMAZERUNNER, chosen),
+        play(operator, engine, chosen),
+    )
+    assert dict(evaluation.components) == played.components
+    assert evaluation.energy == played.energy
+    assert evaluation.cycles == played.cycles
+    assert evaluation.details["SPM passes"] == played.spm_passes
 
 
 @pytest.mark.parametrize("index", range(5))
@@ -66,10 +69,10 @@ def test_a_scalar_operand_is_one_burst() -> None:
     engine = load_engine("dmazerunner-256")
     operator = elementwise(shape=[4, 4], operands=[[4, 4], []])
     problem = layer_problem(operator, engine, parse_objective("edp"))
-    found = problem.evaluate(
+    evaluation = problem.evaluate(
         problem.decode(_first(problem.space.groups) | dict.fromkeys(problem.space.selectors, 0))
     )
-    assert found.details["DMA cycles of I1"] == -(-(291 + Fraction("0.48")) * 500 // 3200)
+    assert evaluation.details["DMA cycles of I1"] == -(-(291 + Fraction("0.48")) * 500 // 3200)
 
 
 def _first(groups: tuple) -> dict:  # type: ignore[type-arg]

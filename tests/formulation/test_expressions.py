@@ -85,8 +85,8 @@ def combine(kids: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
 
 
 def _tightened(expr: Expr, low: bool, high: bool) -> Expr:
-    found = values(expr)
-    return tighten(expr, min(found) if low else -(10**6), max(found) if high else None)
+    exact_values = values(expr)
+    return tighten(expr, min(exact_values) if low else -(10**6), max(exact_values) if high else None)
 
 
 LEAVES = st.one_of(st.sampled_from(VARIABLES), st.integers(0, 5).map(as_expr))
@@ -98,8 +98,8 @@ EXPRESSIONS = st.recursive(LEAVES, combine, max_leaves=12)
 def test_batch_reader_gives_the_exact_values(expr: Expr) -> None:
     """One value per candidate: arrays over all assignments equal the exact reader's numbers."""
     columns = {v: np.array([assignment[v] for assignment in ASSIGNMENTS]) for v in VARIABLES}
-    found = np.broadcast_to(BatchReader(columns).read(expr), (len(ASSIGNMENTS),))
-    assert found.tolist() == values(expr)
+    batch = np.broadcast_to(BatchReader(columns).read(expr), (len(ASSIGNMENTS),))
+    assert batch.tolist() == values(expr)
 
 
 @settings(max_examples=effort(200))
@@ -110,9 +110,9 @@ def test_intervals_contain_every_value(expr: Expr, data: st.DataObject) -> None:
     fixed = {v: chosen[v] for v in VARIABLES if data.draw(st.booleans())}
     reader = IntervalReader(fixed)
     matching = [a for a in ASSIGNMENTS if all(a[v] == value for v, value in fixed.items())]
-    found = [evaluate(expr, assignment) for assignment in matching]
-    assert float(reader.low(expr)) <= min(found)
-    assert float(reader.high(expr)) >= max(found)
+    exact = [evaluate(expr, assignment) for assignment in matching]
+    assert float(reader.low(expr)) <= min(exact)
+    assert float(reader.high(expr)) >= max(exact)
 
 
 @settings(max_examples=effort(100))
@@ -129,8 +129,8 @@ def test_factors_whose_interval_dips_below_zero_do_not_make_a_bound_too_high() -
     dips, other = X * Y - Y, X * Y - X  # 0 at x = 1 and at y = 1, yet the intervals begin below zero
     ones = (dips, where(is_one(Z), dips, other), choose(W, [dips, other, dips]), tighten(dips, -9))
     others = (other, where(is_one(Z), other, dips), choose(W, [other, other, dips]), tighten(other, -9))
-    for one, two in cartesian(ones, others):
-        expr = product([one, two])
+    for first, two in cartesian(ones, others):
+        expr = product([first, two])
         reader = IntervalReader({})
         assert min(values(expr)) == 0
         assert float(reader.low(expr)) <= 0
@@ -190,14 +190,14 @@ def test_constants_fold() -> None:
 
 @settings(max_examples=effort(100))
 @given(EXPRESSIONS, EXPRESSIONS, st.integers(-3, 3))
-def test_arithmetic_means_what_it_says(one: Expr, other: Expr, number: int) -> None:
+def test_arithmetic_means_what_it_says(expr: Expr, other: Expr, number: int) -> None:
     """Sums, differences and multiples of expressions have the sums, differences and multiples of values."""
     for assignment in ASSIGNMENTS[::5]:
-        a, b = evaluate(one, assignment), evaluate(other, assignment)
-        assert evaluate(one + other, assignment) == a + b
-        assert evaluate(one - other, assignment) == a - b
-        assert evaluate(number - one, assignment) == number - a
-        assert evaluate(number * one, assignment) == number * a
+        a, b = evaluate(expr, assignment), evaluate(other, assignment)
+        assert evaluate(expr + other, assignment) == a + b
+        assert evaluate(expr - other, assignment) == a - b
+        assert evaluate(number - expr, assignment) == number - a
+        assert evaluate(number * expr, assignment) == number * a
 
 
 def test_factors_of_one_group_stand_together() -> None:
@@ -319,22 +319,22 @@ def test_threads_that_build_at_once_share_nodes() -> None:
 
     def work(place: int) -> None:
         barrier.wait()
-        found[place] = build(variables)
+        built[place] = build(variables)
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         for _ in range(effort(80)):
             variables = [Variable(f"v{i}", (1, 2, 3), "a" if i % 2 else None) for i in range(5)]
-            found: list[list[Expr]] = [[], [], []]
-            barrier = threading.Barrier(len(found))
-            threads = [threading.Thread(target=work, args=(place,)) for place in range(len(found))]
+            built: list[list[Expr]] = [[], [], []]
+            barrier = threading.Barrier(len(built))
+            threads = [threading.Thread(target=work, args=(place,)) for place in range(len(built))]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-            for other in found[1:]:
+            for other in built[1:]:
                 assert len(other) == 25
-                assert all(a is b for a, b in zip(found[0], other, strict=True))
+                assert all(a is b for a, b in zip(built[0], other, strict=True))
     finally:
         sys.setswitchinterval(before)

@@ -70,8 +70,8 @@ def test_counts_of_imperfect_mappings_are_those_of_a_walk_through_the_nest(
 
 
 def _compare(case: tuple[Operator, Engine, Mapping]) -> None:
-    found, walked = both(case)
-    for row in found.accesses:
+    evaluation, walked = both(case)
+    for row in evaluation.accesses:
         counts = walked.counts[row.level, row.tensor].totals
         assert (row.reads, row.fills, row.updates, row.tile, row.hops) == counts, (
             f"{row.tensor} at {row.level}"
@@ -109,9 +109,9 @@ def test_energy_and_cycles_of_buffers_that_share_follow_from_the_walk(
 
 def _compare_energy_and_cycles(case: tuple[Operator, Engine, Mapping]) -> None:
     operator, engine, _ = case
-    found, walked = both(case)
-    assert found.energy == energy(engine, operator, walked)
-    assert found.cycles == cycles(engine, operator, walked)
+    evaluation, walked = both(case)
+    assert evaluation.energy == energy(engine, operator, walked)
+    assert evaluation.cycles == cycles(engine, operator, walked)
 
 
 @settings(max_examples=effort(36))
@@ -121,8 +121,8 @@ def test_written_partial_sums_of_transposed_convolutions_are_those_of_a_walk(dat
     operator = data.draw(operators(kinds=["tconv"], most=48))
     engine = data.draw(hierarchies(roomy=True))
     mapping = data.draw(mappings(operator, engine, perfect=data.draw(st.booleans())))
-    found, walked = both((operator, engine, mapping))
-    for row in found.accesses:
+    evaluation, walked = both((operator, engine, mapping))
+    for row in evaluation.accesses:
         reads, fills, updates, tile, _ = walked.counts[row.level, row.tensor].totals
         assert (row.updates, row.tile) == (updates, tile)
         if row.tensor == "O":
@@ -194,8 +194,8 @@ def test_diagonals_are_counted_tile_by_tile(data: st.DataObject) -> None:
     operator = nest("O[i,j] += A[i,i+j] * B[j]", bounds=dict(zip("ij", data.draw(sizes(2, 30)), strict=True)))
     engine = data.draw(hierarchies(roomy=True))
     _compare((operator, engine, data.draw(mappings(operator, engine))))
-    found, walked = both((operator, engine, data.draw(mappings(operator, engine, perfect=False))))
-    for row in found.accesses:
+    evaluation, walked = both((operator, engine, data.draw(mappings(operator, engine, perfect=False))))
+    for row in evaluation.accesses:
         reads, fills, _, _, _ = walked.counts[row.level, row.tensor].totals
         assert row.reads >= reads
         assert row.fills >= fills
@@ -209,17 +209,17 @@ def test_arrays_of_two_levels_share_what_coincides_between_them() -> None:
     """
     operator = conv2d(k=1, c=1, p=4, q=1, r=3, s=1)
     kept = frozenset({Role.WEIGHT, Role.OUTPUT})
-    one, array = Fraction(1), Fanout((ArrayAxis("x", 4),))
+    unit, array = Fraction(1), Fanout((ArrayAxis("x", 4),))
     engine = Engine(
         "e",
         "hierarchy",
         16,
-        one,
-        one,
+        unit,
+        unit,
         (
-            MemoryLevel("L0", None, Fraction(10), one, fanout=array),
-            MemoryLevel("L1", 99, one, one, keeps=kept, fanout=Fanout((ArrayAxis("y", 3),))),
-            MemoryLevel("L2", 99, one, one),
+            MemoryLevel("L0", None, Fraction(10), unit, fanout=array),
+            MemoryLevel("L1", 99, unit, unit, keeps=kept, fanout=Fanout((ArrayAxis("y", 3),))),
+            MemoryLevel("L2", 99, unit, unit),
         ),
     )
     problem = layer_problem(operator, engine, parse_objective("energy"), constraints=["cycles<=1"])
@@ -233,26 +233,28 @@ def test_arrays_of_two_levels_share_what_coincides_between_them() -> None:
 
 def _levels(multicast: bool = True) -> Engine:
     """DRAM, a buffer that may be left out, an array of four, registers that are filled in the background."""
-    one, array = Fraction(1), Fanout((ArrayAxis("x", 4),), multicast=multicast)
+    unit, array = Fraction(1), Fanout((ArrayAxis("x", 4),), multicast=multicast)
     return Engine(
         "e",
         "hierarchy",
         16,
-        one,
-        one,
+        unit,
+        unit,
         (
-            MemoryLevel("L0", None, one, one, read_bandwidth=Fraction(1, 10), write_bandwidth=Fraction(1, 5)),
+            MemoryLevel(
+                "L0", None, unit, unit, read_bandwidth=Fraction(1, 10), write_bandwidth=Fraction(1, 5)
+            ),
             MemoryLevel(
                 "L1",
                 999,
-                one,
-                one,
-                read_bandwidth=one,
-                write_bandwidth=one,
+                unit,
+                unit,
+                read_bandwidth=unit,
+                write_bandwidth=unit,
                 may_bypass=frozenset(Role),
                 fanout=array,
             ),
-            MemoryLevel("L2", 999, one, one, double_buffered=True),
+            MemoryLevel("L2", 999, unit, unit, double_buffered=True),
         ),
     )
 
@@ -268,13 +270,13 @@ def test_the_first_fill_reads_a_tile_for_every_instance_that_multicast_does_not_
     operator = gemm(m=4, n=2, k=3)
     stores = [[Storage(name, level) for name in "ABC"] for level in ("L0", "L1", "L2")]
     mapping = Mapping((*stores[0], *stores[1], Spatial("M", 1, "x"), *stores[2], *INNER))
-    found = evaluate_mapping(operator, _levels(multicast), HIERARCHY, mapping)
+    evaluation = evaluate_mapping(operator, _levels(multicast), HIERARCHY, mapping)
     filled, drained = 4 * 3 + copies * 6, 8
     outside = (
         10 * (12 + 6) + 5 * 0
     )  # L1 is no double buffer: what DRAM sends, reads of A and B, is waited for
-    assert found.details["L0 transfer cycles"] == outside
-    assert found.cycles == outside + max(6, found.details["L1 transfer cycles"]) + filled + drained
+    assert evaluation.details["L0 transfer cycles"] == outside
+    assert evaluation.cycles == outside + max(6, evaluation.details["L1 transfer cycles"]) + filled + drained
 
 
 def test_the_first_fill_comes_from_the_store_outside_of_each_tensor() -> None:
@@ -283,17 +285,17 @@ def test_the_first_fill_comes_from_the_store_outside_of_each_tensor() -> None:
     kept = [Storage(name, "L1") for name in "AC"]
     stores = [[Storage(name, level) for name in "ABC"] for level in ("L0", "L2")]
     mapping = Mapping((*stores[0], *kept, Spatial("M", 1, "x"), *stores[1], *INNER))
-    found = evaluate_mapping(operator, _levels(), HIERARCHY, mapping)
+    evaluation = evaluate_mapping(operator, _levels(), HIERARCHY, mapping)
     hidden = max(6, 10 * 6, 12 + 0)  # compute; DRAM's weights; the buffer's inputs
     waited = 10 * 12  # DRAM's inputs, into a buffer that is no double buffer
-    assert found.cycles == hidden + waited + max(12, 10 * 6) + 8
+    assert evaluation.cycles == hidden + waited + max(12, 10 * 6) + 8
 
 
 def test_a_strided_loop_alone_moves_what_its_tile_spans() -> None:
     """As a convolution with a filter of one does: a tile of 4 rows with stride 2 spans 7, read twice 14."""
-    one = Fraction(1)
-    levels = tuple(MemoryLevel(name, None, one, one) for name in ("L0", "L1"))
-    engine = Engine("e", "hierarchy", 16, one, one, levels)
+    unit = Fraction(1)
+    levels = tuple(MemoryLevel(name, None, unit, unit) for name in ("L0", "L1"))
+    engine = Engine("e", "hierarchy", 16, unit, unit, levels)
     window = conv2d(k=1, c=1, p=8, q=1, r=1, s=1, stride=2)
     alone = nest("O[i] += A[2*i] * B[i]", bounds={"i": 8})
     for operator, dim, name in ((window, "P", "I"), (alone, "i", "A")):
@@ -326,7 +328,7 @@ def test_rows_and_columns_are_counted_alike(data: st.DataObject) -> None:
     """P with R and Q with S exchanged in layer and mapping: the same accesses, energy and cycles."""
     n, k, c, p, q, r, s = data.draw(sizes(7, 96))
     stride, dilation = data.draw(st.tuples(*[st.tuples(st.integers(1, 3), st.integers(1, 2))] * 2))
-    one = conv2d(n=n, k=k, c=c, p=p, q=q, r=r, s=s, stride=stride, dilation=dilation)
+    convolution = conv2d(n=n, k=k, c=c, p=p, q=q, r=r, s=s, stride=stride, dilation=dilation)
     other = conv2d(n=n, k=k, c=c, p=q, q=p, r=s, s=r, stride=stride[::-1], dilation=dilation[::-1])
     engine = data.draw(hierarchies(roomy=True, arrays=data.draw(st.booleans())))
     levels = [
@@ -338,11 +340,11 @@ def test_rows_and_columns_are_counted_alike(data: st.DataObject) -> None:
         for level in engine.levels
     ]
     engine = replace(engine, levels=tuple(levels))
-    mapping = data.draw(mappings(one, engine, data.draw(st.booleans()), data.draw(st.booleans())))
-    found = evaluate_mapping(one, engine, HIERARCHY, mapping)
+    mapping = data.draw(mappings(convolution, engine, data.draw(st.booleans()), data.draw(st.booleans())))
+    evaluation = evaluate_mapping(convolution, engine, HIERARCHY, mapping)
     turned = evaluate_mapping(other, engine, HIERARCHY, _turned(mapping))
-    assert turned.accesses == found.accesses
-    assert (turned.energy, turned.cycles) == (found.energy, found.cycles)
+    assert turned.accesses == evaluation.accesses
+    assert (turned.energy, turned.cycles) == (evaluation.energy, evaluation.cycles)
 
 
 @pytest.mark.parametrize("dim", ["P", "Q"])
@@ -350,9 +352,9 @@ def test_a_window_keeps_its_overlap_across_loops_that_leave_it_in_place(dim: str
     """A loop over output channels inside one over rows, or over columns: 4 rows first, then 2 new ones."""
     size = {"p": 1, "q": 1, "r": 1, "s": 1} | {dim.lower(): 4, "r" if dim == "P" else "s": 3}
     operator = conv2d(k=2, c=1, **size)
-    one = Fraction(1)
-    outer = MemoryLevel("L0", None, one, one)
-    engine = Engine("e", "hierarchy", 16, one, one, (outer, replace(outer, name="L1", sliding_window=True)))
+    unit = Fraction(1)
+    outer = MemoryLevel("L0", None, unit, unit)
+    engine = Engine("e", "hierarchy", 16, unit, unit, (outer, replace(outer, name="L1", sliding_window=True)))
     stores = [[Storage(name, level) for name in "IWO"] for level in ("L0", "L1")]
     outside = Temporal(dim, 2), Temporal("K", 1)
     inside = Temporal(dim, 1), Temporal("R" if dim == "P" else "S", 1)

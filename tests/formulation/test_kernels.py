@@ -28,16 +28,20 @@ class Pair(NamedTuple):
     second: Any
 
 
-def same(one: Any, other: Any) -> bool:
+def same(computed: Any, other: Any) -> bool:
     """Whether two results are equal, bit for bit."""
-    if isinstance(one, tuple):
-        kinds = type(one) is type(other) or not hasattr(other, "_fields")
-        return kinds and len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, np.ndarray):
-        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
-    if isinstance(one, float) or isinstance(other, float | np.floating):
-        return np.float64(one).tobytes() == np.float64(other).tobytes()
-    return bool(one == other)
+    if isinstance(computed, tuple):
+        kinds = type(computed) is type(other) or not hasattr(other, "_fields")
+        return kinds and len(computed) == len(other) and all(map(same, computed, other))
+    if isinstance(computed, np.ndarray):
+        return (
+            computed.dtype == other.dtype
+            and computed.shape == other.shape
+            and computed.tobytes() == other.tobytes()
+        )
+    if isinstance(computed, float) or isinstance(other, float | np.floating):
+        return np.float64(computed).tobytes() == np.float64(other).tobytes()
+    return bool(computed == other)
 
 
 @compiled
@@ -108,9 +112,9 @@ def test_what_fails_in_python_fails_here() -> None:
 
 @compiled
 def summed(row: Any, other: Any) -> Any:
-    found = row.copy()
-    found[:] = other
-    return found.sum(), row.max(), row.min(), np.sum(other)
+    total = row.copy()
+    total[:] = other
+    return total.sum(), row.max(), row.min(), np.sum(other)
 
 
 @compiled
@@ -137,16 +141,16 @@ def test_views_of_arrays_are_those_of_numpy() -> None:
         for row, begin, end in itertools.product((0, 2, -1), (0, 1, 4, -2, 9), (0, 3, 5, -1, 12)):
             for gaps in (1, 2):
                 table = generator.integers(0, 50, (3 * gaps, 5 * gaps)).astype(kind)[::gaps, ::gaps]
-                one, other = table.copy(), table.copy()
+                compiled_table, other = table.copy(), table.copy()
                 if gaps > 1:
-                    one = np.repeat(np.repeat(one, 2, 0), 2, 1)[::2, ::2]
-                    assert not one.flags.c_contiguous
+                    compiled_table = np.repeat(np.repeat(compiled_table, 2, 0), 2, 1)[::2, ::2]
+                    assert not compiled_table.flags.c_contiguous
                 rows = other.astype(np.int64)
-                size, columns, part, places, last = viewed(one, row, begin, end)
+                size, columns, part, places, last = viewed(compiled_table, row, begin, end)
                 expected = viewed.__wrapped__(rows, row, begin, end)  # type: ignore[attr-defined]
                 assert (size, columns, last) == (int(expected[0]), expected[1], int(expected[4]))
                 assert (part == expected[2]).all()
-                assert (one == rows).all()
+                assert (compiled_table == rows).all()
                 line = table[row].copy()
                 line[:] = rows[row]
                 assert (places == np.argsort(line, kind="stable")).all()
@@ -159,8 +163,8 @@ def recorded(pair: Pair, count: int) -> Any:
     both = Pair(first[1:], Pair(high, low))
     now, then = (both, pair) if count > 2 else (pair, both)
     total = 0
-    for one in (now.second, then.second):
-        total = total * 10 + one[0]
+    for item in (now.second, then.second):
+        total = total * 10 + item[0]
     for entry, other in zip(now.first, then.first, strict=False):
         total += entry * other
     steps = 0
@@ -178,10 +182,10 @@ def test_tuples_keep_names_and_types() -> None:
     for count in (0, 3):
         pair = Pair(np.arange(4), (3, 4))
         expected = recorded.__wrapped__(Pair(pair.first, Pair(3, 4)), count)  # type: ignore[attr-defined]
-        found = recorded(Pair(pair.first, Pair(3, 4)), count)
-        assert same(found, expected)
-        assert type(found[0]) is type(found[0].second) is Pair
-        assert not np.shares_memory(found[3], pair.first)
+        record = recorded(Pair(pair.first, Pair(3, 4)), count)
+        assert same(record, expected)
+        assert type(record[0]) is type(record[0].second) is Pair
+        assert not np.shares_memory(record[3], pair.first)
 
 
 @compiled
@@ -229,19 +233,19 @@ def random_kernel(generator: random.Random, name: str) -> str:
     def number(depth: int) -> str:
         if depth == 0 or generator.random() < 0.2:
             return generator.choice(["a", "b", "c", str(generator.randint(-9, 9)), f"r[{place()}]"])
-        one, other = number(depth - 1), number(depth - 1)
+        left, other = number(depth - 1), number(depth - 1)
         return generator.choice(
             [
-                f"({one} + {other})",
-                f"({one} - {other})",
-                f"({one} * {other} % 1009)",
-                f"({one} // (abs({other}) + 1))",
-                f"({one} % (3 - 2 * (abs({other}) % 3)))",
-                f"max({one}, {other})",
-                f"min({one}, {other}, 5)",
-                f"({one} if {test(depth - 1)} else {other})",
-                f"({one} ^ {other})",
-                f"-{one}",
+                f"({left} + {other})",
+                f"({left} - {other})",
+                f"({left} * {other} % 1009)",
+                f"({left} // (abs({other}) + 1))",
+                f"({left} % (3 - 2 * (abs({other}) % 3)))",
+                f"max({left}, {other})",
+                f"min({left}, {other}, 5)",
+                f"({left} if {test(depth - 1)} else {other})",
+                f"({left} ^ {other})",
+                f"-{left}",
             ]
         )
 
@@ -249,10 +253,10 @@ def random_kernel(generator: random.Random, name: str) -> str:
         return generator.choice(["a % 8", "-1 - b % 8", "3", "-2", "c % 8"])
 
     def test(depth: int) -> str:
-        one, other, third = number(depth), number(depth), number(depth)
+        left, other, third = number(depth), number(depth), number(depth)
         return generator.choice(
-            [f"{one} < {other}", f"{one} <= {other} != {third}", f"not ({one} == {other} or {third} > 0)",
-             f"({one} > 2 and {other} // 3 < {third})"]
+            [f"{left} < {other}", f"{left} <= {other} != {third}", f"not ({left} == {other} or {third} > 0)",
+             f"({left} > 2 and {other} // 3 < {third})"]
         )  # fmt: skip
 
     def block(indent: str, depth: int, looped: bool) -> list[str]:
@@ -307,6 +311,6 @@ def test_random_kernels_compute_what_python_does(tmp_path: Path) -> None:
             a, b = generator.randint(-20, 20), generator.randint(-20, 20)
             row = [generator.randint(-50, 50) for _ in range(8)]
             own, theirs = np.array(row), np.array(row, dtype=object)
-            found, expected = kernel(a, b, own), kernel.__wrapped__(a, b, theirs)
-            assert found[:4] == expected[:4], name
-            assert found[4].tolist() == expected[4].tolist() == own.tolist(), name
+            computed, expected = kernel(a, b, own), kernel.__wrapped__(a, b, theirs)
+            assert computed[:4] == expected[:4], name
+            assert computed[4].tolist() == expected[4].tolist() == own.tolist(), name

@@ -41,7 +41,7 @@ def test_membership_is_what_enumeration_says(data: st.DataObject) -> None:
     perfect = data.draw(st.booleans())
     problem = layer_problem(operator, engine, EDP, factors=FACTORS[perfect])
     assume(problem.space.size <= 150)
-    space = {spelled(operator, engine, one) for one in every_mapping(operator, engine, perfect)}
+    space = {spelled(operator, engine, enumerated) for enumerated in every_mapping(operator, engine, perfect)}
     for uneven, own in ((False, perfect), (True, perfect), (True, False), (False, False)):
         for _ in range(4):
             mapping = data.draw(mappings(operator, engine, uneven, own))
@@ -69,7 +69,7 @@ def test_a_legal_mapping_of_the_space_is_a_row_of_every_table(data: st.DataObjec
     problem = layer_problem(operator, engine, EDP, constraints=rules, factors="imperfect")
     mapping = data.draw(mappings(operator, engine))
     assume(problem.outside(mapping) is None)
-    found = problem.evaluate(mapping)
+    evaluation = problem.evaluate(mapping)
     place = placement(problem.space, mapping)
     names = list(operator.bounds)
     searched = True
@@ -85,8 +85,8 @@ def test_a_legal_mapping_of_the_space_is_a_row_of_every_table(data: st.DataObjec
             wanted.append(place.tiles[at[0]][names.index(at[1])])
         searched = searched and bool((group.rows == wanted).all(axis=1).any())
     unmet = any(limit.bound == 0 and limit.name in problem.constraints.texts for limit in problem.limits)
-    if not found.violations or not all(rule.startswith("axis ") for rule in found.violations):
-        assert (searched and not unmet) == (not found.violations)
+    if not evaluation.violations or not all(rule.startswith("axis ") for rule in evaluation.violations):
+        assert (searched and not unmet) == (not evaluation.violations)
     # else an axis is full of dimensions whose tiles are in different tables, each of which would fit alone
 
 
@@ -109,18 +109,18 @@ def test_the_machine_decides_what_may_be_skipped() -> None:
 
 def machine() -> Engine:
     """Three levels and two axes."""
-    one = Fraction(1)
-    fan = Fanout((ArrayAxis("y", 4), ArrayAxis("x", 4)), one)
+    unit = Fraction(1)
+    fan = Fanout((ArrayAxis("y", 4), ArrayAxis("x", 4)), unit)
     return Engine(
         "three",
         "hierarchy",
         16,
-        one,
+        unit,
         Fraction(500),
         (
-            MemoryLevel("DRAM", None, 100 * one, 100 * one),
-            MemoryLevel("BUF", 1000, 6 * one, 6 * one, fanout=fan),
-            MemoryLevel("RF", 100, one, one, may_bypass=frozenset(Role)),
+            MemoryLevel("DRAM", None, 100 * unit, 100 * unit),
+            MemoryLevel("BUF", 1000, 6 * unit, 6 * unit, fanout=fan),
+            MemoryLevel("RF", 100, unit, unit, may_bypass=frozenset(Role)),
         ),
     )
 

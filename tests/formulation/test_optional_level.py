@@ -61,12 +61,12 @@ def test_a_level_that_is_bypassed_changes_nothing(data: st.DataObject) -> None:
         write_bandwidth=Fraction(1, 8),
     )
     longer = with_level(engine, place, data.draw(st.booleans()), level)
-    found = evaluate_mapping(operator, engine, HIERARCHY, mapping)
+    evaluation = evaluate_mapping(operator, engine, HIERARCHY, mapping)
     more = evaluate_mapping(operator, longer, HIERARCHY, mapping)
-    assert more.accesses == found.accesses
-    assert (more.energy, more.cycles) == (found.energy, found.cycles)
+    assert more.accesses == evaluation.accesses
+    assert (more.energy, more.cycles) == (evaluation.energy, evaluation.cycles)
     assert [line.split(":")[1] for line in more.violations] == [
-        line.split(":")[1] for line in found.violations
+        line.split(":")[1] for line in evaluation.violations
     ]
 
 
@@ -93,9 +93,9 @@ def test_an_optional_level_never_raises_the_optimum(data: st.DataObject) -> None
 def test_a_window_is_multicast_past_a_level_that_is_left_out() -> None:
     """Four PEs need three elements of a window of two by two, with and without a level between."""
     array = Fanout((ArrayAxis("x", 4),))
-    one, hundred = Fraction(1), Fraction(100)
-    levels = (MemoryLevel("DRAM", None, hundred, hundred, fanout=array), MemoryLevel("L2", 3, one, one))
-    two = Engine("two", "hierarchy", 16, one, Fraction(500), levels)
+    unit, hundred = Fraction(1), Fraction(100)
+    levels = (MemoryLevel("DRAM", None, hundred, hundred, fanout=array), MemoryLevel("L2", 3, unit, unit))
+    two = Engine("two", "hierarchy", 16, unit, Fraction(500), levels)
     outer = [Storage(name, "DRAM") for name in "ABO"]
     inner = [Storage(name, "L2") for name in "ABO"]
     mapping = Mapping((*outer, Spatial("i", 1, "x"), Spatial("j", 1, "x"), *inner))

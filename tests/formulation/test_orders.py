@@ -78,9 +78,9 @@ def test_effects_are_those_of_all_permutations(operator: Operator, slides: bool)
     """Every permutation has the effect of one class, and every class has the effect of its permutation."""
     sliding = {t.name: sliding_dims(operator, t) if slides else frozenset[str]() for t in operator.tensors}
     dims = [dim for dim, bound in operator.bounds.items() if bound > 1][:6]
-    found = {order.effect for order in all_order_classes(operator, dims, sliding)}
+    effects = {order.effect for order in all_order_classes(operator, dims, sliding)}
     plain = {order_effect(operator, order, sliding).effect for order in permutations(dims)}
-    assert found == plain
+    assert effects == plain
 
 
 @settings(max_examples=effort(60))
@@ -92,8 +92,8 @@ def test_kept_classes_dominate_all_and_not_each_other(operator: Operator, slides
     kept = order_classes(operator, dims, sliding)
     for order in all_order_classes(operator, dims, sliding):
         assert any(better.dominates(order) for better in kept)
-    for one, other in permutations(kept, 2):
-        assert not one.dominates(other)
+    for kept_order, other in permutations(kept, 2):
+        assert not kept_order.dominates(other)
 
 
 def test_labels() -> None:
@@ -146,10 +146,10 @@ def tilings(draw: st.DrawFn, model: str, kinds: Sequence[str] = KINDS) -> tuple[
     return problem, tiles
 
 
-def counts(found: Evaluation) -> tuple[int, ...]:
+def counts(evaluation: Evaluation) -> tuple[int, ...]:
     """Everything that must not grow: accesses, cycles and scaled energy."""
-    accesses = [n for a in found.accesses for n in (a.reads, a.fills, a.updates, a.hops)]
-    return (*accesses, found.cycles, int(found.energy * 1000))
+    accesses = [n for a in evaluation.accesses for n in (a.reads, a.fills, a.updates, a.hops)]
+    return (*accesses, evaluation.cycles, int(evaluation.energy * 1000))
 
 
 @settings(max_examples=effort(60))
@@ -174,9 +174,9 @@ def test_some_class_is_at_least_as_good_as_any_permutation(case: tuple[LayerProb
         by_class.append((*rows, reader.read(statement.cycles), energy))
     stored = {(row.level, row.tensor) for row in problem.statement.traffic}
     for mapping in reordered(problem.decode(chosen | dict.fromkeys(orders, 0))):
-        found = problem.evaluate(mapping)
-        assert {(row.level, row.tensor) for row in found.accesses} == stored
-        limit = counts(found)
+        evaluation = problem.evaluate(mapping)
+        assert {(row.level, row.tensor) for row in evaluation.accesses} == stored
+        limit = counts(evaluation)
         assert any(all(a <= b for a, b in zip(row, limit, strict=True)) for row in by_class)
 
 
@@ -199,16 +199,16 @@ def test_dmazerunner_classes_reach_the_optimum_over_all_permutations(case: tuple
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("order", "other", "expected"),
     [
         (("P", "Q", "K"), ("Q", "K", "P"), False),  # the input stays, or the weights
         (("R", "S", "C", "P", "Q", "N"), ("C", "R", "S", "P", "K", "N"), True),
         (("K", "P"), ("P", "K"), False),
     ],
 )
-def test_domination(one: Sequence[str], other: Sequence[str], expected: bool) -> None:
+def test_domination(order: Sequence[str], other: Sequence[str], expected: bool) -> None:
     """An order dominates another where every leading run contains the other's."""
-    left, right = (order_effect(CONV, order, STILL) for order in (one, other))
+    left, right = (order_effect(CONV, loops, STILL) for loops in (order, other))
     assert left.dominates(right) is expected
 
 

@@ -42,15 +42,15 @@ def test_bits_are_held_and_moved_as_in_a_walk_through_the_nest(data: st.DataObje
     operator = data.draw(operators(kinds=("conv", "gemm", "matmul", "pool", "elementwise"), most=32))
     engine = data.draw(machines())
     mapping = data.draw(mappings(operator, engine, data.draw(st.booleans()), data.draw(st.booleans())))
-    found, walked = (
+    evaluation, walked = (
         evaluate_mapping(operator, engine, HIERARCHY, mapping),
         simulate(operator, engine, mapping),
     )
-    assert (found.energy, found.cycles) == (
+    assert (evaluation.energy, evaluation.cycles) == (
         energy(engine, operator, walked),
         cycles(engine, operator, walked),
     )
-    words = [line.partition(":")[0].partition(" in units")[0] for line in found.violations]
+    words = [line.partition(":")[0].partition(" in units")[0] for line in evaluation.violations]
     full = [line.removeprefix("capacity of ") for line in words if line.startswith("capacity of ")]
     assert sorted(line.replace(" for ", " ") for line in full) == sorted(overfull(engine, operator, walked))
 
@@ -89,8 +89,8 @@ def test_every_solver_finds_the_least_of_all_mappings(objective: str) -> None:
         factors = "perfect" if perfect else "imperfect"
         problem = layer_problem(operator, engine, parse_objective(objective), factors=factors)
         for name in SOLVERS:
-            found = solve(problem, name)
-            assert found.status is (Status.INFEASIBLE if wanted is None else Status.OPTIMAL), name
-            assert (found.key, found.bound) == (wanted, wanted), name
+            result = solve(problem, name)
+            assert result.status is (Status.INFEASIBLE if wanted is None else Status.OPTIMAL), name
+            assert (result.key, result.bound) == (wanted, wanted), name
 
     check()

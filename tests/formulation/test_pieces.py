@@ -228,8 +228,8 @@ def _dmazerunner() -> Engine:
 def test_cuts_of_many_chains_at_once(chain: tuple[tuple[int, ...], tuple[bool, ...]]) -> None:
     """Arrays of chains are cut into as many pieces of the same sizes as each chain alone."""
     sizes, counted = chain
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for size, many in piece_arrays.cut([np.array([size]) for size in sizes], counted):
         if many[0]:
-            found[int(size[0])] = found.get(int(size[0]), 0) + int(many[0])
-    assert tuple(sorted(found.items(), reverse=True)) == cut(sizes, counted)
+            counts[int(size[0])] = counts.get(int(size[0]), 0) + int(many[0])
+    assert tuple(sorted(counts.items(), reverse=True)) == cut(sizes, counted)

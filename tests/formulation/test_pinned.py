@@ -53,16 +53,16 @@ TWICE = nest("O[a,b] += A[a,c] * B[b,c]", bounds={"a": 2, "b": 2, "c": 4})
 
 def innermost_loops(mapping: Mapping) -> dict[str, str]:
     """Per level, the dimension of its last loop in time."""
-    found: dict[str, str] = {}
+    innermost_loops: dict[str, str] = {}
     at = ""
     for node in mapping.nodes:
         if isinstance(node, Storage):
             at = node.level
         elif isinstance(node, Temporal):
-            found[node.level or at] = node.dim
+            innermost_loops[node.level or at] = node.dim
         else:
             assert isinstance(node, Spatial)
-    return found
+    return innermost_loops
 
 
 def least(operator: Operator, engine: Engine, level: str, dim: str) -> Fraction | None:
@@ -73,11 +73,11 @@ def least(operator: Operator, engine: Engine, level: str, dim: str) -> Fraction 
         if innermost_loops(mapping).get(level, dim) != dim:
             continue
         try:
-            found = evaluate_mapping(operator, engine, model, mapping)
+            evaluation = evaluate_mapping(operator, engine, model, mapping)
         except InputError:
             continue
-        if not found.violations and (best is None or found.energy * found.cycles < best):
-            best = found.energy * found.cycles
+        if not evaluation.violations and (best is None or evaluation.energy * evaluation.cycles < best):
+            best = evaluation.energy * evaluation.cycles
     return best
 
 
@@ -111,11 +111,11 @@ def test_innermost_loops_against_every_mapping(
             )
             best = least(operator, engine, level, dim)
             for name in solvers:
-                found = solve(asked, name)
-                assert found.key == best, (level, dim, name)
-                assert found.status is (Status.INFEASIBLE if best is None else Status.OPTIMAL)
-                if found.answer is not None:
-                    assert innermost_loops(found.answer).get(level, dim) == dim
+                result = solve(asked, name)
+                assert result.key == best, (level, dim, name)
+                assert result.status is (Status.INFEASIBLE if best is None else Status.OPTIMAL)
+                if result.answer is not None:
+                    assert innermost_loops(result.answer).get(level, dim) == dim
 
 
 def fixed(engine: Engine, role: Role, *, stored: bool) -> Engine:
@@ -152,10 +152,10 @@ def test_storage_against_machines_that_leave_no_choice(
             want = solve(layer_problem(operator, machine, goal, None, (), factors, storage), "branch")
             asked = layer_problem(operator, ENGINE, goal, None, [text], factors, storage)
             for name in solvers:
-                found = solve(asked, name)
-                assert (found.key, found.status) == (want.key, Status.OPTIMAL), (text, name)
-                assert found.answer is not None
-                assert (Storage(tensor.name, "SPM") in found.answer.nodes) is stored
+                result = solve(asked, name)
+                assert (result.key, result.status) == (want.key, Status.OPTIMAL), (text, name)
+                assert result.answer is not None
+                assert (Storage(tensor.name, "SPM") in result.answer.nodes) is stored
 
 
 def test_storage_that_the_machine_does_not_leave_open() -> None:

@@ -26,24 +26,28 @@ def test_dmazerunner_evaluations(method: MappingABC[str, Any]) -> None:
     """Energy, its components, cycles, DMA cycles, passes and tiles of every tiling and order pair."""
     operator, engine = convolution(method), load_engine("dmazerunner-256")
     for row in method["orders"]:
-        found = evaluate_mapping(operator, engine, DMAZERUNNER, mapping(operator, method["tiling"], row))
-        assert (found.energy, found.cycles, found.violations) == (row["energy"], row["cycles"], ())
-        parts = [float(found.components[name]) for name in COMPONENTS]
+        evaluation = evaluate_mapping(operator, engine, DMAZERUNNER, mapping(operator, method["tiling"], row))
+        assert (evaluation.energy, evaluation.cycles, evaluation.violations) == (
+            row["energy"],
+            row["cycles"],
+            (),
+        )
+        parts = [float(evaluation.components[name]) for name in COMPONENTS]
         assert parts == pytest.approx(row["components"], rel=1e-12)
-        assert round(sum(found.components.values())) == row["energy"]
-        assert found.details["SPM passes"] == method["spm_passes"]
-        assert [found.details[f"DMA cycles of {name}"] for name in "OIW"] == method["dma_cycles"]
-        tiles = {(access.level, access.tensor): access.tile for access in found.accesses}
+        assert round(sum(evaluation.components.values())) == row["energy"]
+        assert evaluation.details["SPM passes"] == method["spm_passes"]
+        assert [evaluation.details[f"DMA cycles of {name}"] for name in "OIW"] == method["dma_cycles"]
+        tiles = {(access.level, access.tensor): access.tile for access in evaluation.accesses}
         assert [tiles["SPM", name] for name in "OIW"] == method["spm_tile"]
         assert [tiles["RF", name] for name in "OIW"] == method["rf_tile"]
-        moved = {(access.level, access.tensor): access for access in found.accesses}
+        moved = {(access.level, access.tensor): access for access in evaluation.accesses}
         output = operator.output.footprint(operator.bounds)
         visits = method["spm_passes"] // row["reuse_dram"][0]
         assert moved["DRAM", "O"].updates == visits * method["spm_tile"][0]
         assert moved["DRAM", "O"].reads == moved["DRAM", "O"].updates - output
         assert moved["DRAM", "O"].reads == row["partial_sum_reads"] * method["spm_tile"][0]
         if row["reuse_spm"][0] < method["rf_passes"] and max(row["reuse_dram"]) == 1:
-            assert found.details["cycles of an SPM pass"] == row["spm_pass_cycles"]
+            assert evaluation.details["cycles of an SPM pass"] == row["spm_pass_cycles"]
 
 
 def test_dmazerunner_evaluations_are_all_there() -> None:
@@ -59,9 +63,17 @@ def test_dmazerunner_best_methods(name: str) -> None:
     layer, engine = OPTIMA[name], load_engine("dmazerunner-256")
     operator = convolution(layer)
     for row in layer["best"]:
-        found = evaluate_mapping(operator, engine, DMAZERUNNER, mapping(operator, row, row["orders"]))
-        assert (found.energy, found.cycles, found.violations) == (row["energy"], row["cycles"], ())
-        by_name = {"edp": found.energy * found.cycles, "energy": found.energy, "cycles": found.cycles}
+        evaluation = evaluate_mapping(operator, engine, DMAZERUNNER, mapping(operator, row, row["orders"]))
+        assert (evaluation.energy, evaluation.cycles, evaluation.violations) == (
+            row["energy"],
+            row["cycles"],
+            (),
+        )
+        by_name = {
+            "edp": evaluation.energy * evaluation.cycles,
+            "energy": evaluation.energy,
+            "cycles": evaluation.cycles,
+        }
         assert by_name[row["objective"]] == row["value"]
 
 
@@ -75,14 +87,14 @@ def test_timeloop_counts(row: MappingABC[str, Any]) -> None:
     """Reads, fills, updates and tiles per level and tensor, and compute cycles."""
     n, k, c, p, q, r, s = row["bounds"]
     operator = conv2d(n=n, k=k, c=c, p=p, q=q, r=r, s=s, stride=row["stride"])
-    found = evaluate_mapping(
+    evaluation = evaluate_mapping(
         operator, TIMELOOP, cost_model("hierarchy"), mapping(operator, row["tiling"], row["orders"])
     )
     spread = math.prod(row["tiling"]["Spatial"])
     counts = {}
-    for access in found.accesses:
+    for access in evaluation.accesses:
         instances = spread if access.level == "RF" else 1
         whole = (access.reads, access.fills, access.updates)
         counts[f"{access.level} {access.tensor}"] = [*(n / instances for n in whole), access.tile]
     assert counts == row["counts"]
-    assert found.cycles == row["cycles"]
+    assert evaluation.cycles == row["cycles"]

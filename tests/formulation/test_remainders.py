@@ -29,17 +29,17 @@ KINDS = "tsttt"  # a loop in time (that stands for several), an array, loops in 
 
 def walked(sizes: Sequence[int], counted: Sequence[bool], kinds: str) -> list[Piece]:
     """All pieces that nested loops cut, one after the other; of a cut that does not count the first one."""
-    found: list[Piece] = [((), (), 0, sizes[0])]
+    walked: list[Piece] = [((), (), 0, sizes[0])]
     for tile, counts, kind in zip(sizes[1:], counted, kinds, strict=True):
         inner: list[Piece] = []
-        for time, place, start, size in found:
+        for time, place, start, size in walked:
             for index in range(math.ceil(size / tile) if counts else 1):
                 first = start + index * tile
                 step = (*time, index) if kind == "t" else time
                 beside = (*place, index) if kind == "s" else place
                 inner.append((step, beside, first, min(tile, start + size - first)))
-        found = inner
-    return found
+        walked = inner
+    return walked
 
 
 def chain(draw: random.Random, bound: int, cuts: int) -> list[int]:
@@ -54,9 +54,11 @@ def elements(axis: Axis, pieces: dict[str, list[Piece]]) -> int:
     """Elements of all windows, of those beside each other at one time the different ones."""
     windows: set[tuple[object, int, int]] = set()
     for combination in product(*(pieces[term.dim] for term in axis.terms)):
-        start = sum(term.stride * one[2] for term, one in zip(axis.terms, combination, strict=True))
-        span = 1 + sum(term.stride * (one[3] - 1) for term, one in zip(axis.terms, combination, strict=True))
-        windows.add((tuple(one[0] for one in combination), start, span))
+        start = sum(term.stride * piece[2] for term, piece in zip(axis.terms, combination, strict=True))
+        span = 1 + sum(
+            term.stride * (piece[3] - 1) for term, piece in zip(axis.terms, combination, strict=True)
+        )
+        windows.add((tuple(piece[0] for piece in combination), start, span))
     return sum(span for _, _, span in windows)
 
 
@@ -92,11 +94,11 @@ def test_merged_cuts_count_no_more_than_several(stride: int, dilation: int) -> N
             pieces[dim] = walked(
                 [*sizes[:near], *merged[dim][1 : edge + 1]], [*outer, *inside], "t" * near + KINDS[1:edge]
             )
-            counted[dim] = [index for index, one in enumerate([counts, *inside]) if one]
+            counted[dim] = [index for index, count in enumerate([counts, *inside]) if count]
         nest = stated(operator, merged)
-        for dim, found in pieces.items():
-            assert evaluate(nest.pieces(dim, edge, counted[dim]), {}) <= len(found)
-            assert evaluate(nest.covered(dim, edge, counted[dim]), {}) <= sum(size for *_, size in found)
+        for dim, piece in pieces.items():
+            assert evaluate(nest.pieces(dim, edge, counted[dim]), {}) <= len(piece)
+            assert evaluate(nest.covered(dim, edge, counted[dim]), {}) <= sum(size for *_, size in piece)
         sides = [1] if inside[:1] == [True] else []
         bound = evaluate(nest.window(axis, edge, counted.__getitem__, sides), {})
         assert bound <= elements(axis, pieces)
@@ -132,8 +134,8 @@ def test_strided_tiles_count_at_least_their_elements() -> None:
         merged = [bound, *sizes[near:-1], 1]
         pieces = walked([*sizes[:near], *merged[1:]], [True] * (near + 4), "t" * near + KINDS[1:])
         nest = stated(operator, {"P": merged})
-        found = evaluate(nest.window(axis, len(KINDS), lambda _dim: range(len(KINDS))), {})
-        assert found <= sum(2 * (size - 1) + 1 for *_, size in pieces)
+        evaluation = evaluate(nest.window(axis, len(KINDS), lambda _dim: range(len(KINDS))), {})
+        assert evaluation <= sum(2 * (size - 1) + 1 for *_, size in pieces)
 
 
 def test_outputs_whose_tiles_overlap_are_not_merged() -> None:

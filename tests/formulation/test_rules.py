@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from tilewright.formulation.mapping.blocks import Block
 from tilewright.formulation.mapping.constraints import Constraints, parse_constraints
@@ -20,6 +19,7 @@ from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.rules import Evaluated
 from tilewright.formulation.mapping.space import RowFilter
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
@@ -40,7 +40,7 @@ class SerialRule:
     def row_filter(self, blocks: Sequence[Block], engine: Engine) -> RowFilter:
         spatial = [index for index, block in enumerate(blocks) if block.axis is not None]
 
-        def keep(tiles: Mapping[str, Sequence[NDArray[np.int64]]]) -> NDArray[np.bool_]:
+        def keep(tiles: Mapping[str, Sequence[Int64s]]) -> Bools:
             equal = [own[i] == own[i + 1] for own in tiles.values() for i in spatial]
             return np.asarray(np.logical_and.reduce(equal))
 
@@ -65,9 +65,9 @@ def test_a_new_kind_of_demand_needs_no_other_code() -> None:
 
 
 def _best(problem):  # type: ignore[no-untyped-def]
-    found = solve(problem, "branch").answer
-    assert found is not None
-    return found
+    answer = solve(problem, "branch").answer
+    assert answer is not None
+    return answer
 
 
 @pytest.mark.parametrize("name", ["nvdla", "shidiannao", "eyeriss"])

@@ -34,17 +34,17 @@ def nodes(sharing: bool, capacity: int = 100, multicast: bool = False) -> Engine
     """DRAM, four node buffers that may share, and a register file in each node."""
     hop_energy = Fraction(3) if sharing else Fraction(0)
     fan = Fanout((ArrayAxis("node", 4),), Fraction(2), multicast, True, sharing, hop_energy)
-    one = Fraction(1)
+    unit = Fraction(1)
     return Engine(
         "nodes",
         "hierarchy",
         16,
-        one,
+        unit,
         Fraction(500),
         (
             MemoryLevel("DRAM", None, Fraction(100), Fraction(100), fanout=fan),
             MemoryLevel("GBUF", capacity, Fraction(6), Fraction(6)),
-            MemoryLevel("REG", 3, one, one),
+            MemoryLevel("REG", 3, unit, unit),
         ),
     )
 
@@ -71,8 +71,8 @@ def evaluated(engine: Engine, mapping: Mapping = NODES_OVER_N, operator: Operato
     return evaluate_mapping(operator, engine, HIERARCHY, mapping)
 
 
-def row(found: Evaluation, level: str, tensor: str) -> Access:
-    return next(access for access in found.accesses if (access.level, access.tensor) == (level, tensor))
+def row(evaluation: Evaluation, level: str, tensor: str) -> Access:
+    return next(access for access in evaluation.accesses if (access.level, access.tensor) == (level, tensor))
 
 
 def test_four_nodes_share_an_input_tile() -> None:
@@ -111,14 +111,17 @@ def test_idle_nodes_keep_their_part() -> None:
             *stored("REG"),
         )
     )
-    found = row(evaluated(nodes(sharing=True), mapping), "GBUF", "A")
-    assert (found.tile, found.fills) == (5, 15)
-    assert found.reads == (3 + 3 + 2) * 15
-    assert found.hops == (3 - 1) * 3 * 15  # as often as the first buffer needs it
+    access = row(evaluated(nodes(sharing=True), mapping), "GBUF", "A")
+    assert (access.tile, access.fills) == (5, 15)
+    assert access.reads == (3 + 3 + 2) * 15
+    assert access.hops == (3 - 1) * 3 * 15  # as often as the first buffer needs it
 
 
 def without_sharing(engine: Engine) -> Engine:
-    levels = (replace(one, fanout=one.fanout and replace(one.fanout, sharing=False)) for one in engine.levels)
+    levels = (
+        replace(level, fanout=level.fanout and replace(level.fanout, sharing=False))
+        for level in engine.levels
+    )
     return replace(engine, levels=tuple(levels))
 
 
@@ -139,15 +142,15 @@ def test_what_sharing_changes(data: st.DataObject) -> None:
         for line in Directives.of(operator, mapping, engine).lines
         if isinstance(line, TensorTile)
     }
-    for one, other in zip(together.accesses, alone.accesses, strict=True):
-        share = shares[one.level, one.tensor]
-        assert one.tile == -(-other.tile // share)
-        assert share * one.hops == (share - 1) * one.reads or one.reads != other.reads
-        assert one.fills * share == other.fills
-        assert one.reads <= other.reads
-        assert one.updates == other.updates
-        if one.tensor == operator.output.name:
-            assert one == other
+    for row, other in zip(together.accesses, alone.accesses, strict=True):
+        share = shares[row.level, row.tensor]
+        assert row.tile == -(-other.tile // share)
+        assert share * row.hops == (share - 1) * row.reads or row.reads != other.reads
+        assert row.fills * share == other.fills
+        assert row.reads <= other.reads
+        assert row.updates == other.updates
+        if row.tensor == operator.output.name:
+            assert row == other
 
 
 @settings(max_examples=effort(120))
@@ -160,11 +163,11 @@ def test_directives_tell_the_same(data: st.DataObject) -> None:
     assert directives == Directives.of(operator, mapping, engine)
     assert directives.mapping(engine=engine) == mapping
     try:
-        found = evaluated(engine, mapping, operator)
+        evaluation = evaluated(engine, mapping, operator)
     except InputError:
         return
-    rows = {(access.level, access.tensor): access for access in found.accesses}
-    assert {(one.level, one.tensor): one for one in access_counts(directives, engine)} == rows
+    rows = {(access.level, access.tensor): access for access in evaluation.accesses}
+    assert {(count.level, count.tensor): count for count in access_counts(directives, engine)} == rows
 
 
 def test_shr_is_written_and_checked() -> None:

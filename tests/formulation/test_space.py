@@ -166,16 +166,16 @@ def _check_points(problem: LayerProblem, exact: bool) -> None:
         energy = Fraction(reader.read(problem.statement.energy), problem.statement.energy_scale)
         cycles = reader.read(problem.statement.cycles)
         mapping = problem.decode(assignment)
-        found = problem.evaluate(mapping)
+        evaluation = problem.evaluate(mapping)
         legal = all(reader.read(limit.expr) <= limit.bound for limit in problem.limits)
-        assert legal is not bool(found.violations)
+        assert legal is not bool(evaluation.violations)
         if exact:
-            assert (found.energy, found.cycles) == (energy, cycles)
-        assert found.energy <= energy
-        assert found.cycles <= cycles
+            assert (evaluation.energy, evaluation.cycles) == (energy, cycles)
+        assert evaluation.energy <= energy
+        assert evaluation.cycles <= cycles
         if legal:
             stated.append(problem.objective.key(energy, cycles))
-            evaluated.append(problem.key_of(found))
+            evaluated.append(problem.key_of(evaluation))
     assert min(stated, default=None) == min(evaluated, default=None)
 
 
@@ -204,14 +204,14 @@ def legal_tilings(layer: dict) -> int:  # type: ignore[type-arg]
 
 def _fits(columns: dict[str, np.ndarray], stride: int) -> np.ndarray:  # type: ignore[type-arg]
     """Whether what is decided so far fits 256 PEs, 256 registers and 32 banks of 1024 elements."""
-    one = np.ones_like(next(iter(columns.values())))
-    spread = one.copy()
+    ones = np.ones_like(next(iter(columns.values())))
+    spread = ones.copy()
     for dim in "NKCPQRS":
         if f"{dim}@SPM:pe" in columns:
             spread = spread * (columns[f"{dim}@SPM:pe"] // columns[f"{dim}@RF"])
 
     def tiles(site: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]
-        n, k, c, p, q, r, s = (columns.get(f"{dim}@{site}", one) for dim in "NKCPQRS")
+        n, k, c, p, q, r, s = (columns.get(f"{dim}@{site}", ones) for dim in "NKCPQRS")
         rows, cols = (p - 1) * stride + r, (q - 1) * stride + s
         return n * c * rows * cols, k * c * r * s, n * k * p * q
 

@@ -99,12 +99,12 @@ def test_windows_of_many_nests_at_once(data: st.DataObject) -> None:
     sizes, kinds, strides = data.draw(cases())
     second = [data.draw(chain(own, 12))[0] for own in kinds]
     columns = [
-        [np.array(pair) for pair in zip(one, other, strict=True)]
-        for one, other in zip(sizes, second, strict=True)
+        [np.array(pair) for pair in zip(size, other, strict=True)]
+        for size, other in zip(sizes, second, strict=True)
     ]
-    found = window_arrays.fetched(columns, kinds, strides)
+    fetched = window_arrays.fetched(columns, kinds, strides)
     alone = [windows.fetched(tuple(map(tuple, own)), kinds, strides) for own in (sizes, second)]
-    assert found.tolist() == alone
+    assert fetched.tolist() == alone
 
 
 progressions = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), max_size=3)
@@ -128,5 +128,5 @@ def test_sums_of_progressions_are_counted_by_their_values(
         values += [number for pair in reversed(nested) for number in pair]
     assert windows.distinct(shape, tuple(values)) == len(sums)
     if values:
-        found = window_arrays.distinct(shape, [np.array([value, value]) for value in values])
-        assert found.tolist() == [len(sums)] * 2
+        counts = window_arrays.distinct(shape, [np.array([value, value]) for value in values])
+        assert counts.tolist() == [len(sums)] * 2

@@ -134,9 +134,9 @@ def test_the_documented_file_has_every_field(tmp_path: Path) -> None:
 
 def missing_fields(section: type[BaseModel], data: dict[str, Any], place: str = "") -> list[str]:
     """Fields of a section, and of those inside it, that data do not have."""
-    found = [f"{place}{name}" for name in section.model_fields if name not in data]
+    missing = [f"{place}{name}" for name in section.model_fields if name not in data]
     for name, field in section.model_fields.items():
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel) and isinstance(data.get(name), dict):
-            found += missing_fields(inner, data[name], f"{place}{name}.")
-    return found
+            missing += missing_fields(inner, data[name], f"{place}{name}.")
+    return missing

@@ -74,11 +74,11 @@ def test_search_within_a_dataflow_is_at_least_as_good(name: str) -> None:
 
 def test_several_output_channels_use_more_of_the_array() -> None:
     """7 x 7 outputs fill 49 PEs; groups of them on several channels fill more."""
-    found = {}
+    trips_by_dataflow = {}
     for name in ("soc", "moc"):
         mapping = solve(problem_of("conv5_2"), name).answer
         assert mapping is not None
         steps = mapping.loops(problem_of("conv5_2").operator)
-        found[name] = [step.trip for step in steps if isinstance(step.node, Spatial)]
-    assert sorted(found["soc"]) == [7, 7]
-    assert sorted(found["moc"]) == [4, 7, 7]
+        trips_by_dataflow[name] = [step.trip for step in steps if isinstance(step.node, Spatial)]
+    assert sorted(trips_by_dataflow["soc"]) == [7, 7]
+    assert sorted(trips_by_dataflow["moc"]) == [4, 7, 7]

@@ -72,8 +72,8 @@ def problem_of(layer: str, objective: str = "edp") -> LayerProblem:
 def listed(problem: LayerProblem, prunings: Prunings) -> int:
     """How many tilings the enumeration yields, over all residencies."""
     space = problem.space
-    found = conditions(space.nest, prunings)
-    tables = Tables(space.groups, [condition.expr for condition in found])
+    demands = conditions(space.nest, prunings)
+    tables = Tables(space.groups, [condition.expr for condition in demands])
     rows = [kept_rows(table, space.nest, prunings).nonzero()[0] for table in tables.tables]
     if not all(len(kept) for kept in rows):
         return 0
@@ -81,21 +81,21 @@ def listed(problem: LayerProblem, prunings: Prunings) -> int:
     return sum(
         lot.shape[1]
         for residency in fixed_residencies(space.nest)
-        for lot in Tilings(space.nest, tables, found, residency).batches()
+        for lot in Tilings(space.nest, tables, demands, residency).batches()
     )
 
 
 def test_fifteen_orderings_of_a_convolution() -> None:
     """Algorithm 2 leaves 15 of 5040 orderings (table 2): per operand one for every set of loops."""
     operator = convolution(LAYERS["conv2_2"])
-    found = loop_orderings(operator)
-    assert len(found) == 15
+    orderings = loop_orderings(operator)
+    assert len(orderings) == 15
     trips = {"N": 2, "K": 3, "C": 5, "P": 7, "Q": 11, "R": 13, "S": 17}
-    vectors = {tuple(reuse_vector(operator, ordering, trips).values()) for ordering in found}
+    vectors = {tuple(reuse_vector(operator, ordering, trips).values()) for ordering in orderings}
     assert len(vectors) == 15
-    assert max(reuse_vector(operator, o, trips)["W"] for o in found) == 2 * 7 * 11
-    assert max(reuse_vector(operator, o, trips)["O"] for o in found) == 5 * 13 * 17
-    assert max(reuse_vector(operator, o, trips)["I"] for o in found) == 3
+    assert max(reuse_vector(operator, o, trips)["W"] for o in orderings) == 2 * 7 * 11
+    assert max(reuse_vector(operator, o, trips)["O"] for o in orderings) == 5 * 13 * 17
+    assert max(reuse_vector(operator, o, trips)["I"] for o in orderings) == 3
 
 
 def test_three_orderings_per_level_after_opt4() -> None:
@@ -107,9 +107,9 @@ def test_three_orderings_per_level_after_opt4() -> None:
 def test_five_orderings_of_the_printed_example() -> None:
     """Figure 6: four loops with 192 iterations, of which N = 2, and C and Fy reuse the output."""
     example = nest("O[n,m] += W[m,c,f] * I[n,c,f]", bounds={"n": 2, "m": 8, "c": 4, "f": 3}, like={"m": "K"})
-    found = loop_orderings(example)
-    assert len(found) == 5
-    vectors = [reuse_vector(example, order, example.bounds) for order in found]
+    orderings = loop_orderings(example)
+    assert len(orderings) == 5
+    vectors = [reuse_vector(example, order, example.bounds) for order in orderings]
     assert sorted((reuse["W"], reuse["I"], reuse["O"]) for reuse in vectors) == [
         (1, 1, 3),
         (1, 1, 4),
@@ -136,10 +136,12 @@ def test_orderings_have_every_reuse(operator: Operator) -> None:
         if len(loops) <= 5
         else None
     )
-    found = loop_orderings(operator)
-    assert len(found) == len({effect for effect in every if any(effect)})
+    orderings = loop_orderings(operator)
+    assert len(orderings) == len({effect for effect in every if any(effect)})
     if vectors is not None:
-        mine = {tuple(reuse_vector(operator, o, ones | {x: trips[x] for x in loops}).items()) for o in found}
+        mine = {
+            tuple(reuse_vector(operator, o, ones | {x: trips[x] for x in loops}).items()) for o in orderings
+        }
         assert {v for v in vectors if any(reuse > 1 for _, reuse in v)} == mine
 
 
@@ -201,8 +203,8 @@ def best_values(layer: str, opts: str, objective: str) -> tuple[int, int]:
 )
 def test_best_values(layer: str, opts: str, objective: str) -> None:
     """To the last digit what the released tool finds under the same prunings."""
-    found, tabulated = best_values(layer, opts, objective)
-    assert found == tabulated
+    searched_values, tabulated = best_values(layer, opts, objective)
+    assert searched_values == tabulated
 
 
 @pytest.mark.slow
@@ -211,8 +213,8 @@ def test_best_values(layer: str, opts: str, objective: str) -> None:
 @pytest.mark.parametrize("layer", ["conv1", "conv2_2", "conv3_2", "conv4_2"])
 def test_best_values_of_large_spaces(layer: str, opts: str, objective: str) -> None:
     """The same over up to 1.4 million tilings."""
-    found, tabulated = best_values(layer, opts, objective)
-    assert found == tabulated
+    searched_values, tabulated = best_values(layer, opts, objective)
+    assert searched_values == tabulated
 
 
 def test_opt4_and_opt5_lose_nothing() -> None:
@@ -263,8 +265,8 @@ def test_tilings_that_fit_because_buffers_share_them(room: int) -> None:
     operator = parse_layer("gemm:M=8,N=16,K=8")[1]
     engine = replace(machine, levels=levels)
     problem = layer_problem(operator, engine, parse_objective("energy"), None, (), "perfect")
-    proven, found = solve(problem, "branch"), solve(problem, "dmazerunner[opt=none]")
-    assert proven.key == proven.bound == found.key
+    proven, result = solve(problem, "branch"), solve(problem, "dmazerunner[opt=none]")
+    assert proven.key == proven.bound == result.key
     assert proven.evaluation is not None
     assert any(row.hops for row in proven.evaluation.accesses)
     alone = replace(levels[1], fanout=None)  # one axis of nodes, without PE arrays

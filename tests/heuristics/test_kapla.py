@@ -51,10 +51,10 @@ def test_stacking_fills_the_array() -> None:
 def test_keeping_more_schemes_is_never_worse_at_the_first_level() -> None:
     """With every scheme handed on, the answer is at least as good as with one."""
     problem = problem_of("nvdla-256", "edp")
-    one, many = (solve(problem, f"kapla[keep={count}]").key for count in (1, 64))
-    assert one is not None
+    single, many = (solve(problem, f"kapla[keep={count}]").key for count in (1, 64))
+    assert single is not None
     assert many is not None
-    assert many <= one
+    assert many <= single
 
 
 def test_variants() -> None:
@@ -68,7 +68,10 @@ def test_variants() -> None:
 
 def unshared(engine: Engine) -> Engine:
     """The same machine, every buffer with a whole tile of its own."""
-    levels = (replace(one, fanout=one.fanout and replace(one.fanout, sharing=False)) for one in engine.levels)
+    levels = (
+        replace(level, fanout=level.fanout and replace(level.fanout, sharing=False))
+        for level in engine.levels
+    )
     return replace(engine, levels=tuple(levels))
 
 
@@ -80,16 +83,16 @@ def test_buffer_sharing(layer: str) -> None:
     """
     operator, engine = parse_layer(layer)[1], load_engine(str(NODES))
     together, alone = (
-        layer_problem(operator, one, parse_objective("energy"), None, (), "perfect")
-        for one in (engine, unshared(engine))
+        layer_problem(operator, machine, parse_objective("energy"), None, (), "perfect")
+        for machine in (engine, unshared(engine))
     )
-    found, other, proven = solve(together, "kapla"), solve(alone, "kapla"), solve(together, "branch")
-    assert found.answer is not None
-    assert together.evaluate(found.answer).violations == ()
-    (violation,) = alone.evaluate(found.answer).violations
+    result, other, proven = solve(together, "kapla"), solve(alone, "kapla"), solve(together, "branch")
+    assert result.answer is not None
+    assert together.evaluate(result.answer).violations == ()
+    (violation,) = alone.evaluate(result.answer).violations
     assert violation.startswith("capacity of GBUF")
-    assert found.key is not None
+    assert result.key is not None
     assert other.key is not None
     assert proven.key == proven.bound
     assert proven.key is not None
-    assert proven.key <= found.key < other.key
+    assert proven.key <= result.key < other.key

@@ -148,13 +148,13 @@ def test_many_searches_in_one_process_at_once() -> None:
         return result.status, result.key, result.message
 
     alone = {(name, layer): value(name, layer) for name in names for layer in layers}
-    found: dict[tuple[int, str, str], object] = {}
+    answers: dict[tuple[int, str, str], object] = {}
     failures: list[BaseException] = []
 
     def work(turn: int) -> None:
         try:
             for name, layer in [*alone][turn:] + [*alone][:turn]:
-                found[turn, name, layer] = value(name, layer)
+                answers[turn, name, layer] = value(name, layer)
         except BaseException as failure:
             failures.append(failure)
 
@@ -164,4 +164,4 @@ def test_many_searches_in_one_process_at_once() -> None:
     for thread in threads:
         thread.join()
     assert not failures
-    assert found == {(turn, *key): answer for turn in (0, 2, 4) for key, answer in alone.items()}
+    assert answers == {(turn, *key): answer for turn in (0, 2, 4) for key, answer in alone.items()}

@@ -74,10 +74,10 @@ def test_bad_options(text: str, message: str) -> None:
 def test_every_heuristic_loads() -> None:
     """Each is what the registry says, is not exact, and explains itself."""
     for name in HEURISTICS.names():
-        found = HEURISTICS.make(MethodText(name, {}))
-        assert (found.name, found.exact) == (name, False)
-        assert found.version
-        assert type(found).__doc__
+        heuristic = HEURISTICS.make(MethodText(name, {}))
+        assert (heuristic.name, heuristic.exact) == (name, False)
+        assert heuristic.version
+        assert type(heuristic).__doc__
         assert HEURISTICS.entry(name).source
     assert not set(HEURISTICS.names()) & set(SOLVERS.names())
     assert method_names() == [*SOLVERS.names(), *HEURISTICS.names()]

@@ -27,10 +27,10 @@ def test_latency_parts_add_up(layer: str, arch: str) -> None:
     """Compute and exposed transfers make all cycles; compute is what the model says where it says it."""
     operator, engine = parse_layer(layer)[1], load_engine(arch)
     problem = layer_problem(operator, engine, parse_objective("energy"))
-    found = solve(problem, "dmazerunner")
-    assert found.answer is not None
-    evaluation = problem.evaluate(found.answer, "x")
-    parts = latency_parts(operator, engine, problem.model.name, found.answer)
+    result = solve(problem, "dmazerunner")
+    assert result.answer is not None
+    evaluation = problem.evaluate(result.answer, "x")
+    parts = latency_parts(operator, engine, problem.model.name, result.answer)
     assert sum(part.cycles for part in parts) == evaluation.cycles
     assert all(part.cycles >= 0 for part in parts)
     compute = evaluation.details.get("compute cycles")
@@ -61,8 +61,8 @@ def test_a_legend_has_eight_entries_at_most() -> None:
     """Of twelve pieces the seven largest keep their names, the rest is one, and nothing is lost."""
     pieces = {f"level {i}": float(1 + (7 * i) % 12) for i in range(12)}
     figure = stacked_figure([("x", pieces)], dict.fromkeys(pieces, "#123456"), ENERGY_AXIS)
-    names = [one["name"] for one in figure["data"]]
+    names = [entry["name"] for entry in figure["data"]]
     assert len(names) == MOST
     assert names[-1] == "other"
     assert min(pieces[name] for name in names[:-1]) > 5
-    assert sum(one["x"][0] for one in figure["data"]) == pytest.approx(sum(pieces.values()) * 1e-12)
+    assert sum(entry["x"][0] for entry in figure["data"]) == pytest.approx(sum(pieces.values()) * 1e-12)

@@ -89,27 +89,27 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A browser without a past."""
-    with browser(tmp_path_factory.mktemp("profile")) as one:
-        yield one
+    with browser(tmp_path_factory.mktemp("profile")) as page_browser:
+        yield page_browser
 
 
 def faults(seen: Seen) -> list[str]:
     """Everything that is wrong with a page, in words."""
     kinds = ("overflow", "overlaps", "clipped", "scrolls", "names", "tables", "small")
-    found = [f"{kind}: {one}" for kind in kinds for one in seen.reported[kind]]
-    found += [f"console: {one}" for one in seen.console]
-    found += [f"faint: {one}" for one in seen.faint()]
-    found += [f"empty plot: {one['id']}" for one in seen.reported["drawn"] if not one["marks"]]
+    faults = [f"{kind}: {text}" for kind in kinds for text in seen.reported[kind]]
+    faults += [f"console: {text}" for text in seen.console]
+    faults += [f"faint: {text}" for text in seen.faint()]
+    faults += [f"empty plot: {plot['id']}" for plot in seen.reported["drawn"] if not plot["marks"]]
     if seen.reported["words"] < 40:
-        found.append(f"empty page: {seen.reported['words']} letters")
+        faults.append(f"empty page: {seen.reported['words']} letters")
     roles = [role for role, _ in seen.tree]
     tables = roles.count("table") + roles.count("grid")
     if not tables or roles.count("columnheader") < 2 * tables:
-        found.append(f"accessibility tree: {tables} tables, {roles.count('columnheader')} heads of columns")
-    found += [
+        faults.append(f"accessibility tree: {tables} tables, {roles.count('columnheader')} heads of columns")
+    faults += [
         f"no name: {role}" for role, name in seen.tree if role in ("image", "img", "figure") and not name
     ]
-    return found
+    return faults
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -140,8 +140,8 @@ def test_page_follows_its_window(pages: Pages, opened: Any) -> None:
     after = page.evaluate(ranges)
     page.close()
     assert max(widths) <= 1100 - 2 * 20
-    for one, other in zip(before, after, strict=True):
-        assert one == pytest.approx(other, abs=0.2)
+    for width, other in zip(before, after, strict=True):
+        assert width == pytest.approx(other, abs=0.2)
 
 
 def test_paper(pages: Pages, opened: Any) -> None:

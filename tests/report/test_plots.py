@@ -71,8 +71,8 @@ def test_profile_by_hand() -> None:
 def test_profile_takes_the_median_over_seeds() -> None:
     """Two of three seeds solve a problem: the method solved it, at its slower time."""
     rows = [_row("x", "m", t, seed=seed) for seed, t in enumerate((2.0, None, 6.0))] + [_row("x", "n", 1.0)]
-    found = {curve.name: curve.xs for curve in profile(rows, lambda row: row.seconds_1)}
-    assert found == {"m": (1.0, 6.0), "n": (1.0,)}
+    curves = {curve.name: curve.xs for curve in profile(rows, lambda row: row.seconds_1)}
+    assert curves == {"m": (1.0, 6.0), "n": (1.0,)}
 
 
 def test_gaps_by_hand() -> None:

@@ -38,8 +38,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pyt
 
 def figures(text: str) -> list[Any]:
     """The figures of a report, in their sequence."""
-    found = json.loads(re.findall(r'id="figures">(.*?)</script>', text, re.S)[-1])
-    return [some[0] for some in found.values()]
+    figures_by_id = json.loads(re.findall(r'id="figures">(.*?)</script>', text, re.S)[-1])
+    return [some[0] for some in figures_by_id.values()]
 
 
 def test_report_of_a_schedule(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +125,7 @@ def test_every_cell_stands_under_its_heading(capsys: pytest.CaptureFixture[str])
     assert run([*args, "--report", "r.html"]) == 0
     document = json.loads(capsys.readouterr().out)
     table = Path("r.html").read_text().rsplit("<thead>", 1)[1]
-    headings = [re.sub("<.*?>", "", one).strip() for one in re.findall(r"<th\b.*?</th>", table, re.S)]
+    headings = [re.sub("<.*?>", "", heading).strip() for heading in re.findall(r"<th\b.*?</th>", table, re.S)]
     assert headings == [
         "run",
         "layer",

@@ -153,9 +153,9 @@ def test_formulas_of_every_machine(name: str) -> None:
 def test_mapping_file_round_trip(tmp_path: Path) -> None:
     """A rendered mapping is YAML with one line per node, and reads back equal."""
     operator, engine = parse_layer("conv:K=8,C=4,P=4,Q=4,R=3,S=3")[1], load_engine("tpu-edge")
-    found = solve(layer_problem(operator, engine, parse_objective("edp")))
-    assert found.answer is not None
-    stored = StoredMapping("c", found.answer, operator, engine, "hierarchy", "edp", ("cycles<=1e6",))
+    result = solve(layer_problem(operator, engine, parse_objective("edp")))
+    assert result.answer is not None
+    stored = StoredMapping("c", result.answer, operator, engine, "hierarchy", "edp", ("cycles<=1e6",))
     path = tmp_path / "c.yaml"
     path.write_text(render_mapping(stored))
     assert parse_mapping(yaml.safe_load(path.read_text()), "c.yaml", tmp_path) == stored

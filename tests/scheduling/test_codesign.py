@@ -57,10 +57,10 @@ def test_the_least_bound_holds_once_each_partition_has_one() -> None:
     search.rule_out(PARTS[2])
     assert (search.bound, search.gap) == (2, 0.5)
     search.learn(candidate(search, PARTS[0], 4))
-    found = search.result("test", "1")
-    assert (found.status, found.unfit, found.discarded, found.scheduled) == (Status.OPTIMAL, 1, 2, 0)
-    assert found.best is not None
-    assert found.best.parts == PARTS[0]
+    result = search.result("test", "1")
+    assert (result.status, result.unfit, result.discarded, result.scheduled) == (Status.OPTIMAL, 1, 2, 0)
+    assert result.best is not None
+    assert result.best.parts == PARTS[0]
     assert [(p.key, p.bound) for p in reported] == [(8, None), (4, None), (4, 2), (4, 4)]
 
 
@@ -75,6 +75,6 @@ def test_what_is_told_late_takes_nothing_back() -> None:
 
 def test_equal_questions_hash_equally() -> None:
     """The hash is that of networks, systems, metric and objective."""
-    one, same = begun([]).problem, begun([]).problem
+    first, same = begun([]).problem, begun([]).problem
     other = begun([], ScheduleObjective.ENERGY).problem
-    assert one.content_hash == same.content_hash != other.content_hash
+    assert first.content_hash == same.content_hash != other.content_hash

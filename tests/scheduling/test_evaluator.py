@@ -30,12 +30,12 @@ def placed(problem: SchedulingProblem, *starts: int) -> Schedule:
 
 def test_figures_of_a_legal_schedule() -> None:
     """Makespan, energy, utilization and occupancy are those counted by hand."""
-    found = evaluate_schedule(problem := example(memory=8), placed(problem, 1, 5, 5))
-    assert found.violations == ()
-    assert (found.makespan, found.energy, found.edp) == (10, 18, 180)
-    assert found.utilization == (0.6, 0.5)
-    assert found.occupancy == ((0, 2), (1, 3), (2, 4), (5, 5), (7, 4), (10, 0))
-    assert found.engine_energy == (11, 7)
+    evaluation = evaluate_schedule(problem := example(memory=8), placed(problem, 1, 5, 5))
+    assert evaluation.violations == ()
+    assert (evaluation.makespan, evaluation.energy, evaluation.edp) == (10, 18, 180)
+    assert evaluation.utilization == (0.6, 0.5)
+    assert evaluation.occupancy == ((0, 2), (1, 3), (2, 4), (5, 5), (7, 4), (10, 0))
+    assert evaluation.engine_energy == (11, 7)
 
 
 def test_context_changes_are_priced() -> None:
@@ -71,8 +71,8 @@ def test_violations_are_named(starts: tuple[int, ...], words: str) -> None:
 def test_memory_violation_names_the_cycle() -> None:
     """The first cycle at which the shared memory overflows is told."""
     problem = example(memory=4)
-    found = evaluate_schedule(problem, placed(problem, 1, 5, 5))
-    assert found.violations == ("shared memory: 5 bytes in use from cycle 5, it has 4",)
+    evaluation = evaluate_schedule(problem, placed(problem, 1, 5, 5))
+    assert evaluation.violations == ("shared memory: 5 bytes in use from cycle 5, it has 4",)
 
 
 def test_every_task_is_due_once_with_an_option_of_its_own() -> None:

@@ -121,11 +121,11 @@ def test_neighbourhoods_are_legal_and_never_worse(
     schedule = search.answer
     free = data.draw(st.sampled_from(ways))(schedule, data.draw(st.integers(1, 7)))
     assert free <= set(range(len(options)))
-    _, found = windows.solve(search, schedule, free)
-    assert found is not None
-    assert not evaluate_schedule(problem, found).violations
+    _, result = windows.solve(search, schedule, free)
+    assert result is not None
+    assert not evaluate_schedule(problem, result).violations
     before = {p.task: p.option for p in schedule.placements}
-    assert all(p.option == before[p.task] for p in found.placements if p.task not in free)
+    assert all(p.option == before[p.task] for p in result.placements if p.task not in free)
 
 
 def test_freeing_everything_finds_the_optimum() -> None:
@@ -135,9 +135,11 @@ def test_freeing_everything_finds_the_optimum() -> None:
     assert search.answer is not None
     options = feasible_options(problem)
     windows = WindowSearch(problem, options, 0, Prices((0.0, 0.0)))
-    _, found = windows.solve(search, search.answer, set(range(len(options))))
-    assert found is not None
-    assert found.makespan <= optimum_by_orders(problem, ScheduleObjective.MAKESPAN) * (1 + Fraction(1, 10**4))
+    _, result = windows.solve(search, search.answer, set(range(len(options))))
+    assert result is not None
+    assert result.makespan <= optimum_by_orders(problem, ScheduleObjective.MAKESPAN) * (
+        1 + Fraction(1, 10**4)
+    )
 
 
 @pytest.mark.parametrize("objective", ["makespan", "edp"])
@@ -149,8 +151,8 @@ def test_a_step_that_is_scheduled_in_part_has_its_true_value(objective: str) -> 
     for seed in range(5):
         annealing = ScheduleAnnealing(problem, options, seed, [Prices((0.4, 0.6))])
         value, *state = annealing.walk(by_energy, annealing.cheapest(), Cooling(2000, 1e-2, 1e-4, seed))
-        found = evaluate_schedule(problem, annealing.decode(*state))
-        expected = math.log(found.makespan) + (math.log(found.energy) if by_energy else 0.0)
+        evaluation = evaluate_schedule(problem, annealing.decode(*state))
+        expected = math.log(evaluation.makespan) + (math.log(evaluation.energy) if by_energy else 0.0)
         assert value == pytest.approx(expected, rel=1e-9)
 
 

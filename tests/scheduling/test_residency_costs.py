@@ -149,15 +149,15 @@ def test_costs_are_split_at_dram(tmp_path: Path) -> None:
     assert (boundary.reading, boundary.leaving) == ({"stem"}, {"classes"})
     layers = {layer.name: layer.operator for layer in network.mac_layers}
     for kept, stored in zip(keeping.tasks, storing.tasks, strict=True):
-        for one, other in zip(kept.options, stored.options, strict=True):
-            assert one.energy + one.input_spill + one.output_spill == other.energy
-            assert (one.cycles, one.memory, one.fetch) == (other.cycles, other.memory, other.fetch)
-            assert bool(one.input_spill) == (kept.layer != "stem")
-            assert bool(one.output_spill) == (kept.layer != "classes")
-            factor = Fraction(3, 2) if one.engine else 1
+        for option, other in zip(kept.options, stored.options, strict=True):
+            assert option.energy + option.input_spill + option.output_spill == other.energy
+            assert (option.cycles, option.memory, option.fetch) == (other.cycles, other.memory, other.fetch)
+            assert bool(option.input_spill) == (kept.layer != "stem")
+            assert bool(option.output_spill) == (kept.layer != "classes")
+            factor = Fraction(3, 2) if option.engine else 1
             result = layers[kept.layer].output.footprint(layers[kept.layer].bounds)
-            if one.output_spill:  # every element is written once at least
-                assert one.output_spill >= 200 * factor * result
+            if option.output_spill:  # every element is written once at least
+                assert option.output_spill >= 200 * factor * result
                 assert kept.result_bytes == result
     values = {}
     for name, problem in (("kept", keeping), ("stored", storing)):

@@ -63,11 +63,11 @@ def enumerated(problem: LayerProblem) -> list[tuple[int, int]]:
     tables = _tables(problem)
     rows = _rows(tables.sizes, 0)
     assert prod(tables.sizes) == len(rows[0])
-    found: list[tuple[int, int]] = []
+    enumerated: list[tuple[int, int]] = []
     for selectors in cartesian(*(s.domain for s in problem.space.selectors)):
         energy, cycles, legal = values(problem, tables, rows, selectors)
-        found += [(int(e), int(c)) for e, c in zip(energy[legal], cycles[legal], strict=True)]
-    return found
+        enumerated += [(int(e), int(c)) for e, c in zip(energy[legal], cycles[legal], strict=True)]
+    return enumerated
 
 
 @pytest.mark.parametrize("model", ["hierarchy", "dmazerunner"])
@@ -87,13 +87,13 @@ def test_front_is_the_whole_front(text: str, model: str) -> None:
 def written_out(problem: LayerProblem) -> dict[Hashable, Fraction]:
     """The key of every legal mapping of the space, by what makes mappings different."""
     operator, engine = problem.operator, problem.engine
-    found: dict[Hashable, Fraction] = {}
+    written_out: dict[Hashable, Fraction] = {}
     for mapping in every_mapping(operator, engine, problem.space.nest.perfect):
         evaluation = problem.evaluate(mapping)
         if not evaluation.violations:
             name, key = distinct(operator, engine, mapping), problem.key_of(evaluation)
-            assert found.setdefault(name, key) == key  # mappings that count as one cost the same
-    return found
+            assert written_out.setdefault(name, key) == key  # mappings that count as one cost the same
+    return written_out
 
 
 @settings(max_examples=effort(4))
@@ -116,19 +116,23 @@ def test_best_and_optimal_mappings_are_those_of_the_space_written_out(data: st.D
     for count in (1, 2, 5, 10_000):
         answers = best_mappings(problem, count)
         assert answers.complete
-        assert [problem.key_of(one.evaluation) for one in answers.solutions] == keys[:count]
-        names = {distinct(operator, engine, one.mapping) for one in answers.solutions}
+        assert [problem.key_of(solution.evaluation) for solution in answers.solutions] == keys[:count]
+        names = {distinct(operator, engine, solution.mapping) for solution in answers.solutions}
         assert len(names) == len(answers.solutions)
         assert names <= every.keys()
     optima = optimal_mappings(problem)
     assert optima.complete
     assert len(optima.solutions) == (keys.count(keys[0]) if keys else 0)
     pairs = {
-        (one.evaluation.energy, one.evaluation.cycles) for one in best_mappings(problem, 10_000).solutions
+        (solution.evaluation.energy, solution.evaluation.cycles)
+        for solution in best_mappings(problem, 10_000).solutions
     }
     front = {p for p in pairs if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in pairs)}
-    found = {(one.evaluation.energy, one.evaluation.cycles) for one in pareto_front(problem).solutions}
-    assert found == front
+    front_costs = {
+        (solution.evaluation.energy, solution.evaluation.cycles)
+        for solution in pareto_front(problem).solutions
+    }
+    assert front_costs == front
 
 
 @st.composite
@@ -159,8 +163,8 @@ def _compare_lists(operator: Operator, engine: Engine, perfect: bool) -> None:
     every = written_out(problem)
     answers = best_mappings(problem, 10_000)
     assert answers.complete
-    assert [problem.key_of(one.evaluation) for one in answers.solutions] == sorted(every.values())
-    names = {distinct(operator, engine, one.mapping) for one in answers.solutions}
+    assert [problem.key_of(solution.evaluation) for solution in answers.solutions] == sorted(every.values())
+    names = {distinct(operator, engine, solution.mapping) for solution in answers.solutions}
     assert names == every.keys()
     optima = optimal_mappings(problem)
     assert optima.complete
@@ -184,10 +188,10 @@ def test_many_levels_that_store_nothing(case: tuple[Operator, Engine, bool]) -> 
 
 def test_one_mapping_of_a_layer_without_weights_below_a_store_of_weights() -> None:
     """All loops feed the PE from one level, whatever their order and wherever they are cut: one mapping."""
-    one = Fraction(1)
+    unit = Fraction(1)
     levels = (
         MemoryLevel("L0", None, Fraction(33, 2), Fraction(33, 2)),
-        MemoryLevel("L1", 8, one, one, keeps=frozenset({Role.WEIGHT})),
+        MemoryLevel("L1", 8, unit, unit, keeps=frozenset({Role.WEIGHT})),
     )
     engine = Engine("repeats", "hierarchy", 8, Fraction(3), Fraction(500), levels)
     problem = layer_problem(parse_layer("pool:N=1,C=2,P=1,Q=1,R=4,S=1")[1], engine, parse_objective("edp"))
@@ -197,9 +201,9 @@ def test_one_mapping_of_a_layer_without_weights_below_a_store_of_weights() -> No
 
 def test_an_order_that_another_one_dominates_may_be_second() -> None:
     """The second best mapping of this layer has a loop order that is never the best."""
-    one = Fraction(1)
-    levels = (MemoryLevel("DRAM", None, 100 * one, 100 * one), MemoryLevel("RF", 3, one, one))
-    engine = Engine("two", "hierarchy", 16, one, Fraction(500), levels)
+    unit = Fraction(1)
+    levels = (MemoryLevel("DRAM", None, 100 * unit, 100 * unit), MemoryLevel("RF", 3, unit, unit))
+    engine = Engine("two", "hierarchy", 16, unit, Fraction(500), levels)
     operator = parse_layer("conv:N=1,K=1,C=2,P=2,Q=1,R=2,S=1")[1]
     problem = layer_problem(operator, engine, parse_objective("energy"))
     assert [int(problem.key_of(s.evaluation)) for s in best_mappings(problem, 2).solutions] == [1854, 2256]
@@ -245,9 +249,9 @@ def test_limits_leave_fronts_incomplete() -> None:
 def test_clashing_constraints(constraints: tuple[str, ...], clash: set[str]) -> None:
     """The clash holds the demands that cannot be met together, and not the harmless ones."""
     problem = problem_of(LAYERS[0], "dmazerunner", constraints=constraints)
-    found = minimal_conflict(problem)
-    assert clash <= set(found)
-    assert not (set(constraints) - clash) & set(found)
+    conflict = minimal_conflict(problem)
+    assert clash <= set(conflict)
+    assert not (set(constraints) - clash) & set(conflict)
 
 
 def test_capacity_clash_names_the_level() -> None:

@@ -43,7 +43,7 @@ def fitting(problem: LayerProblem, names: set[str]) -> list[dict[Variable, int]]
     """Tile sizes of all rows of some groups that spread no more over any array axis than it has."""
     nest = problem.space.nest
     dims = [dim for group in problem.space.groups if group.name in names for dim in group.dims]
-    found = []
+    fitting = []
     for sizes in every_row(problem, names):
         used = []
         for index in nest.spatial:
@@ -53,8 +53,8 @@ def fitting(problem: LayerProblem, names: set[str]) -> list[dict[Variable, int]]
             assert axis is not None
             used.append(math.prod(-(-outer // inner) for outer, inner in tiles) <= axis.size)
         if all(used):
-            found.append(sizes)
-    return found
+            fitting.append(sizes)
+    return fitting
 
 
 def least(node: Product, rows: list[dict[Variable, int]]) -> int:
@@ -73,7 +73,7 @@ def test_least_products(instance: Instance) -> None:
     array = ArrayBounds(problem.space.nest, tables)
     assert array.fits == bool(fitting(problem, {group.name for group in problem.space.groups}))
     assume(array.fits)
-    found = array.bounds(roots)
+    bounds = array.bounds(roots)
     for node in products(roots)[:6]:
         factors = [factor for factor in node.factors if not isinstance(factor, Constant)]
         groups = {factor.group for factor in factors if factor.group is not None}
@@ -81,7 +81,7 @@ def test_least_products(instance: Instance) -> None:
         values = {table.group.name: table.values for table in tables.tables}
         constant = math.prod(factor.value for factor in node.factors if isinstance(factor, Constant))
         alone = constant * math.prod(float(values[f.group][f].min()) for f in factors if f.group is not None)
-        assert found.get(node, alone) == expected
+        assert bounds.get(node, alone) == expected
 
 
 def arrays(*sizes: tuple[int, ...]) -> Engine:

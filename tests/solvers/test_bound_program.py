@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from instances import Instance, instances
 
 from tilewright.formulation.expression import Expr, Variable, function
-from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
+from tilewright.foundation.arrays import Floats
 from tilewright.solvers.mapping import opcodes
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
 from tilewright.solvers.mapping.bound_program import BoundProgram
@@ -42,15 +42,15 @@ class CellReader(IntervalReader):
         self.staged, self.product_bounds, self.cells, self.at = staged, product_bounds, cells, at
         self.place = {table.table.group.name: i for i, table in enumerate(staged)}
 
-    def known_low(self, expr: Expr) -> Array | None:
+    def known_low(self, expr: Expr) -> Floats | None:
         if expr in self.product_bounds:
             return np.maximum(self._read_low(expr), self.product_bounds[expr])
         return self._bounds(expr, True)
 
-    def known_high(self, expr: Expr) -> Array | None:
+    def known_high(self, expr: Expr) -> Floats | None:
         return self._bounds(expr, False)
 
-    def _bounds(self, expr: Expr, low: bool) -> Array | None:
+    def _bounds(self, expr: Expr, low: bool) -> Floats | None:
         if expr.group is None:
             return None
         group = self.place[expr.group]
@@ -98,8 +98,8 @@ def test_equal_bits(instance: Instance, data: st.DataObject) -> None:
         legal &= reader.low(expr) <= bound
     kept, values = bound_program.bounds(cells, at, chosen)
     assert kept.tolist() == np.flatnonzero(legal).tolist()
-    for root, found in zip(roots, values, strict=True):
-        assert np.broadcast_to(reader.low(root), count)[legal].tolist() == found.tolist()
+    for root, value in zip(roots, values, strict=True):
+        assert np.broadcast_to(reader.low(root), count)[legal].tolist() == value.tolist()
 
 
 def test_a_function_of_several_groups_is_refused() -> None:

@@ -59,14 +59,14 @@ def test_branch_finds_what_enumeration_finds_with_imperfect_factors(instance: In
 
 
 def _compare(instance: Instance) -> None:
-    oracle, found = (solve(instance.problem(), name) for name in ("exhaustive", "branch"))
+    oracle, result = (solve(instance.problem(), name) for name in ("exhaustive", "branch"))
     assert oracle.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    assert (found.status, found.key) == (oracle.status, oracle.key)
-    if found.answer is not None:
-        assert found.bound == found.key
-        evaluation = instance.problem().evaluate(found.answer)
+    assert (result.status, result.key) == (oracle.status, oracle.key)
+    if result.answer is not None:
+        assert result.bound == result.key
+        evaluation = instance.problem().evaluate(result.answer)
         assert not evaluation.violations
-        assert instance.problem().key_of(evaluation) == found.key
+        assert instance.problem().key_of(evaluation) == result.key
 
 
 @settings(max_examples=effort(24))
@@ -76,23 +76,23 @@ def _compare(instance: Instance) -> None:
 def test_a_gap_that_is_asked_for_is_kept(instance: Instance, gap: float) -> None:
     """The bound is within the gap of the value, and the optimum lies between them."""
     oracle = solve(instance.problem(), "exhaustive")
-    found = solve(instance.problem(), "branch", Limits(gap=gap))
-    assert (found.key is None) is (oracle.key is None)
-    if found.key is not None and oracle.key is not None:
-        assert found.bound is not None
-        assert found.bound <= oracle.key <= found.key
-        assert found.key - found.bound <= found.key * Fraction(gap)
-        expected = Status.OPTIMAL if found.bound == found.key else Status.FEASIBLE
-        assert found.status is expected
+    result = solve(instance.problem(), "branch", Limits(gap=gap))
+    assert (result.key is None) is (oracle.key is None)
+    if result.key is not None and oracle.key is not None:
+        assert result.bound is not None
+        assert result.bound <= oracle.key <= result.key
+        assert result.key - result.bound <= result.key * Fraction(gap)
+        expected = Status.OPTIMAL if result.bound == result.key else Status.FEASIBLE
+        assert result.status is expected
 
 
 @settings(max_examples=effort(12))
 @given(MODELS.flatmap(lambda model: instances(model, most=24, largest=20_000)))
 def test_two_runs_are_one(instance: Instance) -> None:
     """The same values, bounds and mapping in the same sequence."""
-    one, other = (solve(instance.problem(), "branch") for _ in range(2))
-    assert [(p.key, p.bound) for p in one.trace] == [(p.key, p.bound) for p in other.trace]
-    assert one.answer == other.answer
+    result, other = (solve(instance.problem(), "branch") for _ in range(2))
+    assert [(p.key, p.bound) for p in result.trace] == [(p.key, p.bound) for p in other.trace]
+    assert result.answer == other.answer
 
 
 @pytest.mark.parametrize("objective", ["edp", "energy", "cycles"])
@@ -155,9 +155,9 @@ def test_compiling_goes_on_from_search_to_search(monkeypatch: pytest.MonkeyPatch
     release = threading.Event()
     uncompiled(monkeypatch, release)
     problem = layer("conv5_1", "energy")
-    found = [solve(problem, name, Limits(seconds=0.3)) for name in ("branch", "auto")]
-    assert [result.status for result in found] == ["feasible", "feasible"]
-    assert all("annealed only" in result.message for result in found)
+    results = [solve(problem, name, Limits(seconds=0.3)) for name in ("branch", "auto")]
+    assert [result.status for result in results] == ["feasible", "feasible"]
+    assert all("annealed only" in result.message for result in results)
     (compiling,) = program._compiling
     release.set()
     compiling.join(60)

@@ -48,9 +48,9 @@ def some(factors: str, largest: int, most: int = 24) -> st.SearchStrategy[Instan
 
 
 def agrees(instance: Instance, name: str) -> None:
-    oracle, found = (solve(instance.problem(), solver) for solver in ("exhaustive", name))
+    oracle, result = (solve(instance.problem(), solver) for solver in ("exhaustive", name))
     assert oracle.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    assert (found.status, found.key, found.bound) == (oracle.status, oracle.key, oracle.bound)
+    assert (result.status, result.key, result.bound) == (oracle.status, oracle.key, oracle.bound)
 
 
 @pytest.mark.parametrize("factors", FACTORS)

@@ -47,12 +47,12 @@ def tables_of(problem: LayerProblem) -> Tables:
 
 
 @pytest.mark.parametrize(
-    "objective", [*(pytest.param(one, marks=pytest.mark.slow) for one in ("energy", "cycles")), "edp"]
+    "objective", [*(pytest.param(goal, marks=pytest.mark.slow) for goal in ("energy", "cycles")), "edp"]
 )
 def test_published_layer(objective: str) -> None:
     """The optima of one of dMazeRunner's layers, proven by CP-SAT alone."""
-    found = solve(layer("conv5_2", objective), "cpsat")
-    assert (found.status, found.key) == (Status.OPTIMAL, OPTIMA["conv5_2", objective])
+    result = solve(layer("conv5_2", objective), "cpsat")
+    assert (result.status, result.key) == (Status.OPTIMAL, OPTIMA["conv5_2", objective])
 
 
 @pytest.mark.slow
@@ -61,20 +61,20 @@ def test_published_layer(objective: str) -> None:
 def test_all_published_layers(name: str, objective: str) -> None:
     """All six layers within five minutes each; where no optimum is published, branch and bound has it."""
     problem = layer(name, objective)
-    found = solve(problem, "cpsat", Limits(seconds=300))
+    result = solve(problem, "cpsat", Limits(seconds=300))
     want = OPTIMA.get((name, objective)) or solve(problem, "branch").key
-    assert (found.status, found.key, found.bound) == (Status.OPTIMAL, want, want)
+    assert (result.status, result.key, result.bound) == (Status.OPTIMAL, want, want)
 
 
 def test_objective_beyond_64_bits() -> None:
     """A key of more than 90 bits is proven exactly."""
     operator = parse_layer("gemm:M=2048,N=2048,K=2048")[1]
     problem = layer_problem(operator, load_engine("tpu-edge"), parse_objective("ed2p"), factors="perfect")
-    found = solve(problem, "cpsat")
-    assert found.key is not None
-    assert found.key * problem.key_scale > 1 << 64
-    assert found.status is Status.OPTIMAL
-    assert found.key == solve(problem, "branch").key
+    result = solve(problem, "cpsat")
+    assert result.key is not None
+    assert result.key * problem.key_scale > 1 << 64
+    assert result.status is Status.OPTIMAL
+    assert result.key == solve(problem, "branch").key
 
 
 def test_counts_beyond_64_bits_are_an_error() -> None:
@@ -84,9 +84,9 @@ def test_counts_beyond_64_bits_are_an_error() -> None:
     problem = layer_problem(operator, engine, parse_objective("energy"), factors="perfect")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Dive, "run", lambda *_args, **_kwargs: None)
-        found = solve(problem, "cpsat", Limits(seconds=20))
-    assert found.status is Status.ERROR
-    assert "too large" in found.message
+        result = solve(problem, "cpsat", Limits(seconds=20))
+    assert result.status is Status.ERROR
+    assert "too large" in result.message
 
 
 @pytest.mark.parametrize("seconds", [1.0, pytest.param(3.0, marks=pytest.mark.slow)])
@@ -94,12 +94,12 @@ def test_time_limit(seconds: float) -> None:
     """The limit holds for the whole call, and the bound is valid."""
     problem = layer("conv2_2", "cycles")
     start = time.monotonic()
-    found = solve(problem, "cpsat", Limits(seconds=seconds))
+    result = solve(problem, "cpsat", Limits(seconds=seconds))
     assert time.monotonic() - start < seconds + delay()
-    assert found.status in (Status.FEASIBLE, Status.OPTIMAL)
-    assert found.bound is not None
-    assert found.key is not None
-    assert 0 < found.bound <= 2727424 <= found.key
+    assert result.status in (Status.FEASIBLE, Status.OPTIMAL)
+    assert result.bound is not None
+    assert result.key is not None
+    assert 0 < result.bound <= 2727424 <= result.key
 
 
 def test_stop_event() -> None:
@@ -107,27 +107,27 @@ def test_stop_event() -> None:
     limits = Limits()
     timer = threading.Timer(3.0, limits.stop.set)
     timer.start()
-    found = solve(layer("conv2_2", "cycles"), "cpsat", limits)
+    result = solve(layer("conv2_2", "cycles"), "cpsat", limits)
     timer.cancel()
-    assert found.wall_seconds < 3 + delay()
-    assert found.status is Status.INTERRUPTED
-    assert found.answer is not None
+    assert result.wall_seconds < 3 + delay()
+    assert result.status is Status.INTERRUPTED
+    assert result.answer is not None
 
 
 def test_gap() -> None:
     """With a gap allowed, the search ends once it is reached."""
-    found = solve(layer("conv5_2", "energy"), "cpsat", Limits(gap=0.05))
-    assert found.gap is not None
-    assert found.gap <= 0.05
+    result = solve(layer("conv5_2", "energy"), "cpsat", Limits(gap=0.05))
+    assert result.gap is not None
+    assert result.gap <= 0.05
 
 
 def test_deterministic_runs_agree() -> None:
     """Two reproducible runs have the same trace but for the times."""
     traces = []
     for _ in range(2):
-        found = solve(layer("conv5_2", "energy"), "cpsat", Limits(seconds=60, deterministic=True, seed=3))
-        assert found.status is Status.OPTIMAL
-        traces.append([(point.key, point.bound, point.source) for point in found.trace])
+        result = solve(layer("conv5_2", "energy"), "cpsat", Limits(seconds=60, deterministic=True, seed=3))
+        assert result.status is Status.OPTIMAL
+        traces.append([(point.key, point.bound, point.source) for point in result.trace])
     assert traces[0] == traces[1]
 
 
@@ -140,9 +140,9 @@ def test_warm_start_is_used() -> None:
     point = encode(problem, tables, best.answer)
     assert point is not None
     assert point.key == best.key
-    found = solve(problem, "cpsat", warm_starts=[best.answer])
-    assert found.trace[0].key == found.key == best.key
-    assert found.status is Status.OPTIMAL
+    result = solve(problem, "cpsat", warm_starts=[best.answer])
+    assert result.trace[0].key == result.key == best.key
+    assert result.status is Status.OPTIMAL
 
 
 def test_mapping_outside_the_space_is_no_point() -> None:
@@ -171,9 +171,9 @@ def test_wrong_model_is_an_error() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Dive, "run", lambda *_args, **_kwargs: None)
         patch.setattr(Search, "offer", reject)
-        found = solve(problem, "cpsat", Limits(seconds=60))
-    assert found.status is Status.ERROR
-    assert "evaluator" in found.message
+        result = solve(problem, "cpsat", Limits(seconds=60))
+    assert result.status is Status.ERROR
+    assert "evaluator" in result.message
 
 
 def test_capped_metrics() -> None:
@@ -183,8 +183,8 @@ def test_capped_metrics() -> None:
     assert free.evaluation is not None
     cap = f"cycles<={free.evaluation.cycles - 1}"
     problem = layer_problem(operator, engine, parse_objective("energy"), constraints=[cap])
-    found = solve(problem, "cpsat")
-    assert found.status is Status.OPTIMAL
-    assert found.key == solve(problem, "branch").key
-    assert found.evaluation is not None
-    assert found.evaluation.cycles < free.evaluation.cycles
+    result = solve(problem, "cpsat")
+    assert result.status is Status.OPTIMAL
+    assert result.key == solve(problem, "branch").key
+    assert result.evaluation is not None
+    assert result.evaluation.cycles < free.evaluation.cycles

@@ -22,13 +22,13 @@ def agrees(instance: Instance) -> None:
     """Solve and compare value, status and bound with enumeration."""
     problem = instance.problem()
     want = min((candidate.key for candidate in minima(problem)), default=None)
-    found = solve(problem, "cpsat")
+    result = solve(problem, "cpsat")
     if want is None:
-        assert found.status is Status.INFEASIBLE
-        assert found.answer is None
+        assert result.status is Status.INFEASIBLE
+        assert result.answer is None
     else:
-        assert found.status is Status.OPTIMAL
-        assert found.key == found.bound == want
+        assert result.status is Status.OPTIMAL
+        assert result.key == result.bound == want
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)

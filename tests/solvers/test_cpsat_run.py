@@ -39,15 +39,15 @@ def makers(text: str) -> list[str]:
     """Names of solvers that a source makes or takes by another name."""
     if not any(name in text for name in MAKERS):
         return []
-    found = []
+    makers = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call):
-            found.append(ast.unparse(node.func).rpartition(".")[2])
+            makers.append(ast.unparse(node.func).rpartition(".")[2])
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            found += [alias.name.rpartition(".")[2] for alias in node.names]
+            makers += [alias.name.rpartition(".")[2] for alias in node.names]
         elif isinstance(node, ast.Assign | ast.keyword) and node.value is not None:
-            found.append(ast.unparse(node.value).rpartition(".")[2])
-    return [name for name in found if name in MAKERS]
+            makers.append(ast.unparse(node.value).rpartition(".")[2])
+    return [name for name in makers if name in MAKERS]
 
 
 def test_one_module_makes_solvers() -> None:

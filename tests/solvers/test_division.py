@@ -75,8 +75,8 @@ def _compare(instance: Instance, alone: bool = False) -> None:
         patch.setattr(tree, "_EASY", 0)
         patch.setattr(tree, "_CHOICES", 1)
         patch.setattr(relaxation, "_FEW", 0)
-        found = solve(instance.problem(), "branch")
-    assert (found.status, found.key, found.bound) == (wanted.status, wanted.key, wanted.bound)
+        result = solve(instance.problem(), "branch")
+    assert (result.status, result.key, result.bound) == (wanted.status, wanted.key, wanted.bound)
 
 
 @pytest.mark.parametrize("objective", ["energy", "edp"])
@@ -166,10 +166,10 @@ def test_no_legal_mapping_has_less_than_a_part_of_the_energy_alone(instance: Ins
                 values = np.broadcast_to(reader.read(term), legal.shape)[legal]
                 least[term] = min(least[term], values.min(initial=np.inf))
         for term in division.parts:
-            found = lower_bounds.least_value(term, storage, 10**9)
-            assert found <= least[term] if term in division.relaxed else found == least[term]
-            for enough in (0.5 * found, found, 2 * found):
-                assert lower_bounds.least_value(term, storage, 10**9, enough) == min(found, enough)
+            least_part = lower_bounds.least_value(term, storage, 10**9)
+            assert least_part <= least[term] if term in division.relaxed else least_part == least[term]
+            for enough in (0.5 * least_part, least_part, 2 * least_part):
+                assert lower_bounds.least_value(term, storage, 10**9, enough) == min(least_part, enough)
 
 
 def test_halved_tiles_are_least_tiles_of_trip_counts() -> None:

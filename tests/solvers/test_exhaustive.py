@@ -33,9 +33,9 @@ def test_the_oracle_is_the_least_over_all_decoded_points(instance: Instance) -> 
         for chosen in cartesian(*(selector.domain for selector in problem.space.selectors)):
             tiles = (value for part in parts for value in part)
             assignment = dict(zip((*variables, *problem.space.selectors), (*tiles, *chosen), strict=True))
-            found = problem.evaluate(problem.decode(assignment))
-            if not found.violations:
-                key = problem.key_of(found)
+            evaluation = problem.evaluate(problem.decode(assignment))
+            if not evaluation.violations:
+                key = problem.key_of(evaluation)
                 best = key if best is None else min(best, key)
     result = solve(problem, "exhaustive")
     assert result.key == best

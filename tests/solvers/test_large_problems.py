@@ -65,10 +65,10 @@ def test_a_limit_that_strikes_before_the_tables_are_filled_leaves_mapping_and_bo
         if heard == 2:
             limits.stop.set()
 
-    found = solve(problem, "branch", limits, stop_at_the_mapping)
-    assert found.status is Status.INTERRUPTED
-    assert found.answer is not None
-    assert found.key is not None
-    assert found.bound is not None
-    assert 0 < found.bound < found.key
-    assert [point.source for point in found.trace] == ["intervals", "halved tiles"]
+    result = solve(problem, "branch", limits, stop_at_the_mapping)
+    assert result.status is Status.INTERRUPTED
+    assert result.answer is not None
+    assert result.key is not None
+    assert result.bound is not None
+    assert 0 < result.bound < result.key
+    assert [point.source for point in result.trace] == ["intervals", "halved tiles"]

@@ -101,11 +101,11 @@ def test_a_limit_may_strike_at_any_look(name: str, monkeypatch: pytest.MonkeyPat
     assert best is not None
     for moment in moments(effort(20)):
         limits = Counted(looks=[0, moment])
-        found = solve(problem(), name, limits)
-        assert found.status not in (Status.ERROR, Status.INFEASIBLE), (moment, found.message)
-        assert found.key is None or found.key >= best, moment
-        assert found.bound is None or found.bound <= best, moment
-        assert (found.status is Status.OPTIMAL) == (found.key == found.bound == best), moment
+        result = solve(problem(), name, limits)
+        assert result.status not in (Status.ERROR, Status.INFEASIBLE), (moment, result.message)
+        assert result.key is None or result.key >= best, moment
+        assert result.bound is None or result.bound <= best, moment
+        assert (result.status is Status.OPTIMAL) == (result.key == result.bound == best), moment
         if limits.looks[0] <= moment:
             return
 
@@ -129,9 +129,9 @@ def test_a_partner_may_fail_at_any_look(monkeypatch: pytest.MonkeyPatch, loud: l
     monkeypatch.setattr(Branch, "solve", later)
     reported = 0
     for moment in moments(effort(12)):
-        found = solve(problem(), "auto", Counted(looks=[0, moment], victim="cpsat"))
-        assert (found.status, found.key) == (Status.OPTIMAL, proven().key)
-        reported += "CP-SAT: BoomError: boom" in found.message
+        result = solve(problem(), "auto", Counted(looks=[0, moment], victim="cpsat"))
+        assert (result.status, result.key) == (Status.OPTIMAL, proven().key)
+        reported += "CP-SAT: BoomError: boom" in result.message
     assert reported >= 8
 
 
@@ -149,9 +149,9 @@ def test_a_dead_partner_is_an_error_where_nothing_is_proven(
 
     monkeypatch.setattr(Branch, "solve", idle)
     limits = Counted(looks=[0, 3], victim="cpsat")
-    found = solve(problem(), "auto", limits, warm_starts=[mapping])
-    assert (found.status, found.key) == (Status.ERROR, proven().key)
-    assert found.message == "idle; CP-SAT: BoomError: boom"
+    result = solve(problem(), "auto", limits, warm_starts=[mapping])
+    assert (result.status, result.key) == (Status.ERROR, proven().key)
+    assert result.message == "idle; CP-SAT: BoomError: boom"
 
 
 def test_the_share_of_an_opening_ends_the_opening_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,8 +159,8 @@ def test_the_share_of_an_opening_ends_the_opening_alone(monkeypatch: pytest.Monk
     monkeypatch.setattr(large_problems, "SHARE", 1e-9)
     monkeypatch.setattr(branch, "is_large", lambda stated: not stated.space.nest.perfect)
     monkeypatch.setattr("tilewright.solvers.mapping.solve.is_large", lambda stated: True)
-    found = solve(problem(), "branch", Limits(seconds=60))
-    assert (found.status, found.key) == (Status.OPTIMAL, proven().key)
+    result = solve(problem(), "branch", Limits(seconds=60))
+    assert (result.status, result.key) == (Status.OPTIMAL, proven().key)
 
 
 def test_tables_are_filled_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,9 +169,11 @@ def test_tables_are_filled_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "BLOCK", 5)
     limits = Counted()
     parts = problem_tables(problem(), limits)
-    for one, other in zip(whole.tables, parts.tables, strict=True):
-        assert one.values.keys() == other.values.keys()
-        assert all(np.array_equal(one.values[node], other.values[node]) for node in one.values)
+    for whole_table, other in zip(whole.tables, parts.tables, strict=True):
+        assert whole_table.values.keys() == other.values.keys()
+        assert all(
+            np.array_equal(whole_table.values[node], other.values[node]) for node in whole_table.values
+        )
     blocks = sum(-(-len(table) // 5) * len(table.values) for table in whole.tables)
     assert limits.looks[0] >= blocks > 100
 

@@ -34,7 +34,7 @@ def points(flow: str) -> list[MachineSize]:
 def test_best_mapping_equals_the_exact_solver_at_every_point(flow: str, layer: str) -> None:
     """Where powers of two parts are all there is, every point's best value is the proven optimum."""
     operator, style = LAYERS[layer], dataflow(flow)
-    found = best_by_size(operator, style, MEMORY, points(flow))
+    best_mappings = best_by_size(operator, style, MEMORY, points(flow))
     for point in points(flow):
         engine = style.engine_of(point.array, point.bandwidth, MEMORY)
         for metric in METRICS:
@@ -46,7 +46,7 @@ def test_best_mapping_equals_the_exact_solver_at_every_point(flow: str, layer: s
                 constraints=style_demands(style.fixes(operator)),
             )
             proven = solve(problem, "branch", Limits())
-            best = found.get((point, metric))
+            best = best_mappings.get((point, metric))
             if best is None:
                 assert proven.status == "infeasible"
                 continue
@@ -73,13 +73,13 @@ def test_more_resources_never_cost_more() -> None:
     """More PEs along an axis or more bandwidth keep every mapping, so the best cannot get worse."""
     operator, style = LAYERS["conv"], dataflow("shidiannao")
     grid = [MachineSize((a, b), Fraction(rate)) for a in (1, 2, 4) for b in (1, 3) for rate in (1, 2, 4)]
-    found = best_by_size(operator, style, MEMORY, grid)
-    for one in grid:
+    best_mappings = best_by_size(operator, style, MEMORY, grid)
+    for size in grid:
         for other in grid:
-            larger = all(x <= y for x, y in zip(one.array, other.array, strict=True))
-            if larger and one.bandwidth <= other.bandwidth:
+            larger = all(x <= y for x, y in zip(size.array, other.array, strict=True))
+            if larger and size.bandwidth <= other.bandwidth:
                 for metric in METRICS:
-                    first, second = found[one, metric], found[other, metric]
+                    first, second = best_mappings[size, metric], best_mappings[other, metric]
                     figures = {
                         "cycles": (first.cycles, second.cycles),
                         "energy": (first.energy, second.energy),

@@ -98,9 +98,9 @@ def layer(name: str, objective: str = "energy") -> LayerProblem:
 
 def agrees(engine: LayerMethod, instance: Instance) -> None:
     problem = instance.problem()
-    expected, found = run(Exhaustive(), problem), run(engine, problem)
-    assert (found.status, found.key) == (expected.status, expected.key), found.message
-    assert expected.key is None or found.bound == expected.bound
+    expected, result = run(Exhaustive(), problem), run(engine, problem)
+    assert (result.status, result.key) == (expected.status, expected.key), result.message
+    assert expected.key is None or result.bound == expected.bound
 
 
 @pytest.mark.parametrize("model", ["hierarchy", "dmazerunner"])
@@ -145,13 +145,13 @@ def test_agrees_with_enumeration_at_length(solver: LayerMethod, model: str) -> N
 )
 def test_proves_published_layers(solver: LayerMethod, name: str) -> None:
     """The energy optimum of dMazeRunner's layers in exact numbers, with bounds that never fall."""
-    found = run(solver, layer(name))
-    assert found.status is Status.OPTIMAL
-    assert isinstance(found.key, Fraction)
-    assert found.key == LAYERS[name][1]
-    assert found.evaluation is not None
-    assert found.key == found.evaluation.energy
-    bounds = [point.bound for point in found.trace if point.bound is not None]
+    result = run(solver, layer(name))
+    assert result.status is Status.OPTIMAL
+    assert isinstance(result.key, Fraction)
+    assert result.key == LAYERS[name][1]
+    assert result.evaluation is not None
+    assert result.key == result.evaluation.energy
+    bounds = [point.bound for point in result.trace if point.bound is not None]
     assert len(bounds) > 1
     assert bounds == sorted(bounds)
 
@@ -177,11 +177,11 @@ def test_keeps_the_time_limit(solver: LayerMethod, seconds: float) -> None:
     """The limit covers everything, and what was found and proven until then is kept."""
     problem = layer("conv5_2", "cycles")
     began = time.monotonic()
-    found = run(solver, problem, Limits(seconds=seconds))
+    result = run(solver, problem, Limits(seconds=seconds))
     assert time.monotonic() - began < seconds + delay()
-    assert found.status in (Status.FEASIBLE, Status.UNKNOWN, Status.OPTIMAL)
-    if found.bound is not None and found.key is not None:
-        assert found.bound <= found.key
+    assert result.status in (Status.FEASIBLE, Status.UNKNOWN, Status.OPTIMAL)
+    if result.bound is not None and result.key is not None:
+        assert result.bound <= result.key
 
 
 @pytest.mark.usefixtures("short_dive")
@@ -191,10 +191,10 @@ def test_stops_within_a_second(solver: LayerMethod) -> None:
     limits = Limits(seconds=60)
     timer = threading.Timer(2.0, limits.stop.set)
     timer.start()
-    found = run(solver, layer("conv5_2", "cycles"), limits)
-    assert found.wall_seconds < 2 + delay()
-    assert found.status in (Status.INTERRUPTED, Status.OPTIMAL)
-    assert found.answer is not None
+    result = run(solver, layer("conv5_2", "cycles"), limits)
+    assert result.wall_seconds < 2 + delay()
+    assert result.status in (Status.INTERRUPTED, Status.OPTIMAL)
+    assert result.answer is not None
 
 
 class Watched(Child):
@@ -246,13 +246,13 @@ def test_a_killed_worker_is_an_error_with_the_findings_kept(
     """`kill -9` of the child: status error, the incumbent and the bound found before, nothing left over."""
     Watched.started.clear()
     monkeypatch.setattr("tilewright.solvers.mapping.mip.solver.Child", Doomed)
-    found = run(solver, layer("conv5_2", "cycles"))
-    assert found.status is Status.ERROR
-    assert "ended by signal 9" in found.message
-    assert found.answer is not None
-    assert found.bound is not None
-    assert found.key is not None
-    assert 0 < found.bound <= found.key
+    result = run(solver, layer("conv5_2", "cycles"))
+    assert result.status is Status.ERROR
+    assert "ended by signal 9" in result.message
+    assert result.answer is not None
+    assert result.bound is not None
+    assert result.key is not None
+    assert 0 < result.bound <= result.key
     assert gone(Watched.started[0])
 
 
@@ -312,28 +312,28 @@ def test_ctrl_c_returns_the_incumbent(solver: LayerMethod) -> None:
                 break
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate()
-    (found,) = json.loads(output)["layers"]
+    (record,) = json.loads(output)["layers"]
     assert process.returncode == 0
-    assert found["status"] in ("interrupted", "optimal")
-    assert found["mapping"] is not None
+    assert record["status"] in ("interrupted", "optimal")
+    assert record["mapping"] is not None
 
 
 def test_a_worker_that_hangs_is_left_behind(tmp_path: Path) -> None:
     """A child that answers nothing cannot hold up the search."""
     script = tmp_path / "fake.py"
     script.write_text("import time\ntime.sleep(100)\n")
-    found = run(Highs((sys.executable, str(script))), layer("conv5_2"), Limits(seconds=2))
-    assert found.wall_seconds < 15 + delay()
-    assert found.status is Status.FEASIBLE
-    assert found.bound is not None
+    result = run(Highs((sys.executable, str(script))), layer("conv5_2"), Limits(seconds=2))
+    assert result.wall_seconds < 15 + delay()
+    assert result.status is Status.FEASIBLE
+    assert result.bound is not None
 
 
 def test_missing_extra_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without PuLP the message tells what to install."""
     monkeypatch.setattr("tilewright.solvers.mapping.mip.solver.find_spec", lambda _name: None)
-    found = run(Highs(), layer("conv5_1"))
-    assert found.status is Status.ERROR
-    assert found.message == "solver highs needs the extra: pip install 'tilewright[mip]'"
+    result = run(Highs(), layer("conv5_1"))
+    assert result.status is Status.ERROR
+    assert result.message == "solver highs needs the extra: pip install 'tilewright[mip]'"
 
 
 def test_worker_loads_neither_ortools_nor_tilewright() -> None:
@@ -345,8 +345,8 @@ def test_worker_loads_neither_ortools_nor_tilewright() -> None:
 
 @pytest.fixture
 def child(highs: Highs) -> Iterator[Child]:
-    with Child(highs.name, lambda: False) as found:
-        yield found
+    with Child(highs.name, lambda: False) as child:
+        yield child
 
 
 def test_catches_releases_that_return_wrong_optima(child: Child) -> None:

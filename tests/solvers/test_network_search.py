@@ -106,7 +106,7 @@ def test_time_that_others_leave_goes_to_the_open_layer(monkeypatch: pytest.Monke
     assert answers[0].result.status is Status.FEASIBLE
     assert answers[0].is_open
     assert slow.reported[0] == (0, 12)
-    assert {index: found.result.status for index, found in last(answers).items()} == dict.fromkeys(
+    assert {index: answer.result.status for index, answer in last(answers).items()} == dict.fromkeys(
         range(4), Status.OPTIMAL
     )
     assert clock.now == 33
@@ -119,8 +119,8 @@ def test_open_layers_use_all_of_the_time(monkeypatch: pytest.MonkeyPatch) -> Non
     """What cannot be proven is searched until the limit, and no bound is lost on the way."""
     answers, slow, clock = searched(monkeypatch, 60, [1000, 1, 1000, 1])
     assert clock.now == pytest.approx(60, abs=0.1)
-    found = last(answers)
-    assert [found[index].result.status for index in range(4)] == [
+    answers_by_layer = last(answers)
+    assert [answers_by_layer[index].result.status for index in range(4)] == [
         Status.FEASIBLE,
         Status.OPTIMAL,
         Status.FEASIBLE,
@@ -138,7 +138,7 @@ def test_every_layer_has_a_mapping_though_its_search_found_none(monkeypatch: pyt
     assert all(answer.result.answer is not None for answer in answers)
     sources = [answer.result.trace[0].source for answer in answers if answer.index == 0]
     assert set(sources) == {"greedy"}
-    statuses = {index: found.result.status for index, found in last(answers).items()}
+    statuses = {index: answer.result.status for index, answer in last(answers).items()}
     assert statuses[0] is Status.FEASIBLE
     assert last(answers)[0].result.bound is None
     assert slow.reported[-1][0] in (0, 2)
@@ -147,9 +147,9 @@ def test_every_layer_has_a_mapping_though_its_search_found_none(monkeypatch: pyt
 def test_a_search_goes_on_only_from_one_of_its_own_problem() -> None:
     """An earlier result of another layer is refused."""
     stated = network(3, 4)
-    one, other = (state() for state in stated.states)
+    first, other = (state() for state in stated.states)
     with pytest.raises(ValueError, match="same problem"):
-        LayerSearch(one, Limits()).resume(solve(other))
+        LayerSearch(first, Limits()).resume(solve(other))
 
 
 def test_a_single_layer_is_searched_once() -> None:

@@ -35,16 +35,18 @@ FACTORS = {True: "perfect", False: "imperfect"}
 def legal_key(problem: LayerProblem, mapping: Mapping) -> Fraction | None:
     """The key of a legal mapping."""
     try:
-        found = problem.evaluate(mapping)
+        evaluation = problem.evaluate(mapping)
     except InputError:
         return None
-    return None if found.violations else problem.key_of(found)
+    return None if evaluation.violations else problem.key_of(evaluation)
 
 
 def optimum(problem: LayerProblem) -> Fraction | None:
     """The least key of the space, by writing out and evaluating all of it."""
     perfect = problem.space.nest.perfect
-    keys = [legal_key(problem, one) for one in every_mapping(problem.operator, problem.engine, perfect)]
+    keys = [
+        legal_key(problem, mapping) for mapping in every_mapping(problem.operator, problem.engine, perfect)
+    ]
     return min((key for key in keys if key is not None), default=None)
 
 
@@ -80,14 +82,14 @@ def test_random_starts_from_outside_never_touch_a_claim(data: st.DataObject) -> 
 
 def small_machine(size: int = 7) -> Engine:
     """DRAM and a buffer of a few elements."""
-    one = Fraction(1)
+    unit = Fraction(1)
     return Engine(
         "small",
         "hierarchy",
         16,
-        one,
+        unit,
         Fraction(500),
-        (MemoryLevel("DRAM", None, 100 * one, 100 * one), MemoryLevel("BUF", size, one, one)),
+        (MemoryLevel("DRAM", None, 100 * unit, 100 * unit), MemoryLevel("BUF", size, unit, unit)),
     )
 
 
@@ -122,18 +124,20 @@ SKIPS = Mapping(
 
 def tiny() -> Engine:
     """The machine on which arbitrary tiles gain: a buffer of 24 elements that overlaps with transfers."""
-    one = Fraction(1)
-    fan = Fanout((ArrayAxis("x", 4),), one)
+    unit = Fraction(1)
+    fan = Fanout((ArrayAxis("x", 4),), unit)
     return Engine(
         "tiny",
         "hierarchy",
         16,
-        one,
+        unit,
         Fraction(500),
         (
-            MemoryLevel("DRAM", None, 100 * one, 100 * one, read_bandwidth=4 * one, write_bandwidth=4 * one),
-            MemoryLevel("BUF", 64, 6 * one, 6 * one, fanout=fan, double_buffered=True),
-            MemoryLevel("RF", 8, one, one),
+            MemoryLevel(
+                "DRAM", None, 100 * unit, 100 * unit, read_bandwidth=4 * unit, write_bandwidth=4 * unit
+            ),
+            MemoryLevel("BUF", 64, 6 * unit, 6 * unit, fanout=fan, double_buffered=True),
+            MemoryLevel("RF", 8, unit, unit),
         ),
     )
 
@@ -142,7 +146,7 @@ def better_starts(problem: LayerProblem) -> tuple[Fraction, list[tuple[Mapping, 
     """The optimum of the space, and uneven mappings below it, by plain search around the space's own."""
     least = optimum(problem)
     assert least is not None
-    found: list[tuple[Mapping, Fraction]] = []
+    better_starts: list[tuple[Mapping, Fraction]] = []
     for inside in every_mapping(problem.operator, problem.engine, problem.space.nest.perfect):
         nodes = list(inside.nodes)
         for index, node in enumerate(nodes[:-1]):
@@ -150,8 +154,8 @@ def better_starts(problem: LayerProblem) -> tuple[Fraction, list[tuple[Mapping, 
                 swapped = Mapping((*nodes[:index], nodes[index + 1], node, *nodes[index + 2 :]))
                 key = legal_key(problem, swapped)
                 if key is not None and key < least and problem.outside(swapped):
-                    found.append((swapped, key))
-    return least, found
+                    better_starts.append((swapped, key))
+    return least, better_starts
 
 
 @pytest.fixture(scope="module")
@@ -211,8 +215,8 @@ def test_lists_and_fronts_hold_mappings_of_the_space_only(
     problem, least, _ = beaten
     for answers in (best_mappings(problem, 20), optimal_mappings(problem), pareto_front(problem)):
         assert answers.complete
-        assert all(problem.outside(one.mapping) is None for one in answers.solutions)
-        assert min(problem.key_of(one.evaluation) for one in answers.solutions) == least
+        assert all(problem.outside(solution.mapping) is None for solution in answers.solutions)
+        assert min(problem.key_of(solution.evaluation) for solution in answers.solutions) == least
 
 
 def test_arbitrary_tiles_and_skipped_levels() -> None:

@@ -49,17 +49,17 @@ def test_cpsat_proves_what_branch_leaves_open(monkeypatch: pytest.MonkeyPatch) -
     """Its incumbent and its bound are the portfolio's, and its proof ends the search."""
     expected = solve(problem(), "branch")
     monkeypatch.setattr(Branch, "solve", wait)
-    found = together(monkeypatch, problem(), Limits(seconds=120))
-    assert found.status is Status.OPTIMAL
-    assert found.key == expected.key
-    assert "cpsat" in {point.source for point in found.trace}
+    result = together(monkeypatch, problem(), Limits(seconds=120))
+    assert result.status is Status.OPTIMAL
+    assert result.key == expected.key
+    assert "cpsat" in {point.source for point in result.trace}
 
 
 def test_cpsat_proves_that_there_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proof of infeasibility by one of them ends the other one."""
     monkeypatch.setattr(Branch, "solve", wait)
-    found = together(monkeypatch, problem(constraints=("cycles<=3",)), Limits(seconds=120))
-    assert found.status is Status.INFEASIBLE
+    result = together(monkeypatch, problem(constraints=("cycles<=3",)), Limits(seconds=120))
+    assert result.status is Status.INFEASIBLE
 
 
 def test_cpsat_sees_what_branch_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,8 +82,8 @@ def test_cpsat_sees_what_branch_found(monkeypatch: pytest.MonkeyPatch) -> None:
     joined = threading.Event()
     monkeypatch.setattr(Branch, "solve", first)
     monkeypatch.setattr(CpSat, "solve", look)
-    found = together(monkeypatch, problem())
-    assert found.status is Status.OPTIMAL
+    result = together(monkeypatch, problem())
+    assert result.status is Status.OPTIMAL
     assert len(seen) == 1
 
 
@@ -103,26 +103,26 @@ def test_failure_of_one_does_not_lose_the_other(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Branch, "solve", later)
     monkeypatch.setattr(CpSat, "solve", fail)
-    found = together(monkeypatch, problem())
-    assert found.status is Status.OPTIMAL
-    assert "CP-SAT: OverflowError: too large" in found.message
+    result = together(monkeypatch, problem())
+    assert result.status is Status.OPTIMAL
+    assert "CP-SAT: OverflowError: too large" in result.message
 
 
 @pytest.mark.parametrize("limits", [Limits(deterministic=True), Limits(threads=1)])
 def test_one_worker_is_branch_alone(monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
     """Where one thread or a reproducible trace is asked for, CP-SAT does not join."""
     monkeypatch.setattr(CpSat, "solve", lambda *_args: pytest.fail("joined"))
-    found = together(monkeypatch, problem(), limits)
-    assert found.status is Status.OPTIMAL
+    result = together(monkeypatch, problem(), limits)
+    assert result.status is Status.OPTIMAL
 
 
 def test_nothing_runs_on_after_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """With CP-SAT at work on a large layer, a limit ends both; the bound is valid."""
     operator = parse_layer("conv:K=512,C=512,P=7,Q=7,R=3,S=3,pad=1")[1]
     stated = layer_problem(operator, load_engine("eyeriss-168"), parse_objective("edp"))
-    found = together(monkeypatch, stated, Limits(seconds=3.0))
-    assert found.status in (Status.FEASIBLE, Status.UNKNOWN)
-    assert found.key is None or found.bound is None or found.bound < found.key
+    result = together(monkeypatch, stated, Limits(seconds=3.0))
+    assert result.status in (Status.FEASIBLE, Status.UNKNOWN)
+    assert result.key is None or result.bound is None or result.bound < result.key
     for thread in threading.enumerate():
         if thread.name in ("cpsat", "cp-sat"):
             thread.join(30)

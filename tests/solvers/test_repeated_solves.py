@@ -66,8 +66,10 @@ def test_front_by_repeated_solves_is_the_front(solver: str) -> None:
     expected = pareto_front(problem)
     assert answers.complete
     assert expected.complete
-    points = [(one.evaluation.energy, one.evaluation.cycles) for one in answers.solutions]
-    assert points == [(one.evaluation.energy, one.evaluation.cycles) for one in expected.solutions]
+    points = [(solution.evaluation.energy, solution.evaluation.cycles) for solution in answers.solutions]
+    assert points == [
+        (solution.evaluation.energy, solution.evaluation.cycles) for solution in expected.solutions
+    ]
     assert len(points) == 4
 
 

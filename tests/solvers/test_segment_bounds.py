@@ -88,9 +88,9 @@ def agrees(problem: LayerProblem, kind: str = DIVISORS) -> bool:
     """Whether a problem has a mapping; claim and compulsory bound are those of enumeration."""
     oracle = Oracle(problem.operator, problem.engine, kind)
     wanted = oracle.least(POWERS[problem.objective.name])
-    found = solve(problem, "branch", Limits(seconds=60))
-    assert found.status is (Status.INFEASIBLE if wanted is None else Status.OPTIMAL), found.message
-    assert (found.key, found.bound) == (wanted, wanted)
+    result = solve(problem, "branch", Limits(seconds=60))
+    assert result.status is (Status.INFEASIBLE if wanted is None else Status.OPTIMAL), result.message
+    assert (result.key, result.bound) == (wanted, wanted)
     assert wanted is None or least_key(problem) <= wanted
     return wanted is not None
 
@@ -110,7 +110,9 @@ def test_claims_where_tiles_need_not_divide(large: bool, monkeypatch: pytest.Mon
     monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: large)
     monkeypatch.setattr(arrangement_trees, "_FEW", 0)
     drawings = (drawn(seed, 7, LEAST) for seed in count(7))
-    problems = (one for one in drawings if has_parts(one) and len(list(one.arrangements())) <= 8)
+    problems = (
+        drawing for drawing in drawings if has_parts(drawing) and len(list(drawing.arrangements())) <= 8
+    )
     assert sum(agrees(problem, LEAST) for problem in islice(problems, effort(3))) > 0
 
 
@@ -150,9 +152,9 @@ def least_of(part: LayerProblem) -> Fraction | None:
         }
         for chosen in cartesian(*(selector.domain for selector in space.selectors)):
             assignment = {**tiles, **dict(zip(space.selectors, chosen, strict=True))}
-            found = part.evaluate(part.decode(assignment))
-            if not found.violations:
-                keys.append(part.key_of(found) * part.key_scale)
+            evaluation = part.evaluate(part.decode(assignment))
+            if not evaluation.violations:
+                keys.append(part.key_of(evaluation) * part.key_scale)
     return min(keys, default=None)
 
 
@@ -215,7 +217,9 @@ def test_compulsory_traffic_is_below_the_optimum_of_real_layers() -> None:
         engine = load_engine(name)
         operator = conv2d(n=1, k=8, c=4, p=5, q=5, r=3, s=3, stride=2)
         for goal in ("energy", "cycles"):
-            found = solve(layer_problem(operator, engine, parse_objective(goal), factors="perfect"), "branch")
-            assert found.evaluation is not None
-            assert least_energy(operator, engine) <= found.evaluation.energy
-            assert least_cycles(operator, engine) <= found.evaluation.cycles
+            result = solve(
+                layer_problem(operator, engine, parse_objective(goal), factors="perfect"), "branch"
+            )
+            assert result.evaluation is not None
+            assert least_energy(operator, engine) <= result.evaluation.energy
+            assert least_cycles(operator, engine) <= result.evaluation.cycles

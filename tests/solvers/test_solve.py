@@ -31,10 +31,10 @@ def test_solvers_by_name() -> None:
     """Every registered solver loads, is exact and tells its name and version."""
     assert {"branch", "cpsat", "exhaustive", "auto"} <= set(SOLVERS.names())
     for name in ("branch", "exhaustive"):
-        found = SOLVERS.make(name)
-        assert found.name == name
-        assert found.exact
-        assert found.version
+        solver = SOLVERS.make(name)
+        assert solver.name == name
+        assert solver.exact
+        assert solver.version
     with pytest.raises(InputError, match="simplex"):
         SOLVERS.make("simplex")
 
@@ -96,8 +96,8 @@ def test_nothing_is_claimed_where_the_evaluator_refuses_a_legal_mapping(
     evaluate = LayerProblem.evaluate
 
     def refuse(self: LayerProblem, mapping: Mapping, where: str = "mapping") -> Evaluation:
-        found = evaluate(self, mapping, where)
-        return replace(found, violations=("refused",)) if self.key_of(found) == best else found
+        evaluation = evaluate(self, mapping, where)
+        return replace(evaluation, violations=("refused",)) if self.key_of(evaluation) == best else evaluation
 
     monkeypatch.setattr(LayerProblem, "evaluate", refuse)
     result = solve(stated, name)

@@ -110,8 +110,8 @@ def test_tables_hold_the_exact_values_of_what_one_group_decides(instance: Instan
 def test_local_nodes_are_the_largest(instance: Instance) -> None:
     """No expression that is read passes by the tables: below the shared part everything is tabulated."""
     problem = instance.problem()
-    found = local_nodes(roots(problem))
-    tabulated = {node for nodes in found.values() for node in nodes}
+    local = local_nodes(roots(problem))
+    tabulated = {node for nodes in local.values() for node in nodes}
     stack, seen = roots(problem), set()
     while stack:
         node = stack.pop()
@@ -120,7 +120,7 @@ def test_local_nodes_are_the_largest(instance: Instance) -> None:
         seen.add(node)
         assert node.group is None
         stack.extend(node.children())
-    for group, nodes in found.items():
+    for group, nodes in local.items():
         assert {node.group for node in nodes} == {group}
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from effort import effort
-from numpy.typing import NDArray
 from strided_instances import FACTORS, POWERS, RATES, ROOMS, TELLING, Strided, has_gap, strided, telling
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
@@ -46,6 +45,7 @@ from tilewright.formulation.mapping.segment_parts import (
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.answer_sets import pareto_front
 from tilewright.solvers.mapping.explore.compulsory import count_bounds
@@ -59,26 +59,29 @@ MACHINES = Path(__file__).parent.parent / "data" / "strided"
 ALL = "a gap, a capacity that binds and a rate that limits"
 
 
-def traits(one: Strided, kind: str) -> Iterator[str]:
+def traits(instance: Strided, kind: str) -> Iterator[str]:
     """What an instance is an example of; its claim is that of enumeration."""
-    oracle = one.oracle(kind)
-    least = one.least(oracle)
-    judge(one, kind, least)
-    gap = has_gap(one.operator)
-    binds = one.least(one.oracle(kind, oracle, **ROOMS)) != least
-    limits = one.least(one.oracle(kind, oracle, **RATES)) != least
+    oracle = instance.oracle(kind)
+    least = instance.least(oracle)
+    judge(instance, kind, least)
+    gap = has_gap(instance.operator)
+    binds = instance.least(instance.oracle(kind, oracle, **ROOMS)) != least
+    limits = instance.least(instance.oracle(kind, oracle, **RATES)) != least
     yield "an instance"
     yield from ("a gap",) * gap + ("a capacity that binds",) * binds + ("a rate that limits",) * limits
     yield from (ALL,) * (gap and binds and limits)
-    yield from ("two near levels",) * one.has_two_near
+    yield from ("two near levels",) * instance.has_two_near
     yield from ("a mapping",) * (least is not None)
 
 
-def judge(one: Strided, kind: str, least: Fraction | None) -> None:
+def judge(instance: Strided, kind: str, least: Fraction | None) -> None:
     """An instance's claim is that of enumeration."""
-    found = solve(one.problem(kind), "branch", Limits(seconds=600))
-    assert found.status is (Status.INFEASIBLE if least is None else Status.OPTIMAL), (one.seed, found.message)
-    assert (found.key, found.bound) == (least, least), (one.seed, one.operator, one.engine)
+    result = solve(instance.problem(kind), "branch", Limits(seconds=600))
+    assert result.status is (Status.INFEASIBLE if least is None else Status.OPTIMAL), (
+        instance.seed,
+        result.message,
+    )
+    assert (result.key, result.bound) == (least, least), (instance.seed, instance.operator, instance.engine)
 
 
 def test_a_role_left_out_does_not_change_what_a_capacity_counts() -> None:
@@ -97,12 +100,12 @@ def judged(
     start : the first seed
     known : seeds of instances with all traits
     """
-    drawn = (one for seed in count(start) if (one := strided(seed, most)).has_few(kind, few))
+    drawn = (instance for seed in count(start) if (instance := strided(seed, most)).has_few(kind, few))
     seeds = chain(known, count(max(known, default=start) + 1))
-    hard = (one for seed in seeds if (one := telling(seed, most, kind, few)) is not None)
+    hard = (instance for seed in seeds if (instance := telling(seed, most, kind, few)) is not None)
     third = -(-number // 3)
     instances = chain(islice(drawn, number - third), islice(hard, third))
-    return Counter(trait for one in instances for trait in traits(one, kind))
+    return Counter(trait for drawn_instance in instances for trait in traits(drawn_instance, kind))
 
 
 PARTS = [(DIVISORS, part) for part in range(7)] + [(LEAST, part) for part in range(3)]  # of 30 each
@@ -152,15 +155,15 @@ def test_whole_tensors_are_not_the_least_that_near_stores_fetch(
     """Two near levels, a slow port, and a bound above the optimum: each was claimed wrongly, or an error."""
     problem = stated(layer, machine, objective)
     assert Oracle(problem.operator, problem.engine, DIVISORS).least(POWERS[objective]) == least
-    found = solve(problem, "auto")
-    assert (found.status, found.key, found.bound) == (Status.OPTIMAL, least, least)
+    result = solve(problem, "auto")
+    assert (result.status, result.key, result.bound) == (Status.OPTIMAL, least, least)
 
 
 def test_a_shortcut_of_a_residual_network() -> None:
     """A stride of two on a machine that is shipped: the best mapping has tiles without gaps."""
     problem = stated("conv:N=1,K=64,C=64,P=14,Q=14,R=1,S=1,stride=2", "eyeriss-256", "edp")
-    found = solve(problem, "auto")
-    assert (found.status, found.key) == (Status.OPTIMAL, 42943142400)
+    result = solve(problem, "auto")
+    assert (result.status, result.key) == (Status.OPTIMAL, 42943142400)
 
 
 @pytest.mark.parametrize(("layer", "machine", "_objective", "_least"), FAULTS)
@@ -168,9 +171,9 @@ def test_fronts_over_strided_tiles_are_whole(layer: str, machine: str, _objectiv
     """Every undominated pair of energy and cycles of the uneven space, and the claim that these are all."""
     problem = stated(layer, machine, "edp")
     answers = pareto_front(problem)
-    found = {(one.evaluation.energy, one.evaluation.cycles) for one in answers.solutions}
+    front = {(solution.evaluation.energy, solution.evaluation.cycles) for solution in answers.solutions}
     assert answers.complete
-    assert found == Oracle(problem.operator, problem.engine, DIVISORS).front()
+    assert front == Oracle(problem.operator, problem.engine, DIVISORS).front()
 
 
 # -- bounds of parts, mapping by mapping ---------------------------------------------------------------
@@ -196,14 +199,14 @@ def every_cost(part: LayerProblem) -> Iterator[tuple[int, int]]:
                 yield evaluate(part.statement.energy, values), evaluate(part.statement.cycles, values)
 
 
-def spent_outside(problem: LayerProblem, found: Evaluation) -> Fraction:
+def spent_outside(problem: LayerProblem, evaluation: Evaluation) -> Fraction:
     """Energy of moving tensors from and to near levels, as the evaluator counts it."""
     engine = problem.engine
     array = next(i for i, level in enumerate(engine.levels) if level.fanout)
     near = {level.name for level in engine.levels[1 : array + 1]}
-    stored = {access.tensor for access in found.accesses if access.level in near}
+    stored = {access.tensor for access in evaluation.accesses if access.level in near}
     energy = Fraction(0)
-    for access in found.accesses:
+    for access in evaluation.accesses:
         level, role = engine.level(access.level), problem.operator.tensor(access.tensor).role
         if access.level in near:
             energy += level.write_energy_of(role) * access.fills
@@ -213,7 +216,7 @@ def spent_outside(problem: LayerProblem, found: Evaluation) -> Fraction:
     return energy
 
 
-def row_of(group: AxisGroup, values: MappingABC[Variable, int]) -> NDArray[np.int64]:
+def row_of(group: AxisGroup, values: MappingABC[Variable, int]) -> Int64s:
     """The row of a group that some values are, shape (1, variables)."""
     return np.array([[values[variable] for variable in group.variables]], dtype=np.int64)
 
@@ -226,9 +229,11 @@ def random_mappings(
     for _ in range(tries if all(len(group) for group in space.groups) else 0):
         values = rows_of(space, tuple(draw.randrange(len(group)) for group in space.groups))
         values |= {selector: draw.choice(list(selector.domain)) for selector in space.selectors}
-        found = problem.evaluate(problem.decode(values))
-        if not found.violations and all(evaluate(one.expr, values) <= one.bound for one in problem.limits):
-            yield values, found
+        evaluation = problem.evaluate(problem.decode(values))
+        if not evaluation.violations and all(
+            evaluate(limit.expr, values) <= limit.bound for limit in problem.limits
+        ):
+            yield values, evaluation
 
 
 def compare_parts(problem: LayerProblem, draw: random.Random, tries: int) -> int:
@@ -239,7 +244,7 @@ def compare_parts(problem: LayerProblem, draw: random.Random, tries: int) -> int
     whole, part = problem.arranged((*near, *inner)), inside_part(problem, inner)
     shell = outside_part(problem, near)
     least_outside = min((energy for energy, _ in every_cost(shell)), default=None)
-    for values, found in random_mappings(whole, draw, tries):
+    for values, evaluation in random_mappings(whole, draw, tries):
         edges = within(whole.space)
         tiles = {
             group.name: tiles_at(whole.space, edges, replace(group, rows=row_of(group, values)))
@@ -249,9 +254,9 @@ def compare_parts(problem: LayerProblem, draw: random.Random, tries: int) -> int
         assert all(len(group) for group in space.groups)
         costs = list(every_cost(replace(part, space=space)))
         scale = whole.statement.energy_scale
-        outside = spent_outside(problem, found)
-        assert min(energy for energy, _ in costs) <= (found.energy - outside) * scale
-        assert min(cycles for _, cycles in costs) <= found.cycles
+        outside = spent_outside(problem, evaluation)
+        assert min(energy for energy, _ in costs) <= (evaluation.energy - outside) * scale
+        assert min(cycles for _, cycles in costs) <= evaluation.cycles
         assert least_outside is not None
         assert least_outside <= outside * scale
         compared += 1
@@ -261,17 +266,17 @@ def compare_parts(problem: LayerProblem, draw: random.Random, tries: int) -> int
 def with_parts(kind: str) -> Iterator[tuple[Strided, LayerProblem]]:
     """Problems with gaps that are bounded by parts, on machines whose storage is settled."""
     for seed in chain(TELLING, count(TELLING[-1] + 1)):
-        one = telling(seed, 6, kind, 5)
-        if one is not None and has_parts(one.problem(kind)):
-            yield one, next(iter(storages(one.problem(kind))))
+        instance = telling(seed, 6, kind, 5)
+        if instance is not None and has_parts(instance.problem(kind)):
+            yield instance, next(iter(storages(instance.problem(kind))))
 
 
 @pytest.mark.parametrize(("kind", "number"), [(DIVISORS, 16), (LEAST, 4)])
 def test_parts_cost_no_more_than_random_mappings(kind: str, number: int) -> None:
     """Inside energy, cycles and outside energy of any mapping, good or bad, are no less than the parts'."""
     compared = 0
-    for one, problem in with_parts(kind):
-        compared += compare_parts(problem, random.Random(one.seed), 4)
+    for instance, problem in with_parts(kind):
+        compared += compare_parts(problem, random.Random(instance.seed), 4)
         if compared >= effort(number):
             break
     assert compared >= effort(number)
@@ -281,16 +286,16 @@ def test_parts_cost_no_more_than_random_mappings(kind: str, number: int) -> None
 def test_no_root_bound_is_above_the_even_optimum(kind: str) -> None:
     """What parts bound before anything is searched, and compulsory traffic, against even storage."""
     compared = 0
-    for one, problem in with_parts(kind):
+    for instance, problem in with_parts(kind):
         even = solve(problem.even(), "branch", Limits(seconds=60))
         if even.key is None or even.evaluation is None:
             continue
         search = LayerSearch(problem, Limits())
         bounds = SegmentBounds(search, Minimum(search, "test"), problem, even_open=True)
         bounds.begin(lambda: None)
-        assert bounds.least <= even.key * problem.key_scale, one.seed
-        assert least_energy(one.operator, one.engine) <= even.evaluation.energy
-        assert least_cycles(one.operator, one.engine) <= even.evaluation.cycles
+        assert bounds.least <= even.key * problem.key_scale, instance.seed
+        assert least_energy(instance.operator, instance.engine) <= even.evaluation.energy
+        assert least_cycles(instance.operator, instance.engine) <= even.evaluation.cycles
         compared += 1
         if compared == effort(6):
             break
@@ -302,18 +307,18 @@ def test_no_bound_is_above_any_random_mapping(kind: str) -> None:
     """Compulsory traffic, plain intervals and the counts of `explore` against mappings good and bad."""
     compared = 0
     for seed in count(20_000):
-        one, draw = strided(seed, 12), random.Random(seed)
-        problem = one.problem(kind).even()
+        instance, draw = strided(seed, 12), random.Random(seed)
+        problem = instance.problem(kind).even()
         tables = problem_tables(problem)
-        counts = count_bounds(one.operator, one.engine, "hierarchy", FACTORS[kind])
-        prices = features_of(one.engine).prices
+        counts = count_bounds(instance.operator, instance.engine, "hierarchy", FACTORS[kind])
+        prices = features_of(instance.engine).prices
         least = sum(float(price) * number for price, number in zip(prices, counts.least, strict=True))
         root = root_bound(problem, tables)
-        for _, found in random_mappings(problem, draw, 10):
-            assert least_energy(one.operator, one.engine) <= found.energy
-            assert max(least_cycles(one.operator, one.engine), counts.cycles) <= found.cycles
-            assert least <= float(found.energy) * (1 + 1e-9)
-            assert root is None or root <= problem.key_of(found)
+        for _, evaluation in random_mappings(problem, draw, 10):
+            assert least_energy(instance.operator, instance.engine) <= evaluation.energy
+            assert max(least_cycles(instance.operator, instance.engine), counts.cycles) <= evaluation.cycles
+            assert least <= float(evaluation.energy) * (1 + 1e-9)
+            assert root is None or root <= problem.key_of(evaluation)
             compared += 1
         if compared >= effort(24):
             break

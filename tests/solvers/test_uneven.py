@@ -142,14 +142,14 @@ def instance(seed: int, most: int) -> Instance:
     return Instance(seed, objective, operator, engine)
 
 
-def agrees(one: Instance, kind: str, solver: str = "branch") -> bool:
+def agrees(instance: Instance, kind: str, solver: str = "branch") -> bool:
     """Whether a random instance has a mapping; its claim is that of enumeration."""
-    problem, seed = one.problem(kind), one.seed
+    problem, seed = instance.problem(kind), instance.seed
     oracle = Oracle(problem.operator, problem.engine, kind)
     wanted = oracle.least(POWERS[problem.objective.name])
-    found = solve(problem, solver, Limits(seconds=60))
-    assert found.status is (Status.INFEASIBLE if wanted is None else Status.OPTIMAL), (seed, found.message)
-    assert (found.key, found.bound) == (wanted, wanted), (seed, problem.operator.bounds)
+    result = solve(problem, solver, Limits(seconds=60))
+    assert result.status is (Status.INFEASIBLE if wanted is None else Status.OPTIMAL), (seed, result.message)
+    assert (result.key, result.bound) == (wanted, wanted), (seed, problem.operator.bounds)
     return wanted is not None
 
 
@@ -157,8 +157,8 @@ def agrees(one: Instance, kind: str, solver: str = "branch") -> bool:
 def test_claims_are_those_of_enumeration(kind: str) -> None:
     """Least energy, cycles and EDP over all loop sequences, tiles and points of storage."""
     drawn = (instance(seed, 6) for seed in count())
-    few = (one for one in drawn if one.arrangements(kind) <= FEW[kind])
-    assert sum(agrees(one, kind) for one in islice(few, effort(25))) > effort(7)
+    few = (instance for instance in drawn if instance.arrangements(kind) <= FEW[kind])
+    assert sum(agrees(instance, kind) for instance in islice(few, effort(25))) > effort(7)
 
 
 def test_bounds_know_energies_by_role() -> None:
@@ -181,8 +181,8 @@ def test_every_exact_solver_agrees(solver: str) -> None:
     problem = layer_problem(gemm(m=2, n=4, k=2), small(), ENERGY, factors="perfect", storage="uneven")
     even = solve(problem.even(), "branch")
     wanted = Oracle(problem.operator, problem.engine, DIVISORS).least((1, 0))
-    found = solve(problem, solver, Limits(seconds=60))
-    assert (found.status, found.key, found.bound) == (Status.OPTIMAL, wanted, wanted)
+    result = solve(problem, solver, Limits(seconds=60))
+    assert (result.status, result.key, result.bound) == (Status.OPTIMAL, wanted, wanted)
     assert wanted is not None
     assert even.key is not None
     assert wanted < even.key
@@ -192,10 +192,10 @@ def test_every_exact_solver_agrees(solver: str) -> None:
 def test_heuristics_search_the_even_part_and_prove_nothing(name: str) -> None:
     """A heuristic's mapping counts; the bound that it has of even storage does not."""
     problem = layer_problem(gemm(m=2, n=4, k=2), small(), ENERGY, factors="perfect", storage="uneven")
-    found = solve(problem, name, Limits(seconds=5))
-    assert found.key is not None
-    assert found.bound is None
-    assert problem.outside(found.answer) is None  # type: ignore[arg-type]
+    result = solve(problem, name, Limits(seconds=5))
+    assert result.key is not None
+    assert result.bound is None
+    assert problem.outside(result.answer) is None  # type: ignore[arg-type]
 
 
 def test_uneven_mappings_lie_in_the_uneven_space() -> None:
@@ -239,13 +239,13 @@ def test_demands_on_loops_are_kept_over_uneven_storage() -> None:
     free = solve(layer_problem(operator, small(9), ENERGY, storage="uneven"), "branch")
     for demand in ("trips(N@DRAM)=2", "tile(M@BUF)<=2", "stationary@DRAM=C", "cycles<=40"):
         problem = layer_problem(operator, small(9), ENERGY, constraints=[demand], storage="uneven")
-        found = solve(problem, "branch")
-        assert found.status is Status.OPTIMAL, demand
-        assert found.answer is not None
-        assert found.key is not None
+        result = solve(problem, "branch")
+        assert result.status is Status.OPTIMAL, demand
+        assert result.answer is not None
+        assert result.key is not None
         assert free.key is not None
-        assert not problem.evaluate(found.answer).violations
-        assert found.key >= free.key
+        assert not problem.evaluate(result.answer).violations
+        assert result.key >= free.key
 
 
 def test_a_tile_that_is_no_least_one_of_its_trip_count_wins() -> None:
@@ -254,8 +254,8 @@ def test_a_tile_that_is_no_least_one_of_its_trip_count_wins() -> None:
     edp = parse_objective("edp")
     assert solve(layer_problem(operator, tiny(), edp), "branch").key == 94752
     problem = layer_problem(operator, tiny(), edp, tiles="every")
-    found = solve(problem, "branch")
-    assert (found.status, found.key) == (Status.OPTIMAL, 91260)
+    result = solve(problem, "branch")
+    assert (result.status, result.key) == (Status.OPTIMAL, 91260)
     assert set(ClaimedSpace.of(problem).tiles.values()) == {"every integer"}
 
 
@@ -287,20 +287,23 @@ def test_a_short_limit_leaves_a_mapping_and_a_true_bound() -> None:
 
 def small(size: int = 7, levels: int = 2) -> Engine:
     """DRAM and one or two small buffers."""
-    one = Fraction(1)
-    found = [MemoryLevel("DRAM", None, 100 * one, 100 * one), MemoryLevel("BUF", size, 6 * one, 6 * one)]
+    unit = Fraction(1)
+    memories = [
+        MemoryLevel("DRAM", None, 100 * unit, 100 * unit),
+        MemoryLevel("BUF", size, 6 * unit, 6 * unit),
+    ]
     if levels == 3:
-        found.append(MemoryLevel("RF", 5, one, one))
-    return Engine("small", "hierarchy", 16, one, Fraction(500), tuple(found))
+        memories.append(MemoryLevel("RF", 5, unit, unit))
+    return Engine("small", "hierarchy", 16, unit, Fraction(500), tuple(memories))
 
 
 def tiny() -> Engine:
     """One buffer and four PEs that rows may be spread over."""
-    one = Fraction(1)
+    unit = Fraction(1)
     fan = Fanout((ArrayAxis("x", 4, frozenset("P")),), Fraction(0))
     levels = (
-        MemoryLevel("DRAM", None, 200 * one, 200 * one),
-        MemoryLevel("BUF", 17, 6 * one, 6 * one, double_buffered=True, fanout=fan),
-        MemoryLevel("RF", 3, one, one, double_buffered=True),
+        MemoryLevel("DRAM", None, 200 * unit, 200 * unit),
+        MemoryLevel("BUF", 17, 6 * unit, 6 * unit, double_buffered=True, fanout=fan),
+        MemoryLevel("RF", 3, unit, unit, double_buffered=True),
     )
-    return Engine("tiny", "hierarchy", 8, one, Fraction(1000), levels)
+    return Engine("tiny", "hierarchy", 8, unit, Fraction(1000), levels)

@@ -166,14 +166,14 @@ def squared(number: int) -> int:
 def results(numbers: list[int], **how: bool) -> dict[int, int | str]:
     """What becomes of numbers in two workers."""
     waiting = iter([Call(number, (number,)) for number in numbers])
-    found: dict[int, int | str] = {}
+    results: dict[int, int | str] = {}
     from operator import pow as power
 
     calls = iter([Call(call.item, (call.item, 2)) for call in waiting])
     for number, future in computed(power, lambda: next(calls, None), 2, lambda: False, **how):
         failure = future.exception()
-        found[number] = future.result() if failure is None else repr(failure)
-    return found
+        results[number] = future.result() if failure is None else repr(failure)
+    return results
 
 
 @pytest.mark.parametrize("fresh", [False, True])
@@ -186,9 +186,9 @@ def test_what_workers_return_is_what_the_function_does(fresh: bool) -> None:
 def test_what_a_function_raises_is_raised_here() -> None:
     """An exception travels; a process that ends in the middle is an error of its item alone."""
     calls = iter([Call("zero", (0, -1)), Call("two", (4, 2))])
-    found = dict(computed(pow, lambda: next(calls, None), 1, lambda: False))
-    assert isinstance(found["zero"].exception(), ZeroDivisionError)
-    assert found["two"].result() == 16
+    futures = dict(computed(pow, lambda: next(calls, None), 1, lambda: False))
+    assert isinstance(futures["zero"].exception(), ZeroDivisionError)
+    assert futures["two"].result() == 16
     calls = iter([Call("end", (7,)), Call("next", (0,))])
     ended = dict(computed(os._exit, lambda: next(calls, None), 1, lambda: False))
     assert isinstance(ended["end"].exception(), WorkerDiedError)
@@ -268,9 +268,9 @@ STARTING = {"interpreter": "the commands of all children"}
 def test_python_is_started_in_one_way() -> None:
     """Every child of this program is started by one module: nothing else can forget where not to look."""
     ways = r"sys\.executable|^\s*(from|import) multiprocessing|ProcessPool|os\.fork"
-    found = set()
+    starting = set()
     for folder, _, names in os.walk(SOURCE / "tilewright", followlinks=True):
         for path in (Path(folder) / name for name in names if name.endswith(".py")):
             if re.search(ways, path.read_text(), re.MULTILINE):
-                found.add(path.stem)
-    assert found == set(STARTING)
+                starting.add(path.stem)
+    assert starting == set(STARTING)

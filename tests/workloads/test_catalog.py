@@ -55,13 +55,13 @@ def test_shipped_models_have_their_known_size(name: str) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_models_scale_with_the_batch(name: str) -> None:
     """At another batch every layer has that much more work, although the models have batch 1 written in."""
-    one, many = resolve_model(f"onnx:{name}"), resolve_model(f"onnx:{name}", batch=6)
+    single, many = resolve_model(f"onnx:{name}"), resolve_model(f"onnx:{name}", batch=6)
     assert many.batch == 6
-    assert many.parameters == one.parameters
-    assert [layer.name for layer in many.layers] == [layer.name for layer in one.layers]
-    for small, large in zip(one.layers, many.layers, strict=True):
+    assert many.parameters == single.parameters
+    assert [layer.name for layer in many.layers] == [layer.name for layer in single.layers]
+    for small, large in zip(single.layers, many.layers, strict=True):
         assert large.operator.iterations == 6 * small.operator.iterations
-    assert [link.elements for link in many.links] == [6 * link.elements for link in one.links]
+    assert [link.elements for link in many.links] == [6 * link.elements for link in single.links]
 
 
 def test_a_layer_text_is_a_network_of_one_layer() -> None:

@@ -22,10 +22,10 @@ def test_a_convolution_in_index_notation_equals_the_builder() -> None:
     """Strides and dilations on either side of the star give the builder's axes and roles."""
     written = nest(f"{CONV} : n=2, k=8, c=3, p=5, q=6, r=3, s=2")
     built = conv2d(n=2, k=8, c=3, p=5, q=6, r=3, s=2, stride=2, dilation=(1, 3))
-    for one, other in zip(written.tensors, built.tensors, strict=True):
-        assert (one.name, one.role) == (other.name, other.role)
-        assert [axis.size for axis in one.axes] == [axis.size for axis in other.axes]
-        strides = [[(term.dim.upper(), term.stride) for term in axis.terms] for axis in one.axes]
+    for tensor, other in zip(written.tensors, built.tensors, strict=True):
+        assert (tensor.name, tensor.role) == (other.name, other.role)
+        assert [axis.size for axis in tensor.axes] == [axis.size for axis in other.axes]
+        strides = [[(term.dim.upper(), term.stride) for term in axis.terms] for axis in tensor.axes]
         assert strides == [[(term.dim, term.stride) for term in axis.terms] for axis in other.axes]
     assert [d.like for d in written.dimensions] == list(built.bounds)
     assert written.macs == built.macs

@@ -10,16 +10,14 @@ import pytest
 from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from tilewright.foundation.arrays import Floats
 from tilewright.workloads.mapping.gradients import gathered, gradient
 from tilewright.workloads.mapping.operator import Operator, Role
 from tilewright.workloads.mapping.operators import conv2d, gemm, matmul, pool2d, transposed_conv2d
 
-Array = NDArray[np.float64]
 
-
-def walk(operator: Operator, inputs: MappingABC[str, Array]) -> Array:
+def walk(operator: Operator, inputs: MappingABC[str, Floats]) -> Floats:
     """The result of a multiply-accumulate nest, iteration by iteration."""
     result = np.zeros([axis.size for axis in operator.output.axes])
     for point in itertools.product(*(range(bound) for bound in operator.bounds.values())):
@@ -35,13 +33,13 @@ def walk(operator: Operator, inputs: MappingABC[str, Array]) -> Array:
     return result
 
 
-def values(operator: Operator, name: str, seed: int) -> Array:
+def values(operator: Operator, name: str, seed: int) -> Floats:
     """Small whole numbers for a tensor."""
     shape = [axis.size for axis in operator.tensor(name).axes]
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(float)
 
 
-def derivative(operator: Operator, operand: str, inputs: dict[str, Array], arriving: Array) -> Array:
+def derivative(operator: Operator, operand: str, inputs: dict[str, Floats], arriving: Floats) -> Floats:
     """d(sum of arriving * O) / d(operand), element by element; exact, as a nest is linear in each operand."""
     result = np.zeros_like(inputs[operand])
     for place in np.ndindex(result.shape):
@@ -114,9 +112,9 @@ def test_the_gather_form_computes_the_same(
     after = reach - pads[0]
     border = [(0, 0)] * (arriving.ndim - 2) + [(after, reach - after), (0, 0)]
     turned = weights[..., ::-1, :]
-    found = walk(gather, {"dO": np.pad(arriving, border), "W": turned})
+    computed = walk(gather, {"dO": np.pad(arriving, border), "W": turned})
     scattered = walk(gradient(forward, "I"), {"dO": arriving, "W": weights})
-    assert np.array_equal(found, scattered[..., pads[0] : pads[0] + rows, :])
+    assert np.array_equal(computed, scattered[..., pads[0] : pads[0] + rows, :])
 
 
 def test_the_gather_form_is_for_convolutions_that_keep_their_size() -> None:

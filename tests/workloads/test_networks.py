@@ -57,10 +57,10 @@ def test_inception_resnet_has_the_modules_that_were_published(zoo: dict[str, Net
 def test_normalisation_is_what_the_resnet_paper_left_out(zoo: dict[str, Network]) -> None:
     """Convolutions and the classifier alone have the 10.2 M parameters of the paper on identity mappings."""
     weights = sum(
-        one.elements
+        parameter.elements
         for layer in zoo["resnet1001"].mac_layers
-        for one in layer.learned or ()
-        if one.name.endswith(("weight", "bias"))
+        for parameter in layer.learned or ()
+        if parameter.name.endswith(("weight", "bias"))
     )
     assert weights == pytest.approx(10.2e6, rel=0.003)
 
@@ -74,23 +74,23 @@ def test_models_are_accepted_and_come_back_the_same(
     onnx.checker.check_model(model, full_check=True)
     file = tmp_path / f"{name}.onnx"
     file.write_bytes(model.SerializeToString())
-    found, network = load_onnx(file), zoo[name]
-    assert found.name == network.name == name
-    assert found.layers == network.layers
-    assert found.links == network.links
-    assert found.outputs == network.outputs
-    assert found.parameters == network.parameters
+    imported, network = load_onnx(file), zoo[name]
+    assert imported.name == network.name == name
+    assert imported.layers == network.layers
+    assert imported.links == network.links
+    assert imported.outputs == network.outputs
+    assert imported.parameters == network.parameters
     assert file.stat().st_size < 2_000_000
 
 
 @pytest.mark.parametrize("name", SMALL_ENOUGH)
 def test_the_work_grows_with_the_batch(zoo: dict[str, Network], name: str) -> None:
     """At batch 3 every network has three times the work, and so has its file written at batch 1."""
-    one, three = zoo[name], resolve_model(name, batch=3)
+    single, three = zoo[name], resolve_model(name, batch=3)
     assert three.batch == 3
-    assert [layer.name for layer in three.layers] == [layer.name for layer in one.layers]
-    assert three.parameters == one.parameters
-    assert three.macs == 3 * one.macs
+    assert [layer.name for layer in three.layers] == [layer.name for layer in single.layers]
+    assert three.parameters == single.parameters
+    assert three.macs == 3 * single.macs
     assert load_onnx(builtin_onnx(name), batch=3).layers == three.layers
 
 
@@ -121,7 +121,7 @@ def test_shared_tensors_count_once(zoo: dict[str, Network]) -> None:
     network = zoo["gpt2-small"]
     output = network.layer("words_out")
     assert output.parameters == 50_257 * 768
-    assert sum(one.elements for one in network.tables) >= output.parameters
+    assert sum(table.elements for table in network.tables) >= output.parameters
     assert sum(layer.parameters for layer in network.layers) + 1024 * 768 > network.parameters - 1
     assert network.parameters == 124_439_808
 

@@ -35,15 +35,15 @@ def loaded(model: onnx.ModelProto, folder: Path, *, skip: bool = False) -> Netwo
 
 def read(path: Path, *, skip: bool = False) -> Network | InputError:
     """The same of a file that is there."""
-    found: Network | InputError
+    imported: Network | InputError
     try:
-        found = load_onnx(path, options=OnnxOptions({}, skip))
+        imported = load_onnx(path, options=OnnxOptions({}, skip))
     except InputError as error:
-        found = error
-    told = str(found)
-    assert isinstance(found, Network) or (told.startswith(f"{path}: ") and "\n" not in told)
-    assert isinstance(found, Network) or len(told) < 2000
-    return found
+        imported = error
+    told = str(imported)
+    assert isinstance(imported, Network) or (told.startswith(f"{path}: ") and "\n" not in told)
+    assert isinstance(imported, Network) or len(told) < 2000
+    return imported
 
 
 def used() -> tuple[float, float]:

@@ -52,8 +52,8 @@ def test_every_stored_weight_gets_an_update(name: str) -> None:
     for update in expected:
         layer = forward.layer(update.removesuffix(".update"))
         own = {(link.producer, link.tensor) for link in forward.reads(layer.name)}
-        found = {(link.producer, link.tensor) for link in training.reads(update)}
-        assert own <= found
+        read_tensors = {(link.producer, link.tensor) for link in training.reads(update)}
+        assert own <= read_tensors
         (weights,) = (t for t in layer.operator.inputs if t.name in ("W", "B"))
         assert training.layer(update).operator.output.axes == weights.axes
 

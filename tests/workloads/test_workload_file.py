@@ -28,14 +28,14 @@ def test_the_built_in_workloads_are_those_of_heralds_table() -> None:
 
 def test_totals_count_every_run_but_share_parameters() -> None:
     """Work and layers grow with the number of runs; the runs of a network use the same weights."""
-    one, eight = load_workload("mlperf-1"), load_workload("mlperf-8")
-    assert eight.macs == 8 * one.macs
-    assert eight.layer_count() == 8 * one.layer_count() == 8 * 202
-    assert one.layer_count(mac_only=False) > one.layer_count()
-    assert eight.parameters == one.parameters
+    single, eight = load_workload("mlperf-1"), load_workload("mlperf-8")
+    assert eight.macs == 8 * single.macs
+    assert eight.layer_count() == 8 * single.layer_count() == 8 * 202
+    assert single.layer_count(mac_only=False) > single.layer_count()
+    assert eight.parameters == single.parameters
     assert len(list(eight.instances())) == 40
     assert next(eight.instances())[0] == "resnet50/1"
-    assert next(one.instances())[0] == "resnet50"
+    assert next(single.instances())[0] == "resnet50"
 
 
 def test_a_users_file_finds_models_beside_it(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ class Regions:
     """Parts of tiles along one coordinate of one producer, numbered per tile; 0 is the whole tile."""
 
     cuts: Borders
-    found: dict[Part, int] = field(default_factory=dict)
+    numbers: dict[Part, int] = field(default_factory=dict)
     used: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -54,10 +54,10 @@ class Regions:
         if part == WHOLE:
             return 0
         tile = part[0]
-        if part not in self.found:
+        if part not in self.numbers:
             self.used[tile] = self.used.get(tile, 0) + 1
-            self.found[part] = self.used[tile]
-        return self.found[part]
+            self.numbers[part] = self.used[tile]
+        return self.numbers[part]
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,10 @@ class _Rows:
         numbers = [self._parts.setdefault(part, len(self._parts)) for part in parts]
         return tiles_met, counts, np.array(numbers, dtype=np.int64)
 
-    def add(self, offset: int, found: tuple[Int64s, Int64s, Int64s]) -> None:
+    def add(self, offset: int, columns: tuple[Int64s, Int64s, Int64s]) -> None:
         """One consuming tile meets these."""
-        self._columns[0].append(np.full(len(found[0]), offset, dtype=np.int64))
-        for column, part in zip(self._columns[1:], found, strict=True):
+        self._columns[0].append(np.full(len(columns[0]), offset, dtype=np.int64))
+        for column, part in zip(self._columns[1:], columns, strict=True):
             column.append(part)
 
     def entries(self) -> Entries:

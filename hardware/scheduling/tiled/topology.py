@@ -13,13 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +35,9 @@ class Topology:
 
     engines: int
     ports: int
-    starts: Longs
-    links: Ints
-    hops: Ints
+    starts: Int64s
+    links: Int32s
+    hops: Int32s
     rates: Floats
     names: tuple[str, ...]
     routers: int
@@ -50,7 +46,7 @@ class Topology:
     def places(self) -> int:
         return self.engines + self.ports
 
-    def route(self, source: int, target: int) -> Ints:
+    def route(self, source: int, target: int) -> Int32s:
         """Links from one place to another, in order."""
         index = source * self.places + target
         return self.links[self.starts[index] : self.starts[index + 1]]

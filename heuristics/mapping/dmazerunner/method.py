@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import product as cartesian
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright import __version__
 from tilewright.formulation.expression import Variable
-from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.problem import LayerProblem, state_problem
 from tilewright.formulation.mapping.relaxation import root_bound, usable_rows
@@ -21,6 +20,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
+from tilewright.foundation.arrays import Floats, Indices
 from tilewright.foundation.options import option
 from tilewright.heuristics.mapping.dmazerunner.orderings import AllOrderings
 from tilewright.heuristics.mapping.dmazerunner.prunings import (
@@ -150,11 +150,7 @@ def _tables(search: LayerSearch, problem: LayerProblem, prunings: Prunings, sour
 
 
 def _best(
-    search: LayerSearch,
-    problem: LayerProblem,
-    tables: Tables,
-    rows: NDArray[np.intp],
-    residency: dict[Variable, int],
+    search: LayerSearch, problem: LayerProblem, tables: Tables, rows: Indices, residency: dict[Variable, int]
 ) -> BestOfBatch | None:
     """The best legal candidate among all orders of some tilings."""
     known = tables.known([*rows])
@@ -166,7 +162,7 @@ def _best(
             break
         chosen = {**residency, **dict(zip(free, values, strict=True))}
         reader = BatchReader(chosen, known, search.limits.check)
-        keys: Array = np.ones(rows.shape[1])
+        keys: Floats = np.ones(rows.shape[1])
         try:
             for power, expr in ((a, problem.statement.energy), (b, problem.statement.cycles)):
                 keys = keys * reader.read(expr) ** power if power else keys

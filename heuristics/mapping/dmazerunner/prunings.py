@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Constant, Expr, Variable, product, total
 from tilewright.formulation.mapping.cost.base import capacity_limits, resident
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import level_positions
 from tilewright.formulation.mapping.tables import GroupTable
+from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.workloads.mapping.operator import Operator
 
 _RANGE = re.compile(r"(\d)(?:-(\d))?")
@@ -106,7 +106,7 @@ def _utilisation(nest: Nest, prunings: Prunings) -> list[Condition]:
     return stated
 
 
-def kept_rows(table: GroupTable, nest: Nest, prunings: Prunings) -> NDArray[np.bool_]:
+def kept_rows(table: GroupTable, nest: Nest, prunings: Prunings) -> Bools:
     """Rows of one axis group that OPT2, OPT3 and exact tiling leave."""
     tiles = _tiles(table, nest)
     keep = np.ones(len(table), dtype=bool)
@@ -152,11 +152,11 @@ def minor_dims(operator: Operator) -> frozenset[str]:
     return frozenset(windows - operator.output.dims)
 
 
-def _tiles(table: GroupTable, nest: Nest) -> dict[str, list[NDArray[np.int64]]]:
+def _tiles(table: GroupTable, nest: Nest) -> dict[str, list[Int64s]]:
     """Per dimension the tile sizes at every boundary, row by row."""
     place = {variable: column for column, variable in enumerate(table.group.variables)}
 
-    def values(expr: Expr) -> NDArray[np.int64]:
+    def values(expr: Expr) -> Int64s:
         if isinstance(expr, Constant):
             return np.full(len(table), expr.value, dtype=np.int64)
         assert isinstance(expr, Variable)

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.relaxation import GroupIntervalReader, GroupIntervals
-from tilewright.formulation.mapping.tables import GroupTable, Indices, Tables, local_nodes
+from tilewright.formulation.mapping.tables import GroupTable, Tables, local_nodes
+from tilewright.foundation.arrays import Bools, Floats, Indices
 from tilewright.heuristics.mapping.dmazerunner.prunings import Condition
 
 BATCH = 1 << 16
@@ -86,7 +85,7 @@ class Tilings:
             Staged(table, self._stages, nodes.get(table.group.name, [])) for table in tables.tables
         ]
 
-    def batches(self) -> Iterator[NDArray[np.intp]]:
+    def batches(self) -> Iterator[Indices]:
         """Rows of every group, of shape (groups, tilings)."""
         start = np.zeros((len(self._staged), 1), dtype=np.intp)
         if not self._staged or not self._stages:  # one tiling, which may be no good
@@ -138,7 +137,7 @@ class Tilings:
         edges = staged.children[stage - 1]
         return edges[cells], edges[cells + 1] - edges[cells]
 
-    def _may_hold(self, cells: Indices, at: Sequence[int]) -> NDArray[np.bool_]:
+    def _may_hold(self, cells: Indices, at: Sequence[int]) -> Bools:
         """Partial tilings of which no condition excludes every completion."""
         reader = GroupIntervalReader([self._intervals(cells, at)], self._chosen)
         keep = np.ones(cells.shape[1], dtype=bool)
@@ -150,7 +149,7 @@ class Tilings:
         return keep
 
     def _intervals(self, cells: Indices, at: Sequence[int]) -> GroupIntervals:
-        intervals: dict[Expr, tuple[Array, Array]] = {}
+        intervals: dict[Expr, tuple[Floats, Floats]] = {}
         for staged, own, stage in zip(self._staged, cells, at, strict=True):
             if stage < 0:
                 intervals |= {node: (low, staged.whole_high[node]) for node, low in staged.whole_low.items()}

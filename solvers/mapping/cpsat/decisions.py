@@ -7,14 +7,14 @@ from collections.abc import Mapping as MappingABC
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchReader
+from tilewright.formulation.expression.batch import EXACT_LIMIT, BatchReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
+from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.solvers.cpsat_rows import WIDE
 from tilewright.solvers.mapping.presolve.intervals import OpenSpace, TableIntervals
 
@@ -56,7 +56,7 @@ class Decisions:
         self._groups = {table.group.name: i for i, table in enumerate(tables.tables)}
         self._locals: dict[tuple[int, bytes], tuple[Any, int, int]] = {}
         self._subsets: dict[tuple[int, bytes], Literal] = {}
-        self._values: dict[Expr, Array] = {}
+        self._values: dict[Expr, Floats] = {}
         for table, rows in zip(tables.tables, left.rows, strict=True):
             self._values |= {node: values[rows] for node, values in table.values.items()}
 
@@ -104,7 +104,7 @@ class Decisions:
         """What intervals prove of an expression over all open rows and choices."""
         return self._intervals.whole_low(node), self._intervals.whole_high(node)
 
-    def values(self, node: Expr) -> Array:
+    def values(self, node: Expr) -> Floats:
         """A local expression at every open row of its group."""
         values = self._values.get(node)
         if values is None:
@@ -128,7 +128,7 @@ class Decisions:
             encoded = self._locals[key] = self._encode(position, values)
         return encoded
 
-    def _encode(self, position: int, values: NDArray[np.int64]) -> tuple[Any, int, int]:
+    def _encode(self, position: int, values: Int64s) -> tuple[Any, int, int]:
         if self._limits is not None:
             self._limits.check()
         distinct = [int(value) for value in np.unique(values)]
@@ -150,11 +150,11 @@ class Decisions:
         self.model.add(variable == sum(parts))
         return variable, low, high
 
-    def where_local(self, node: Expr, holds: Callable[[Array], NDArray[np.bool_]]) -> Literal:
+    def where_local(self, node: Expr, holds: Callable[[Floats], Bools]) -> Literal:
         """A literal that is true where a local expression satisfies a predicate."""
         return self.subset(self._groups[str(node.group)], holds(self.values(node)))
 
-    def subset(self, position: int, mask: NDArray[np.bool_]) -> Literal:
+    def subset(self, position: int, mask: Bools) -> Literal:
         """A literal that is true where the group's row is one of a set."""
         if mask.all():
             return self._true
@@ -168,7 +168,7 @@ class Decisions:
             literal = self._subsets[key] = self._new_subset(position, mask) if opposite is None else ~opposite
         return literal
 
-    def _new_subset(self, position: int, mask: NDArray[np.bool_]) -> Literal:
+    def _new_subset(self, position: int, mask: Bools) -> Literal:
         inside = [self.rows[position][row] for row in np.flatnonzero(mask)]
         outside = [self.rows[position][row] for row in np.flatnonzero(~mask)]
         if len(inside) == 1:

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import level_positions
-from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.mapping.tables import Tables
+from tilewright.foundation.arrays import Floats, Indices, Int64s
 from tilewright.solvers.mapping.presolve.intervals import BAND, OpenSpace
 
 JOINED = 1 << 21  # combinations that are bounded for one more group
@@ -39,8 +39,8 @@ class TileClasses:
 
     of: Indices
     count: int
-    low: dict[Expr, Array]
-    high: dict[Expr, Array]
+    low: dict[Expr, Floats]
+    high: dict[Expr, Floats]
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class OuterTiles:
     cells: tuple[TileClasses, ...]
     groups: tuple[int, ...]
     selectors: tuple[Variable, ...]
-    tuples: NDArray[np.int64]
-    energy: NDArray[np.int64]
-    cycles: NDArray[np.int64]
+    tuples: Int64s
+    energy: Int64s
+    cycles: Int64s
 
     def __len__(self) -> int:
         return len(self.tuples)
@@ -82,13 +82,13 @@ class _ClassIntervals(IntervalReader):
         self._tile_classes = cells
         self._at = at
 
-    def known_low(self, expr: Expr) -> Array | None:
+    def known_low(self, expr: Expr) -> Floats | None:
         return self._known([cells.low.get(expr) for cells in self._tile_classes], np.min)
 
-    def known_high(self, expr: Expr) -> Array | None:
+    def known_high(self, expr: Expr) -> Floats | None:
         return self._known([cells.high.get(expr) for cells in self._tile_classes], np.max)
 
-    def _known(self, bounds: Sequence[Array | None], extreme: Callable[[Array], Any]) -> Array | None:
+    def _known(self, bounds: Sequence[Floats | None], extreme: Callable[[Floats], Any]) -> Floats | None:
         """Bounds that some group's cells have: per combination where it is joined, else over all cells."""
         for position, values in enumerate(bounds):
             if values is not None:
@@ -102,8 +102,8 @@ class _Part:
 
     fixed: dict[Variable, int]
     at: dict[int, Indices] = field(default_factory=dict)
-    energy: Array = field(default_factory=lambda: np.zeros(1))
-    cycles: Array = field(default_factory=lambda: np.zeros(1))
+    energy: Floats = field(default_factory=lambda: np.zeros(1))
+    cycles: Floats = field(default_factory=lambda: np.zeros(1))
 
     def __len__(self) -> int:
         return len(self.energy)
@@ -249,7 +249,7 @@ def _bounded(
     return _Part(part.fixed, at, energy[keep], cycles[keep])
 
 
-def _rounded_down(parts: list[Array]) -> NDArray[np.int64]:
+def _rounded_down(parts: list[Floats]) -> Int64s:
     values = np.concatenate([np.zeros(0), *parts])
     safe = np.where(values < EXACT_LIMIT, values, values * (1 - BAND))
     # CP-SAT computes in 64 bits; a smaller bound is still a bound.

@@ -127,14 +127,14 @@ class _Proof:
         if self.best is not None:
             stated.hint(self.best)
 
-        def found(assignment: MappingABC[Variable, int]) -> bool:
+        def improved(assignment: MappingABC[Variable, int]) -> bool:
             return self._offer(assignment, cutoff) and self._shrinks(outer)
 
         def bounded(bound: int) -> None:
             self._raise_bound(bound * stated.scale, cutoff)
 
         before = self.search.key
-        report = run_stated(stated, limits, found, bounded, self._done, self.slice)
+        report = run_stated(stated, limits, improved, bounded, self._done, self.slice)
         if report.ending is Ending.FAILED:
             return Outcome(False, report.message, error=True)
         self.search.doubt(report.message)

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost.base import comparable_rounding
 from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.objective import Objective
+from tilewright.foundation.arrays import Bools, Floats, Indices
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.explore.compulsory import CountBounds, count_bounds
 from tilewright.solvers.mapping.explore.features import (
@@ -32,7 +32,6 @@ from tilewright.solvers.mapping.explore.features import (
 )
 from tilewright.workloads.mapping.operator import Operator
 
-Floats = NDArray[np.float64]
 SAFE = 1 - 1e-9
 """Relative; far above the rounding of the few floats that a bound is made of."""
 COMPULSORY = -1
@@ -110,7 +109,7 @@ class LayerBounds:
                 counts = count_bounds(operator, with_largest_capacities(group), model, factors, limits)
                 self._begin(own, counts, [-(-operator.iterations // engine.instances) for engine in group])
 
-    def _begin(self, own: NDArray[np.intp], counts: CountBounds, peaks: Sequence[int]) -> None:
+    def _begin(self, own: Indices, counts: CountBounds, peaks: Sequence[int]) -> None:
         """What is compulsory on the designs of one shape."""
         width = len(counts.least)
         self._least[own, :width] = counts.least
@@ -156,7 +155,7 @@ class LayerBounds:
             self.low[better] = reached[better]
         self.anchors.append(Anchor(design, key))
 
-    def _passed(self, design: int, key: float) -> tuple[Floats, NDArray[np.bool_]]:
+    def _passed(self, design: int, key: float) -> tuple[Floats, Bools]:
         """The bound as it reaches every design, and on which of them all prices are equal."""
         a, b = self._objective.key_powers
         # Cycles do not depend on prices.

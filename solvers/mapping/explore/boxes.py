@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from itertools import count
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tilewright.solvers.mapping.explore.bounds import Floats
+from tilewright.foundation.arrays import Bools, Floats, Int64s
 
 Box = tuple[tuple[int, int], ...]
 """Per axis, the first point and the one after the last."""
@@ -27,7 +26,7 @@ class Boxes:
     capacities : per design, its rank by capacity: larger for a design that has more of everything
     """
 
-    def __init__(self, places: NDArray[np.int64], capacities: Floats) -> None:
+    def __init__(self, places: Int64s, capacities: Floats) -> None:
         self._places = places
         self._capacities = capacities
         self._tick = count()
@@ -35,7 +34,7 @@ class Boxes:
         whole = tuple((0, int(places[:, axis].max()) + 1) for axis in range(places.shape[1]))
         self._push(whole, 0.0)
 
-    def take(self, is_open: NDArray[np.bool_], low: Floats) -> tuple[int, Box] | None:
+    def take(self, is_open: Bools, low: Floats) -> tuple[int, Box] | None:
         """An open design, with its box; ``None`` where no waiting box has one.
 
         Parameters
@@ -60,7 +59,7 @@ class Boxes:
         """Steps between two designs, along all axes."""
         return int(np.abs(self._places[place] - self._places[other]).sum())
 
-    def neighbours(self, design: int) -> NDArray[np.bool_]:
+    def neighbours(self, design: int) -> Bools:
         """Designs one step away on one axis."""
         steps = np.abs(self._places - self._places[design])
         return np.asarray(steps.sum(axis=1) == 1)
@@ -79,7 +78,7 @@ class Boxes:
             if inside.any():
                 self._push(half, float(low[inside].min()))
 
-    def _inside(self, box: Box) -> NDArray[np.bool_]:
+    def _inside(self, box: Box) -> Bools:
         inside = np.ones(len(self._places), dtype=bool)
         for axis, (start, end) in enumerate(box):
             inside &= (self._places[:, axis] >= start) & (self._places[:, axis] < end)

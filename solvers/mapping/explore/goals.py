@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.network_objective import NetworkObjective
-from tilewright.solvers.mapping.explore.bounds import SAFE, Floats
+from tilewright.foundation.arrays import Bools, Floats
+from tilewright.solvers.mapping.explore.bounds import SAFE
 from tilewright.solvers.mapping.explore.state import State
 
 
@@ -53,12 +53,12 @@ class Progress:
         self._seen = np.zeros(len(state.engines), dtype=np.int64)
 
     @property
-    def complete(self) -> NDArray[np.bool_]:
+    def complete(self) -> Bools:
         """Designs all of whose layers have an answer, proven or not."""
         return np.asarray(np.all(self.state.answered[self._counting], axis=0))
 
     @property
-    def settled(self) -> NDArray[np.bool_]:
+    def settled(self) -> Bools:
         """Designs all of whose layers are proven."""
         return np.asarray(np.all(self.state.proven[self._counting], axis=0))
 
@@ -133,7 +133,7 @@ class Progress:
                 beaten = self._costs >= self._costs[design]
             self._best[beaten] = np.minimum(self._best[beaten], float(value) * (2 - SAFE))
 
-    def needed(self, low: Floats) -> NDArray[np.bool_]:
+    def needed(self, low: Floats) -> Bools:
         """Designs that must still be looked at: what is known does not rule them out.
 
         A design is ruled out where its bound is above the value of another one (that costs no more, where the

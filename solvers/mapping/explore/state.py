@@ -13,8 +13,9 @@ from tilewright.formulation.mapping.constraints import applicable, evaluate_unde
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.foundation.arrays import Floats
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.explore.bounds import COMPULSORY, Floats, LayerBounds
+from tilewright.solvers.mapping.explore.bounds import COMPULSORY, LayerBounds
 from tilewright.solvers.mapping.explore.cells import ABOVE, Asked, Cell, Nodes, Reported
 from tilewright.workloads.selection import SelectedLayer
 

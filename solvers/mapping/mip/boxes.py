@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Variable
-from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.mapping.tables import Tables
+from tilewright.foundation.arrays import Bools, Floats, Indices
 from tilewright.solvers.mapping.presolve.intervals import TableIntervals
 
 NEAR = 1e-12
 
 
-def worse(problem: LayerProblem, intervals: TableIntervals, key: int | None, size: int) -> NDArray[np.bool_]:
+def worse(problem: LayerProblem, intervals: TableIntervals, key: int | None, size: int) -> Bools:
     """Where nothing is legal and cheaper than ``key`` (scaled, an integer), by the lower bounds.
 
     Parameters
@@ -41,9 +41,7 @@ def worse(problem: LayerProblem, intervals: TableIntervals, key: int | None, siz
     return closed
 
 
-def _not_improving(
-    problem: LayerProblem, intervals: TableIntervals, key: int, size: int
-) -> NDArray[np.bool_]:
+def _not_improving(problem: LayerProblem, intervals: TableIntervals, key: int, size: int) -> Bools:
     a, b = problem.objective.key_powers
     energy, cycles = (
         np.broadcast_to(intervals.low(expr) if power else np.float64(1), (size,))
@@ -51,7 +49,7 @@ def _not_improving(
     )
     if max(energy.max(), cycles.max()) >= EXACT_LIMIT:
         raise OverflowError("counts beyond 2**53: the layer is too large for exact bounds")
-    rough: Array = energy**a * cycles**b
+    rough: Floats = energy**a * cycles**b
     result = np.asarray(rough > float(key) * (1 + 1e-9))
     for index in np.flatnonzero(~result & (rough > float(key) * (1 - 1e-9))):
         result[index] = int(np.ceil(energy[index])) ** a * int(np.ceil(cycles[index])) ** b >= key
@@ -66,7 +64,7 @@ def grow(
     point: Sequence[int],
     key: int | None,
     first: int,
-) -> list[NDArray[np.bool_]]:
+) -> list[Bools]:
     """The sets of rows around a decision that is not better than ``key``.
 
     Parameters

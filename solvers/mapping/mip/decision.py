@@ -9,7 +9,8 @@ import numpy as np
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.mapping.tables import Tables
+from tilewright.foundation.arrays import Indices
 
 
 @dataclass(frozen=True, slots=True)

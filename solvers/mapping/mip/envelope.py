@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.formulation.expression.batch import Array
+from tilewright.foundation.arrays import Floats
 
 MOST = 20_000
 SLACK = 1e-10  # relative; covers the rounding of coefficients
@@ -43,7 +43,7 @@ class Envelope:
     cap : values above it do not matter
     """
 
-    def __init__(self, factors: Sequence[Array], cap: float) -> None:
+    def __init__(self, factors: Sequence[Floats], cap: float) -> None:
         self.logs = [_logs(values) for values in factors]
         self.zeros = [values <= 0 for values in factors]
         top = float(np.prod([values.max() for values in factors]))
@@ -99,7 +99,7 @@ class Envelope:
         return Line(slope, offset, tuple(weights))
 
 
-def _logs(values: Array) -> Array:
+def _logs(values: Floats) -> Floats:
     """Logarithms; of zeros that of the least positive value."""
     least = float(values[values > 0].min())
     return np.log(np.where(values > 0, values, least))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tilewright.formulation.expression.batch import Array
+from tilewright.foundation.arrays import Floats
 
 Monomial = tuple[int, ...]  #: indices of tables, increasing by axis
 ONE: Monomial = ()
@@ -62,11 +62,11 @@ class Monomials:
     def __init__(self, sizes: Sequence[int], check: Callable[[], None] = lambda: None) -> None:
         self.check = check
         self.sizes = tuple(sizes)
-        self.tables: list[Array] = []
+        self.tables: list[Floats] = []
         self.axis: list[int] = []
         self._index: dict[tuple[int, bytes], int] = {}
 
-    def table(self, axis: int, values: Array) -> Form:
+    def table(self, axis: int, values: Floats) -> Form:
         """A form that is one table over an axis."""
         least = float(values.min())
         if least == float(values.max()):
@@ -76,7 +76,7 @@ class Monomials:
             return self.add([(1.0, self.table(axis, positive)), (-1.0, self.table(axis, negative))])
         return Form({(self._intern(axis, values),): 1.0})
 
-    def _intern(self, axis: int, values: Array) -> int:
+    def _intern(self, axis: int, values: Floats) -> int:
         values = np.ascontiguousarray(values, dtype=np.float64)
         key = (axis, values.tobytes())
         number = self._index.get(key)
@@ -86,11 +86,11 @@ class Monomials:
             self.axis.append(axis)
         return number
 
-    def by_axis(self, monomial: Monomial) -> dict[int, Array]:
+    def by_axis(self, monomial: Monomial) -> dict[int, Floats]:
         """The tables of a monomial."""
         return {self.axis[index]: self.tables[index] for index in monomial}
 
-    def of(self, tables: MappingABC[int, Array], coefficient: float = 1.0) -> tuple[Monomial, float]:
+    def of(self, tables: MappingABC[int, Floats], coefficient: float = 1.0) -> tuple[Monomial, float]:
         """The monomial of some tables, constant ones folded into the coefficient."""
         indices: list[int] = []
         for axis in sorted(tables):
@@ -167,7 +167,7 @@ class Monomials:
         upper, lower = self.by_axis(above), self.by_axis(below)
         axes = sorted({*upper, *lower})
         scale = terms[above]
-        pairs: list[tuple[int, Array, Array]] = []
+        pairs: list[tuple[int, Floats, Floats]] = []
         for axis in axes:
             ones = np.ones(self.sizes[axis])
             p, q = upper.get(axis, ones), lower.get(axis, ones)
@@ -182,7 +182,7 @@ class Monomials:
             return False
         del terms[below], terms[above]
 
-        def gain(tables: MappingABC[int, Array], coefficient: float) -> None:
+        def gain(tables: MappingABC[int, Floats], coefficient: float) -> None:
             monomial, folded = self.of(tables, coefficient)
             if folded:
                 terms[monomial] = terms.get(monomial, 0.0) + folded

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tilewright.formulation.expression.batch import Array
+from tilewright.foundation.arrays import Bools, Floats, Int64s
 
 TINY = 1e-9  # solvers drop coefficients below it
 
 Point = Sequence[int]  #: the open row (or option) chosen on every axis
-Box = Sequence[NDArray[np.bool_]]  #: per axis, which open rows belong to it
+Box = Sequence[Bools]  #: per axis, which open rows belong to it
 
 
 @dataclass
@@ -48,10 +47,7 @@ class LinearModel:
     """
 
     def __init__(
-        self,
-        sizes: Sequence[int],
-        columns: Sequence[NDArray[np.int64] | None],
-        check: Callable[[], None] = lambda: None,
+        self, sizes: Sequence[int], columns: Sequence[Int64s | None], check: Callable[[], None] = lambda: None
     ) -> None:
         self._check = check
         self.lower: list[float] = []
@@ -101,7 +97,7 @@ class LinearModel:
         self.row(linear.below(column), 0.0, None)
         return column
 
-    def sum_of(self, axis: int, values: Array) -> int:
+    def sum_of(self, axis: int, values: Floats) -> int:
         """A column equal to a table's value at the chosen row."""
         key = (axis, values.tobytes())
         variable = self._sums.get(key)
@@ -132,7 +128,7 @@ class LinearModel:
     def _choice(self, axis: int, row: int) -> int:
         return self.column(0.0, 1.0, lambda point: float(point[axis] == row))
 
-    def _thresholds(self, axis: int, tiles: NDArray[np.int64]) -> None:
+    def _thresholds(self, axis: int, tiles: Int64s) -> None:
         for column in range(tiles.shape[1]):
             for size in np.unique(tiles[:, column])[1:]:
                 self.integer.append(self.sum_of(axis, (tiles[:, column] >= size).astype(np.float64)))

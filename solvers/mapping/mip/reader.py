@@ -30,8 +30,9 @@ from tilewright.formulation.expression import (
     Where,
     as_node,
 )
-from tilewright.formulation.expression.batch import Array, BatchReader
-from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.expression.batch import BatchReader
+from tilewright.formulation.mapping.tables import Tables
+from tilewright.foundation.arrays import Floats, Indices
 from tilewright.solvers.mapping.mip.forms import ONE, Form, Monomials, TooLargeError
 from tilewright.solvers.mapping.presolve.expansion import Expansion
 from tilewright.solvers.mapping.presolve.intervals import TableIntervals
@@ -64,7 +65,7 @@ class FormReader:
         fixed = {selector: values[0] for selector, values in options.items() if len(values) == 1}
         self.intervals = TableIntervals(tables, rows, fixed)
         self._known: dict[Expr, Form] = {}
-        self._columns: dict[str, dict[Variable, Array]] = {}
+        self._columns: dict[str, dict[Variable, Floats]] = {}
 
     def read(self, expr: Expr) -> Form:
         """A lower bound of an expression."""
@@ -86,7 +87,7 @@ class FormReader:
         # Rewriting makes expressions larger, so it is kept for those that are not exact as they are.
         return self.read(Expansion(self.intervals.whole_low).rewrite(expr))
 
-    def values(self, expr: Expr) -> Array:
+    def values(self, expr: Expr) -> Floats:
         """A local expression at the open rows of its group."""
         axis = self._groups[str(expr.group)]
         table = self._tables.tables[axis]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.mapping.mip.envelope import Envelope, Line
 from tilewright.solvers.mapping.mip.forms import ONE, Form, Monomial, Monomials
 from tilewright.solvers.mapping.mip.linear import Linear, LinearModel, Point
@@ -41,10 +41,7 @@ class Relaxation(LinearModel):
     """
 
     def __init__(
-        self,
-        monomials: Monomials,
-        columns: Sequence[NDArray[np.int64] | None],
-        check: Callable[[], None] = lambda: None,
+        self, monomials: Monomials, columns: Sequence[Int64s | None], check: Callable[[], None] = lambda: None
     ) -> None:
         super().__init__(monomials.sizes, columns, check)
         self._monomials = monomials

@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingABC
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.mapping.tables import Tables
+from tilewright.foundation.arrays import Bools, Indices
 from tilewright.solvers.mapping.mip.boxes import grow
 from tilewright.solvers.mapping.mip.decision import Decision, distinct, evaluated, twin
 from tilewright.solvers.mapping.mip.forms import Form
@@ -82,7 +82,7 @@ class SubproblemModel:
         for form, limit in limits:
             self.relaxation.at_most(form, limit)
         self._state_objective(energy, cycles, key)
-        self._boxes: list[list[NDArray[np.bool_]]] = []
+        self._boxes: list[list[Bools]] = []
         for box, choices in subproblem.boxes:
             self._state_box(box, choices)
 

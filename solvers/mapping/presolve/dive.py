@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.mapping.tables import Tables
+from tilewright.foundation.arrays import Indices, Int64s
 from tilewright.solvers.mapping.exhaustive import values
 from tilewright.solvers.mapping.presolve.intervals import OpenSpace
 
@@ -193,7 +193,7 @@ class Dive:
         return point
 
 
-def _trips(problem: LayerProblem, group: AxisGroup) -> NDArray[np.int64]:
+def _trips(problem: LayerProblem, group: AxisGroup) -> Int64s:
     """Trip counts of every loop of a group's dimensions, row by row."""
     place = {variable: column for column, variable in enumerate(group.variables)}
     columns = []

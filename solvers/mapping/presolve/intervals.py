@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from itertools import product as cartesian
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.mapping.tables import Tables
+from tilewright.foundation.arrays import Bools, Floats, Indices
 
 BAND = 1e-12  # relative; float bounds are loosened by it before they decide anything
 CHOICES = 128
@@ -34,7 +34,7 @@ class OpenSpace:
 
     rows: list[Indices]
     choices: list[tuple[int, ...]]
-    fits: list[NDArray[np.bool_]] = field(default_factory=list)
+    fits: list[Bools] = field(default_factory=list)
 
     @property
     def empty(self) -> bool:
@@ -63,18 +63,18 @@ class TableIntervals(IntervalReader):
         spread: int | None = None,
     ) -> None:
         super().__init__(fixed or {})
-        self._least: dict[Expr, Array] = {}
-        self._most: dict[Expr, Array] = {}
+        self._least: dict[Expr, Floats] = {}
+        self._most: dict[Expr, Floats] = {}
         for position, (table, kept) in enumerate(zip(tables.tables, rows, strict=True)):
             for node, values in table.values.items():
                 here = values[kept]
                 self._least[node] = here if position == spread else np.asarray(here.min())
                 self._most[node] = here if position == spread else np.asarray(here.max())
 
-    def known_low(self, expr: Expr) -> Array | None:
+    def known_low(self, expr: Expr) -> Floats | None:
         return self._least.get(expr)
 
-    def known_high(self, expr: Expr) -> Array | None:
+    def known_high(self, expr: Expr) -> Floats | None:
         return self._most.get(expr)
 
     def whole_low(self, expr: Expr) -> int:
@@ -150,9 +150,7 @@ def _pass(
     )
 
 
-def _open_rows(
-    problem: LayerProblem, intervals: TableIntervals, cutoff: int | None, size: int
-) -> NDArray[np.bool_]:
+def _open_rows(problem: LayerProblem, intervals: TableIntervals, cutoff: int | None, size: int) -> Bools:
     keep = np.ones(size, dtype=bool)
     for limit in problem.limits:
         keep &= intervals.low(limit.expr) <= limit.bound * (1 + BAND)

@@ -13,6 +13,7 @@ from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObj
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.formulation.scheduling.herald.timeline import in_start_order
+from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.scheduling.herald import compiled
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
 
@@ -181,7 +182,7 @@ def tails(problem: SchedulingProblem, chosen: Sequence[Option]) -> list[float]:
     return tail
 
 
-def _rows(lists: Sequence[Sequence[int]]) -> tuple[compiled.Ints, compiled.Ints]:
+def _rows(lists: Sequence[Sequence[int]]) -> tuple[Int64s, Int64s]:
     """Lists as compressed rows."""
     at = np.zeros(len(lists) + 1, np.int64)
     at[1:] = np.cumsum([len(row) for row in lists])

@@ -10,13 +10,10 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.solvers.scheduling.herald.random_kernel import draw, draw_below, draw_normal, stream
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class TaskGraph(NamedTuple):
@@ -29,23 +26,23 @@ class TaskGraph(NamedTuple):
     before_at, before, after_at, after : neighbours in compressed rows
     """
 
-    engine: Ints
-    cycles: Ints
-    fetch: Ints
-    layout: Ints
+    engine: Int64s
+    cycles: Int64s
+    fetch: Int64s
+    layout: Int64s
     context_cycles: int
-    before_at: Ints
-    before: Ints
-    after_at: Ints
-    after: Ints
+    before_at: Int64s
+    before: Int64s
+    after_at: Int64s
+    after: Int64s
 
 
 class State(NamedTuple):
     """What annealing changes: the option, the priority and the delay of every task."""
 
-    choice: Ints
+    choice: Int64s
     priority: Floats
-    delay: Ints
+    delay: Int64s
 
 
 class EnginePrices(NamedTuple):
@@ -69,8 +66,8 @@ class Dispatch(NamedTuple):
     since : per task, how many had been dispatched when it became ready
     """
 
-    order: Ints
-    since: Ints
+    order: Int64s
+    since: Int64s
 
 
 class Timetable(NamedTuple):
@@ -83,13 +80,13 @@ class Timetable(NamedTuple):
     ready, waiting, earliest : per task: those that are ready, how many others it waits for, when it may start
     """
 
-    starts: Ints
-    ends: Ints
-    free: Ints
-    last: Ints
-    ready: Ints
-    waiting: Ints
-    earliest: Ints
+    starts: Int64s
+    ends: Int64s
+    free: Int64s
+    last: Int64s
+    ready: Int64s
+    waiting: Int64s
+    earliest: Int64s
 
 
 class Draws(NamedTuple):
@@ -103,7 +100,7 @@ class Draws(NamedTuple):
     """
 
     energy: Floats
-    options: Ints
+    options: Int64s
     weight: Floats
 
 
@@ -243,7 +240,7 @@ def list_schedule(
 
 
 @compiled
-def _length_cost(free: Ints, left: Ints, price: Floats, blend: float) -> float:
+def _length_cost(free: Int64s, left: Int64s, price: Floats, blend: float) -> float:
     """The cost of length if every engine continues without idling."""
     makespan, priced = 0, 0.0
     for index in range(free.shape[0]):

@@ -183,11 +183,11 @@ class _Shelf:
                 return {}
         return costs
 
-    def write(self, job: _Job, found: dict[tuple[MachineSize, str], BestMapping]) -> None:
+    def write(self, job: _Job, best: dict[tuple[MachineSize, str], BestMapping]) -> None:
         """Keep a job's answers where that is possible."""
         asked = [(point, metric) for point in job.points for metric in METRICS]
         digest = costs_digest(job.operator, job.flow, job.memory)
-        self._kept(lambda store: store.write(digest, asked, found))
+        self._kept(lambda store: store.write(digest, asked, best))
 
     def tell(self) -> None:
         """Say how many rows were not believed."""
@@ -229,12 +229,12 @@ def _holds(job: _Job, point: MachineSize, cost: Cost) -> bool:
         return False
 
 
-def _answers(job: _Job, found: dict[tuple[MachineSize, str], BestMapping]) -> Costs:
+def _answers(job: _Job, best_mappings: dict[tuple[MachineSize, str], BestMapping]) -> Costs:
     """A job's answers as costs; ``None`` where nothing fits."""
     answers: Costs = {}
     for point in job.points:
         for metric in METRICS:
-            best = found.get((point, metric))
+            best = best_mappings.get((point, metric))
             answers[point, metric] = (
                 None
                 if best is None

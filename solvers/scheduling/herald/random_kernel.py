@@ -11,12 +11,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _WORDS, _APART = 624, 397
 _TWIST = 0x9908B0DF
@@ -32,7 +29,7 @@ class Stream(NamedTuple):
     spare : whether a normal number is left over, and that number
     """
 
-    words: Ints
+    words: Int64s
     spare: Floats
 
 
@@ -49,7 +46,7 @@ def stream(seed: int) -> Stream:
 
 
 @compiled
-def _twist(words: Ints) -> None:
+def _twist(words: Int64s) -> None:
     """The next words of the state."""
     for at in range(_WORDS):
         both = (words[at] & _HIGH) | (words[(at + 1) % _WORDS] & _LOW)
@@ -59,7 +56,7 @@ def _twist(words: Ints) -> None:
 
 
 @compiled
-def _word(words: Ints) -> int:
+def _word(words: Int64s) -> int:
     """The next 32 bits."""
     if words[_WORDS] >= _WORDS:
         _twist(words)

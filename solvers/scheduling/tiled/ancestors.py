@@ -22,12 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 EFFORT = 400_000_000
 """Visits of tasks and edges that all sets of ancestors may take together, some seconds."""
@@ -36,7 +33,7 @@ WORD = 64
 """Sets that are followed at once, as bits of a word."""
 
 
-def heads_and_rests(dag: AtomicDag, machine: TiledMachine, effort: int = EFFORT) -> tuple[Longs, Longs]:
+def heads_and_rests(dag: AtomicDag, machine: TiledMachine, effort: int = EFFORT) -> tuple[Int64s, Int64s]:
     """Per task: a cycle before which it cannot begin, and cycles between its end and the end of all.
 
     Parameters
@@ -86,13 +83,13 @@ def fetch_rate(machine: TiledMachine) -> float:
 
 def _grouped(
     keys: npt.NDArray[np.integer], values: npt.NDArray[np.integer], bound: int
-) -> tuple[Longs, Longs]:
+) -> tuple[Int64s, Int64s]:
     """Values by their keys: where those of each key begin, and the values."""
     starts = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=bound))]).astype(np.int64)
     return starts, values[np.argsort(keys, kind="stable")].astype(np.int64)
 
 
-def _distinct(starts: Longs, producers: Ints, tasks: int) -> tuple[Longs, Longs]:
+def _distinct(starts: Int64s, producers: Int32s, tasks: int) -> tuple[Int64s, Int64s]:
     """The same edges, each once."""
     reader = np.repeat(np.arange(tasks), np.diff(starts))
     key = np.unique(reader * tasks + producers)
@@ -100,7 +97,7 @@ def _distinct(starts: Longs, producers: Ints, tasks: int) -> tuple[Longs, Longs]
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), key % max(1, tasks)
 
 
-def _sets(starts: Longs, producers: npt.NDArray[np.integer], units: Longs, effort: int) -> Longs:
+def _sets(starts: Int64s, producers: npt.NDArray[np.integer], units: Int64s, effort: int) -> Int64s:
     """Per task the number of its set of ancestors within its unit, -1 for those left to their ways.
 
     A task that reads one of its own unit (the next part of a sum) is left to its way through that one.
@@ -115,7 +112,7 @@ def _sets(starts: Longs, producers: npt.NDArray[np.integer], units: Longs, effor
     reader = np.repeat(np.arange(tasks), np.diff(starts))
     inside[reader[unit[producers] == unit[reader]]] = True
     inside |= np.diff(starts) == 0
-    numbers: list[tuple[int, int, Longs, Longs]] = []
+    numbers: list[tuple[int, int, Int64s, Int64s]] = []
     for i in range(len(units) - 1):
         mine = np.arange(units[i], units[i + 1])[~inside[units[i] : units[i + 1]]]
         if len(mine):
@@ -133,11 +130,11 @@ def _sets(starts: Longs, producers: npt.NDArray[np.integer], units: Longs, effor
 
 @compiled
 def _heads(
-    starts: Longs,
-    producers: Longs,
-    cycles: Longs,
-    units: Longs,
-    sets: Longs,
+    starts: Int64s,
+    producers: Int64s,
+    cycles: Int64s,
+    units: Int64s,
+    sets: Int64s,
     engines: int,
     blocks: Any,
     chip: int,

@@ -24,14 +24,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
+from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.ancestors import EFFORT, fetch_rate, heads_and_rests
-
-Longs = npt.NDArray[np.int64]
 
 THRESHOLDS = 256
 """Values of ``a`` that the window and staged bounds try; any choice is valid."""
@@ -122,7 +120,7 @@ def least_energy(dag: AtomicDag, machine: TiledMachine, traffic: int, leaving: i
     return inside + moved + ends + engine.static_power * machine.engines * cycles
 
 
-def _window(heads: Longs, remainders: Longs, cycles: Longs, engines: int) -> int:
+def _window(heads: Int64s, remainders: Int64s, cycles: Int64s, engines: int) -> int:
     """The window bound over quantiles of ``a``, and all ``b`` for each."""
     best = int((heads + cycles + remainders).max())
     order = np.argsort(-remainders, kind="stable")
@@ -135,7 +133,7 @@ def _window(heads: Longs, remainders: Longs, cycles: Longs, engines: int) -> int
     return best
 
 
-def _staged(first_read: Longs, size: Longs, machine: TiledMachine) -> int:
+def _staged(first_read: Int64s, size: Int64s, machine: TiledMachine) -> int:
     """DRAM traffic that cannot have come before cycle ``a``."""
     best = 0
     for a in _thresholds(first_read):
@@ -145,7 +143,7 @@ def _staged(first_read: Longs, size: Longs, machine: TiledMachine) -> int:
     return best
 
 
-def _thresholds(values: Longs) -> Longs:
+def _thresholds(values: Int64s) -> Int64s:
     distinct = np.unique(values)
     pick = np.unique(np.linspace(0, len(distinct) - 1, min(THRESHOLDS, len(distinct))).astype(np.int64))
     return distinct[pick] if len(distinct) else distinct

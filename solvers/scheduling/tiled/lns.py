@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
@@ -31,7 +30,6 @@ from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.solvers.scheduling.tiled.placing.problem import flows_of
 from tilewright.solvers.scheduling.tiled.placing.windows import TaskRounds
 
-Ints = npt.NDArray[np.int32]
 KINDS = ("sizes", "places", "transfers")
 
 

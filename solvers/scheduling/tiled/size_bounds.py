@@ -13,18 +13,16 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.costs import least_cycles
 from tilewright.formulation.scheduling.tiled.dag import INPUT, WEIGHTS, AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes, whole_tiling
 from tilewright.formulation.scheduling.tiled.units import Read
+from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.scheduling.tiled.ancestors import fetch_rate
 from tilewright.solvers.scheduling.tiled.barriers import barriers
 from tilewright.solvers.scheduling.tiled.bounds import Bounds, least_energy, leaving_bytes, traffic_cycles
-
-Longs = npt.NDArray[np.int64]
 
 
 def size_bounds(problem: TiledProblem) -> Bounds:
@@ -61,7 +59,7 @@ def compulsory_bytes(whole: AtomicDag) -> int:
     return int(_weights(whole).sum()) + _inputs(whole) + leaving_bytes(whole)
 
 
-def _staged(problem: TiledProblem, weights: Longs, least: int) -> int:
+def _staged(problem: TiledProblem, weights: Int64s, least: int) -> int:
     """Weights that cannot have come before the first layer that reads one of them begins; 0 where that is no
     more than ``least``.
 
@@ -89,7 +87,7 @@ def _staged(problem: TiledProblem, weights: Longs, least: int) -> int:
     return after(barriers(problem.units))
 
 
-def _weights(whole: AtomicDag) -> Longs:
+def _weights(whole: AtomicDag) -> Int64s:
     """Bytes of stored weights per unit of a DAG of whole layers."""
     sizes = np.zeros(len(whole.units), dtype=np.int64)
     for index in range(len(whole.units)):

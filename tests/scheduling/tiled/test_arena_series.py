@@ -41,7 +41,7 @@ QUICK = Series((LAYER,), ("atomic-2x2",), ("ls", "rammer"), seconds=20.0)
 
 def runs(method: str, *values: int | None, missing: int = 0) -> ContestantRecord:
     """A method whose seeds came to these values; ``None`` for no plan."""
-    found = [
+    runs = [
         RunRecord(
             seed=seed,
             status="unknown" if value is None else "feasible",
@@ -60,7 +60,7 @@ def runs(method: str, *values: int | None, missing: int = 0) -> ContestantRecord
         )
         for seed, value in enumerate(values)
     ]
-    return contestant(method, found, missing, Fraction(1))
+    return contestant(method, runs, missing, Fraction(1))
 
 
 def judged(*methods: ContestantRecord) -> CompareDocument:
@@ -118,7 +118,7 @@ def test_runs_without_a_plan_are_worse_than_any(plans: int) -> None:
     values = sorted([100 + seed for seed in range(plans)])
     lucky = runs("lucky", *values, *[None] * (5 - plans))
     document = judged(lucky, runs("steady", 800, 810, 820, 830, 840))
-    first, last = [one.method for one in ranked(document.contestants)]
+    first, last = [contestant.method for contestant in ranked(document.contestants)]
     assert lucky.without_plan == 5 - plans
     assert lucky.worst == (104 if plans == 5 else None)
     assert document.winner is not None

@@ -33,7 +33,9 @@ def random_image_network(rng: random.Random) -> Network:
     def add(operator: Operator, sources: list[tuple[str, str, int | None, tuple[str, ...]]]) -> str:
         name = f"l{len(layers)}"
         layers.append(Layer(name, operator, "test"))
-        links.extend(Link(one, name, operand, one, 1, at, moves) for one, operand, at, moves in sources)
+        links.extend(
+            Link(source, name, operand, source, 1, at, moves) for source, operand, at, moves in sources
+        )
         return name
 
     start = conv2d(k=rng.randint(1, 3), c=2, r=1, s=1, h=4, w=4)
@@ -41,8 +43,10 @@ def random_image_network(rng: random.Random) -> Network:
     for _ in range(rng.randint(2, 5)):
         name, channels, side = rng.choice(made[-2:])
         kind = rng.choice(["conv", "conv", "depthwise", "pool", "sum", "concat", "flat", "strided"])
-        like = [one for one in made if one[1:] == (channels, side) and one[0] != name]
-        beside = [one for one in made if one[2] == side and one[0] != name]
+        like = [
+            made_layer for made_layer in made if made_layer[1:] == (channels, side) and made_layer[0] != name
+        ]
+        beside = [made_layer for made_layer in made if made_layer[2] == side and made_layer[0] != name]
         width = rng.randint(1, 3)
         if kind == "sum" and like:
             operator = elementwise(shape=(1, channels, side, side))
@@ -76,11 +80,11 @@ def random_image_network(rng: random.Random) -> Network:
 def ancestors(dag: AtomicDag) -> list[set[int]]:
     """Per task all tasks that it depends on."""
     starts, producers = dag.edges
-    found: list[set[int]] = []
+    ancestors: list[set[int]] = []
     for task in range(dag.tasks):
         direct = set(producers[starts[task] : starts[task + 1]].tolist())
-        found.append(direct.union(*(found[one] for one in direct)))
-    return found
+        ancestors.append(direct.union(*(ancestors[parent] for parent in direct)))
+    return ancestors
 
 
 def random_size(rng: random.Random, problem: TiledProblem) -> list[AtomSize | Tiling]:
@@ -143,8 +147,8 @@ def test_a_dense_layer_waits_for_all_but_the_last_layers_channels() -> None:
     problem = TiledProblem(
         Network("dense", layers, links), load_tiled_machine(MACHINE), tiled_objective("edp")
     )
-    found = barriers(problem.units)
-    assert [sorted(one) for one in found] == [[], [], [], [0, 1], [0, 1, 2]]
+    waits_for = barriers(problem.units)
+    assert [sorted(earlier) for earlier in waits_for] == [[], [], [], [0, 1], [0, 1, 2]]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -163,10 +167,10 @@ def test_weights_of_late_layers_cannot_all_come_before_they_begin(seed: int) -> 
         Link("c", "d", "A", "z", 16, None, ("Flatten",)),
     ]
     problem = TiledProblem(Network("staged", layers, links), machine, tiled_objective("makespan"))
-    found = size_bounds(problem)
+    bounds = size_bounds(problem)
     weights, chip, rate = 16 * 8192, 2 * 24 * 1024, 32
     assert barriers(problem.units)[3] == {0}
-    assert found.cycles == found.staged == 8192 // 2 + (weights - chip) // rate
+    assert bounds.cycles == bounds.staged == 8192 // 2 + (weights - chip) // rate
     rng = random.Random(seed)
     sizes = [
         AtomSize(4, 16, 16, 16),
@@ -176,4 +180,4 @@ def test_weights_of_late_layers_cannot_all_come_before_they_begin(seed: int) -> 
     ]
     dag = problem.dag(sizes)
     for _ in range(3):
-        assert found.cycles <= problem.evaluate(dag, random_plan(rng, problem, dag)).cycles
+        assert bounds.cycles <= problem.evaluate(dag, random_plan(rng, problem, dag)).cycles

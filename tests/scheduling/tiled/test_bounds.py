@@ -63,7 +63,7 @@ def plain_heads(dag: AtomicDag, machine: TiledMachine) -> list[int]:
     for t in range(dag.tasks):
         direct = set(producers[starts[t] : starts[t + 1]].tolist())
         ancestors.append(direct.union(*(ancestors[p] for p in direct)))
-        found = max((heads[p] + int(dag.cycles[p]) for p in direct), default=0)
+        head = max((heads[p] + int(dag.cycles[p]) for p in direct), default=0)
         for a in {heads[u] for u in ancestors[t]}:
             work = sum(int(dag.cycles[u]) for u in ancestors[t] if heads[u] >= a)
             later = sum(
@@ -71,8 +71,8 @@ def plain_heads(dag: AtomicDag, machine: TiledMachine) -> list[int]:
                 for block, by in readers.items()
                 if by & ancestors[t] and by <= set(range(t)) and min(heads[u] for u in by) >= a
             )
-            found = max(found, a - (-work // machine.engines), a + int((later - chip) / rate))
-        heads.append(found)
+            head = max(head, a - (-work // machine.engines), a + int((later - chip) / rate))
+        heads.append(head)
     return heads
 
 

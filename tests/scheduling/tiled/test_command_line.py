@@ -170,7 +170,7 @@ def test_a_machine_of_ones_own_is_planned_drawn_and_shown(call: Caller, tmp_path
     told = json.loads(out)
     assert (code, told["legal"], told["metrics"]) == (0, True, document["metrics"])
     assert told["links"][0]["busy"] == max(link["busy"] for link in told["links"])
-    assert [one["layer"] for one in told["layers"]] == ["first", "second"]
+    assert [layer["layer"] for layer in told["layers"]] == ["first", "second"]
     assert "illegal" not in call("evaluate", "plan.json")[1]
     shown = call("show", "plan.json", "--layers", "second")[1]
     assert "busiest links" in shown

@@ -50,14 +50,17 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> CompareDocument:
 
 def test_the_document_tells_who_is_ahead(document: CompareDocument) -> None:
     """Every value is a plan's, none undercuts the bound, and the least median leads."""
-    ended = {one.method: one for one in document.contestants if one.runs}
+    ended = {contestant.method: contestant for contestant in document.contestants if contestant.runs}
     assert {*ended} == {"ls", "rammer"}
     assert not document.complete
     assert all(
-        run.value_key >= document.bound_key for one in ended.values() for run in one.runs if run.value_key
+        run.value_key >= document.bound_key
+        for contestant in ended.values()
+        for run in contestant.runs
+        if run.value_key
     )
     assert document.winner is not None
-    medians = {name: one.median_key for name, one in ended.items()}
+    medians = {name: contestant.median_key for name, contestant in ended.items()}
     assert medians[document.winner.method] == min(key for key in medians.values() if key is not None)
     assert check_compare(document, "document").faults == ()
 
@@ -207,7 +210,7 @@ def test_a_store_without_evidence_goes_on(tmp_path: Path) -> None:
     base.close()
     tampered(path, "SELECT 1", table="cell")
     with Store(path) as store:
-        assert [one.answer.status for one in store.cells()] == ["feasible"]
+        assert [stored.answer.status for stored in store.cells()] == ["feasible"]
         document = compare_document(contest, [cell], store.cells(), str(path))
     assert check_contest(document, "document").holds
     proven = check_contest(document, "document", Limits(30, threads=1))

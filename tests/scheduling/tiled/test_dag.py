@@ -28,7 +28,7 @@ ENGINE = load_tiled_machine("atomic-8x8").engine
 
 def chain(*operators: Operator) -> Network:
     """Layers ``a``, ``b``, ... one after the other, the first one's operand from DRAM."""
-    layers = [Layer(name, one, "test") for name, one in zip("abcdef", operators, strict=False)]
+    layers = [Layer(name, operator, "test") for name, operator in zip("abcdef", operators, strict=False)]
     links = [
         Link(a.name, b.name, b.operator.inputs[0].name, a.name, 1) for a, b in itertools.pairwise(layers)
     ]
@@ -81,7 +81,7 @@ def brute_reads(
 
 def check_unit(dag: AtomicDag, operator: Operator, unit: int, made: Operator) -> None:
     """Compare the reads of every atom of a unit with those found one by one."""
-    producer = next(i for i, one in enumerate(dag.units) if one.layer.operator is made)
+    producer = next(i for i, entry in enumerate(dag.units) if entry.layer.operator is made)
     channels, (height, width) = output_size(made)
     owner = np.zeros((channels, height, width), dtype=np.int64)
     for task in range(int(dag.base[producer]), int(dag.base[producer + 1])):
@@ -101,12 +101,12 @@ def check_unit(dag: AtomicDag, operator: Operator, unit: int, made: Operator) ->
             h, w = index[-2] - before[0], index[-1] - before[1]
             if 0 <= h < height and 0 <= w < width:
                 expected[int(owner[channel, h, w])] += 1
-        found: dict[int, int] = defaultdict(int)
+        bytes_by_parent: dict[int, int] = defaultdict(int)
         for block in dag.reads_of(task):
             parent = int(dag.block_parent[block])
             if parent >= 0 and int(dag.unit[parent]) != unit:
-                found[parent] += int(dag.block_bytes[block])
-        assert dict(found) == dict(expected)
+                bytes_by_parent[parent] += int(dag.block_bytes[block])
+        assert dict(bytes_by_parent) == dict(expected)
         stored = [int(dag.block_bytes[b]) for b in dag.reads_of(task) if dag.block_kind[b] == WEIGHTS]
         assert sum(stored) == len(weights)
 
@@ -129,7 +129,7 @@ def test_halos_are_exact_on_random_layers(seed: int) -> None:
     ]
     for sums in ("chain", "reduction"):
         dag = build_dag(units, cuts, ENGINE, partial_sums=sums)
-        parts = [len(one.parts) - 1 for one in cuts]
+        parts = [len(cut.parts) - 1 for cut in cuts]
         if sums == "reduction" and parts[1] > 1:
             continue  # the reduction has no loops of its own to compare with
         check_unit(dag, second, 1, first)
@@ -163,10 +163,10 @@ def test_partial_sums_have_four_bytes_and_follow_each_other() -> None:
 
 def residual() -> Network:
     """Two convolutions and their sum with a shortcut."""
-    one = conv2d(k=4, c=4, r=3, s=3, h=6, w=6, pad=1)
+    convolution = conv2d(k=4, c=4, r=3, s=3, h=6, w=6, pad=1)
     layers = [
-        Layer("a", one, "test"),
-        Layer("b", one, "test"),
+        Layer("a", convolution, "test"),
+        Layer("b", convolution, "test"),
         Layer("add", elementwise(shape=(1, 4, 6, 6)), "test"),
     ]
     links = [
@@ -205,9 +205,9 @@ def test_batch_is_one_graph_with_shared_weights() -> None:
 def test_group_tasks_have_the_borders_of_their_shares() -> None:
     """A tiling by even shares, as SET's partitions have it, is taken as it is."""
     unit = units_of(chain(conv2d(k=10, c=4, r=1, s=1, h=7, w=7)))[0]
-    one = Tiling((0, 1), (0, 3, 5, 8, 10), (0, 4, 7), (0, 7), (0, 4))
-    assert one.channels == (0, 3, 5, 8, 10)
-    dag = build_dag([unit], [one], ENGINE)
+    tiling = Tiling((0, 1), (0, 3, 5, 8, 10), (0, 4, 7), (0, 7), (0, 4))
+    assert tiling.channels == (0, 3, 5, 8, 10)
+    dag = build_dag([unit], [tiling], ENGINE)
     assert dag.tasks == 8
     assert dag.macs == unit.layer.operator.macs
 

@@ -171,16 +171,16 @@ def test_a_stop_while_a_model_is_stated_keeps_the_plan(monkeypatch: pytest.Monke
 def test_the_same_seed_gives_the_same_plan() -> None:
     """Two reproducible runs agree in value, bound and the steps of all atoms."""
     case = graph(2, 6, free=True)
-    found = []
+    answers = []
     for _ in range(2):
         space = RoundSpace(case.problem, case.dag)
         search: TiledSearch = TiledSearch(space, Limits(60, threads=1, seed=3, deterministic=True))
         RoundProof(search, space).run()
         assert search.answer is not None
         plan = search.answer.plan
-        found.append((search.key, search.bound, plan.engine.tolist(), plan.first.tolist()))
-    assert found[0] == found[1]
-    assert found[0][0] == found[0][1]
+        answers.append((search.key, search.bound, plan.engine.tolist(), plan.first.tolist()))
+    assert answers[0] == answers[1]
+    assert answers[0][0] == answers[0][1]
 
 
 def test_what_is_not_stated_is_refused_by_name() -> None:

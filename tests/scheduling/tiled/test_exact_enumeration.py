@@ -54,9 +54,9 @@ class Enumeration:
         self.budget = budget
         self.machine, self.idle, self.limit = machine, idle, limit
         self.count = dag.tasks
-        self.size = [int(one) for one in dag.block_bytes]
-        self.parent = [int(one) for one in dag.block_parent]
-        self.cycles = [int(one) for one in dag.cycles]
+        self.size = [int(size) for size in dag.block_bytes]
+        self.parent = [int(parent) for parent in dag.block_parent]
+        self.cycles = [int(duration) for duration in dag.cycles]
         self.reads = [{int(b) for b in dag.reads_of(t)} for t in range(dag.tasks)]
         self.leaves = {t for t in range(dag.tasks) if dag.is_output[t]}
         self.engines = range(machine.engines)
@@ -165,7 +165,7 @@ class Enumeration:
             if ways and (t in self.leaves or wanted & {t, *(b for b in wanted if self.parent[b] == t)}):
                 writes_of.append([None, *ways])
         for writes in product(*writes_of):
-            written = [one for one in writes if one is not None]
+            written = [write for write in writes if write is not None]
             over: dict[object, float] = {}
             for t, e, p in written:
                 for link in [*self.way(e, p), "dram"]:
@@ -191,11 +191,11 @@ class Enumeration:
         self.budget -= 1
         if self.budget < 0:
             raise TooLargeError
-        for one in options[at]:
-            if one is None:
+        for option in options[at]:
+            if option is None:
                 yield from self.choices(spare, over, options, at + 1, moves)
                 continue
-            b, s, e = one
+            b, s, e = option
             passed = {
                 link for c, source, target in moves if (c, source) == (b, s) for link in self.way(s, target)
             }
@@ -207,7 +207,7 @@ class Enumeration:
             ]
             grown = {**over, **{link: over.get(link, 0.0) + self.size[b] / self.rate(link) for link in added}}
             if all(grown[link] <= spare for link in added):
-                moves.append(one)
+                moves.append(option)
                 yield from self.choices(spare, grown, options, at + 1, moves)
                 moves.pop()
 
@@ -417,8 +417,8 @@ def check(seed: int, budget: int) -> bool:
     for together in (alike, twins):
         for ways in (1, 40, 200):
             counts = Counts(instance, together(instance), ways)
-            found = searched(counts, 10**7, lambda: False, lambda _: None, 2000, steady=idle == 0)
-            assert found.bound <= limit, seed
+            outcome = searched(counts, 10**7, lambda: False, lambda _: None, 2000, steady=idle == 0)
+            assert outcome.bound <= limit, seed
     return True
 
 

@@ -56,7 +56,7 @@ def enumerated(problem: RoundPlacing) -> int:
 
 
 @pytest.mark.parametrize(
-    "solver", [*SOLVERS[:2], *(pytest.param(one, marks=pytest.mark.slow) for one in SOLVERS[2:])]
+    "solver", [*SOLVERS[:2], *(pytest.param(solver, marks=pytest.mark.slow) for solver in SOLVERS[2:])]
 )
 def test_windows_are_proven_as_enumeration_finds_them(solver: str) -> None:
     """Two rounds on 2 x 2 or 3 x 1 engines: every solver proves what enumeration finds."""
@@ -67,7 +67,7 @@ def test_windows_are_proven_as_enumeration_finds_them(solver: str) -> None:
         engine = place(dag, problem.machine, step, "zigzag")
         first = int(step.max()) // 2
         limits = Limits(30, threads=1)
-        found = [
+        windows = [
             *place_windows(
                 dag,
                 problem.machine,
@@ -80,7 +80,7 @@ def test_windows_are_proven_as_enumeration_finds_them(solver: str) -> None:
                 last=first + 1,
             )
         ]
-        (better, window) = found[-1]
+        (better, window) = windows[-1]
         before = placing_of(problem.machine, flows_of(dag, step), step, list(window.rounds), engine)
         assert window.cost == window.bound == enumerated(before)
         assert (
@@ -191,9 +191,9 @@ def test_windows_never_worsen_and_stay_above_the_bound() -> None:
     engine = place(dag, problem.machine, step, "matching")
     costs = [transfer_cost(dag, problem.machine, step, engine)]
     bound = least_transfers(dag, problem.machine, step, engine, width=2, limits=Limits(1, threads=1))
-    for found, _ in place_windows(dag, problem.machine, step, engine, width=2, limits=Limits(1, threads=1)):
-        costs.append(transfer_cost(dag, problem.machine, step, found))
-        assert len({*zip(step.tolist(), found.tolist(), strict=True)}) == dag.tasks
+    for placed, _ in place_windows(dag, problem.machine, step, engine, width=2, limits=Limits(1, threads=1)):
+        costs.append(transfer_cost(dag, problem.machine, step, placed))
+        assert len({*zip(step.tolist(), placed.tolist(), strict=True)}) == dag.tasks
     assert costs == sorted(costs, reverse=True)
     assert 0 < bound <= costs[-1]
 

@@ -80,15 +80,15 @@ def test_every_method_plans_within_the_bounds(method: str) -> None:
 def test_the_same_seed_finds_the_same_plan() -> None:
     """Two runs with one seed agree in key and sizes; the climb never ends above its start."""
     problem = small_problem(3)
-    one, other = (solved(problem, "atomic[moves=15]", seed=7) for _ in range(2))
-    assert one.answer is not None
+    result, other = (solved(problem, "atomic[moves=15]", seed=7) for _ in range(2))
+    assert result.answer is not None
     assert other.answer is not None
-    assert one.key == other.key
-    assert one.answer.dag.tilings == other.answer.dag.tilings
+    assert result.key == other.key
+    assert result.answer.dag.tilings == other.answer.dag.tilings
     start = solved(problem, "atomic[refine=off]", seed=7)
-    assert one.key is not None
+    assert result.key is not None
     assert start.key is not None
-    assert one.key <= start.key
+    assert result.key <= start.key
 
 
 def enumerated(dag: AtomicDag, engines: int) -> int:
@@ -143,10 +143,10 @@ def test_rounds_keep_dependencies_and_engines() -> None:
 def test_matching_is_the_least_of_all_assignments(seed: int) -> None:
     """The matching of a round costs what the best of all assignments of rows to columns costs."""
     cost = np.random.default_rng(seed).integers(0, 50, size=(3, 5))
-    found = matched(cost)
-    assert len(set(found.tolist())) == 3
-    least = min(sum(cost[i, c] for i, c in enumerate(one)) for one in permutations(range(5), 3))
-    assert cost[np.arange(3), found].sum() == least
+    matching = matched(cost)
+    assert len(set(matching.tolist())) == 3
+    least = min(sum(cost[i, c] for i, c in enumerate(assignment)) for assignment in permutations(range(5), 3))
+    assert cost[np.arange(3), matching].sum() == least
 
 
 def test_places_are_distinct_within_a_round() -> None:
@@ -163,9 +163,9 @@ def test_annealing_takes_sizes_that_fit() -> None:
     problem = small_problem(1)
     for printed in (True, False):
         rules = Annealing(printed=printed, iterations=50)
-        one, other = (annealed_sizes(problem, random.Random(2), rules) for _ in range(2))
-        assert one == other
-        assert problem.dag(one).needs.max() <= problem.machine.engine.buffer_bytes
+        first, other = (annealed_sizes(problem, random.Random(2), rules) for _ in range(2))
+        assert first == other
+        assert problem.dag(first).needs.max() <= problem.machine.engine.buffer_bytes
 
 
 def test_regions_follow_the_work() -> None:

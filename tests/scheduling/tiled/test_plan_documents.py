@@ -40,8 +40,8 @@ def plan() -> tw.TiledPlan:
 @pytest.fixture(scope="module")
 def data(plan: tw.TiledPlan) -> dict[str, Any]:
     """Its document as JSON gives it back."""
-    found: dict[str, Any] = json.loads(json.dumps(plan.to_dict()))
-    return found
+    data: dict[str, Any] = json.loads(json.dumps(plan.to_dict()))
+    return data
 
 
 def faults_of(data: dict[str, Any]) -> list[str]:
@@ -89,9 +89,9 @@ def test_a_mended_hash_does_not_save_another_machine(data: dict[str, Any]) -> No
         altered["problem"]["machine"][field] = value
         record = parse_plan(altered, "document")
         altered["input_hash"] = inputs_hash(record.problem, record.objective)
-        found = faults_of(altered)
-        assert found, field
-        assert not any("input_hash" in fault for fault in found)
+        faults = faults_of(altered)
+        assert faults, field
+        assert not any("input_hash" in fault for fault in faults)
 
 
 def test_a_plan_made_elsewhere_is_evaluated(data: dict[str, Any], plan: tw.TiledPlan) -> None:
@@ -102,7 +102,7 @@ def test_a_plan_made_elsewhere_is_evaluated(data: dict[str, Any], plan: tw.Tiled
         bare = [name.partition(".")[2] for name in names]
         columns = {name: unpacked(told[part][name], told[part]["count"], name).tolist() for name in bare}
         lists[part] = columns  # type: ignore[assignment]
-    cuts = [{key: value for key, value in one.items() if key != "atoms"} for one in told["layers"]]
+    cuts = [{key: value for key, value in layer.items() if key != "atoms"} for layer in told["layers"]]
     whole = {**data, "plan": {"layers": cuts, "steps": told["steps"], **lists}}
     assert tw.evaluate_plan(whole).key == plan.key
     bare_plan = {"layers": cuts, "engine": lists["engine"], "first": lists["first"]}
@@ -122,10 +122,10 @@ def test_illegal_plans_name_what_they_break(data: dict[str, Any]) -> None:
 
     def broken(**columns: Any) -> str:
         made = {**data, "plan": {"layers": cuts, "engine": engine, "first": first, **columns}}
-        found = tw.evaluate_plan(made)
-        assert not found.legal
-        assert found.metrics is None
-        return found.violations[0]
+        evaluation = tw.evaluate_plan(made)
+        assert not evaluation.legal
+        assert evaluation.metrics is None
+        return evaluation.violations[0]
 
     assert "reads" in broken(first=first[::-1])
     assert "runs both" in broken(engine=[0] * len(engine))
@@ -133,8 +133,8 @@ def test_illegal_plans_name_what_they_break(data: dict[str, Any]) -> None:
     small = json.loads(json.dumps(data))
     held = int(small["metrics"]["peak_buffer_bytes"][0])
     small["problem"]["machine"]["engine"]["buffer_bytes"] = held - 1
-    found = tw.evaluate_plan(small)
-    assert "buffer of engine" in found.violations[0]
+    evaluation = tw.evaluate_plan(small)
+    assert "buffer of engine" in evaluation.violations[0]
 
 
 def test_a_search_begins_with_a_plan(data: dict[str, Any], plan: tw.TiledPlan, tmp_path: Path) -> None:
@@ -142,12 +142,12 @@ def test_a_search_begins_with_a_plan(data: dict[str, Any], plan: tw.TiledPlan, t
     path = tmp_path / "plan.json"
     plan.save(path)
     question = small().on(tw.tiled_machine("atomic-2x2[link=8]"), "edp")
-    found = tw.solve(question, method="rammer", warm_starts=path)
-    answers = [point for point in found.trace if point["improved"]]
+    result = tw.solve(question, method="rammer", warm_starts=path)
+    answers = [point for point in result.trace if point["improved"]]
     assert answers[0]["source"] == "warm start"
-    assert found.value is not None
-    assert found.value <= answers[0]["value"]
-    assert tw.check(found).holds
+    assert result.value is not None
+    assert result.value <= answers[0]["value"]
+    assert tw.check(result).holds
 
 
 @pytest.mark.parametrize(
@@ -171,21 +171,21 @@ def test_a_bound_is_proven_or_refuted(data: dict[str, Any]) -> None:
     assert record.proof is not None
     assert record.proof.verdict.value == "confirmed"
     wrong = {**data, "bound": data["value"] + 1, "bound_exact": f"{int(data['value']) + 1}"}
-    found = tw.check(tw.TiledPlan(parse_plan(wrong, "document")), prove=True)
-    assert found.proof is not None
-    assert found.proof.verdict.value == "refuted"
-    assert not found.holds
+    report = tw.check(tw.TiledPlan(parse_plan(wrong, "document")), prove=True)
+    assert report.proof is not None
+    assert report.proof.verdict.value == "refuted"
+    assert not report.holds
 
 
 def test_a_proof_over_a_space_is_found_again() -> None:
     """The claim of the exact method names its space, a fresh proof confirms it, and no other passes."""
     question = small().on(tw.tiled_machine("atomic-2x2[link=16]"), batch=1)
-    found = tw.solve(question, method="exact[atoms=8]", threads=1)
-    assert found.status is tw.Status.OPTIMAL
-    assert "round plans" in found.space
-    data = json.loads(json.dumps(found.to_dict()))
+    result = tw.solve(question, method="exact[atoms=8]", threads=1)
+    assert result.status is tw.Status.OPTIMAL
+    assert "round plans" in result.space
+    data = json.loads(json.dumps(result.to_dict()))
     assert faults_of(data) == []
-    proof = tw.check(found, prove=True, threads=1).proof
+    proof = tw.check(result, prove=True, threads=1).proof
     assert proof is not None
     assert (proof.verdict.value, proof.solver) == ("confirmed", "exact[atoms=8], again")
     for space in ("", "all plans", data["space"].replace("8 given", "9 given")):

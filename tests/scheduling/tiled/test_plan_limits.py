@@ -73,7 +73,7 @@ def test_atoms_are_as_many_as_the_time_allows(monkeypatch: pytest.MonkeyPatch) -
         resolve_model("resnet18", 1), load_tiled_machine("atomic-8x8"), tiled_objective("makespan"), batch=8
     )
     given = balanced_sizes(problem)
-    fine, coarse = (workable(problem, given, limits=Limits(one))[1] for one in (600.0, 1.0))
+    fine, coarse = (workable(problem, given, limits=Limits(seconds))[1] for seconds in (600.0, 1.0))
     assert coarse.tasks <= ATOMS_PER_SECOND < fine.tasks
     rough, filling = (workable(problem, given, room=room, most=1)[1].tasks for room in (0.1, 1.0))
     monkeypatch.setattr(coarsening, "ATOMS_PER_SECOND", 1)
@@ -101,9 +101,9 @@ def test_everything_is_compiled_beforehand(
     kernels: Sequence[Kernels], methods: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The calls that compile meet every function, and no method needs another one or other types."""
-    for one in kernels:
-        one.calls()
-        for entry in one.entries:
+    for kernel in kernels:
+        kernel.calls()
+        for entry in kernel.entries:
             assert entry.versions, entry.source.name
     new = list[str]()
     honest = CompiledFunction._version

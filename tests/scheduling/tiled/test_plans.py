@@ -126,24 +126,24 @@ def broken_plans(rng: random.Random, problem: TiledProblem, dag: Any, plan: Plan
     name = dag.units[int(dag.unit[task])].name
     engine = plan.engine.copy()
     engine[task] = machine.engines
-    found = [(replace(plan, engine=engine), rf"{name}\[.*engine {machine.engines}, expected")]
+    broken = [(replace(plan, engine=engine), rf"{name}\[.*engine {machine.engines}, expected")]
     early = plan.first.copy()
     made = [t for t in range(dag.tasks) if (dag.block_parent[dag.reads_of(t)] >= 0).any()]
     reader = rng.choice(made)
     first = plan.first.copy()
     first[reader] = 0
     early[reader] = 0
-    found.append((replace(plan, first=first, last=first), "dependency|runs both|no capacity|not present"))
+    broken.append((replace(plan, first=first, last=first), "dependency|runs both|no capacity|not present"))
     arrival = [j for j in range(len(moves)) if moves.target[j] < machine.engines]
     lost = rng.choice(arrival)
-    found.append((replace(plan, transfers=without(moves, lost)), "not present|in part|does not hold it"))
+    broken.append((replace(plan, transfers=without(moves, lost)), "not present|in part|does not hold it"))
     back = [
         j for j in range(len(moves)) if moves.target[j] >= machine.engines and dag.is_output[moves.block[j]]
     ]
-    found.append(
+    broken.append(
         (replace(plan, transfers=without(moves, rng.choice(back))), "leaves the network|DRAM does not")
     )
-    found.append(
+    broken.append(
         (
             replace(plan, residency=without(held, rng.randrange(len(held)))),
             "not present|no capacity|does not hold",
@@ -154,22 +154,22 @@ def broken_plans(rng: random.Random, problem: TiledProblem, dag: Any, plan: Plan
     if other is not None:
         both = plan.first.copy()
         both[other] = step
-        found.append((replace(plan, first=both, last=both), f"engine {place} runs both .* in step {step}"))
+        broken.append((replace(plan, first=both, last=both), f"engine {place} runs both .* in step {step}"))
     size = moves.bytes.copy()
     size[lost] -= 1
     if moves.bytes[lost] > 1:
         less = replace(moves, bytes=size)
-        found.append((replace(plan, transfers=less), "in part|does not hold it"))
+        broken.append((replace(plan, transfers=less), "in part|does not hold it"))
     source = moves.source.copy()
     source[lost] = (int(moves.target[lost]) + 1) % machine.engines
     if moves.source[lost] >= machine.engines:
-        found.append(
+        broken.append(
             (replace(plan, transfers=_sorted(replace(moves, source=source), machine)), "does not hold it")
         )
     target = moves.target.copy()
     target[lost] = machine.engines + len(machine.dram_ports)
-    found.append((replace(plan, transfers=replace(moves, target=target)), "no such place"))
-    return found
+    broken.append((replace(plan, transfers=replace(moves, target=target)), "no such place"))
+    return broken
 
 
 def _sorted(moves: Transfers, machine: TiledMachine) -> Transfers:
@@ -276,9 +276,9 @@ def rank_correlation(pairs: list[tuple[float, float]]) -> float:
     return float(np.corrcoef(ranks.T)[0, 1])
 
 
-def check_ratios(found: dict[int, list[float]]) -> None:
+def check_ratios(ratios_by_link: dict[int, list[float]]) -> None:
     for link, limit in ((8, 0.20), (16, 0.10), (32, 0.10)):
-        assert max(abs(one - 1) for one in found[link]) <= limit, (link, found[link])
+        assert max(abs(ratio - 1) for ratio in ratios_by_link[link]) <= limit, (link, ratios_by_link[link])
 
 
 @pytest.mark.parametrize("plans", [4, pytest.param(10, marks=pytest.mark.slow)])
@@ -300,11 +300,11 @@ def test_evaluator_agrees_with_an_event_simulation_on_more_networks(grid: str, m
     lists mix layers in a round or atoms are short, and by up to 12 % (20 % at 8 B/cycle) once rounds wait."""
     pairs: list[tuple[float, float]] = []
     for order in (layer_sequential, list_order):
-        free, rounds, found = ratios(models, 2, grid, (order,))
-        pairs += found
-        assert all(0.9 <= one <= 1.25 for values in free.values() for one in values), free
+        free, rounds, more_pairs = ratios(models, 2, grid, (order,))
+        pairs += more_pairs
+        assert all(0.9 <= ratio <= 1.25 for values in free.values() for ratio in values), free
         for link, limit in ((8, 1.2), (16, 1.12), (32, 1.12)):
-            assert all(0.9 <= one <= limit for one in rounds[link]), (link, rounds)
+            assert all(0.9 <= ratio <= limit for ratio in rounds[link]), (link, rounds)
     assert rank_correlation(pairs) >= 0.9
 
 

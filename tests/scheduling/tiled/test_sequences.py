@@ -50,10 +50,10 @@ def plain(instance: RoundInstance, *, whole: bool) -> int:
         for many in range(1, min(instance.engines, len(ready)) + 1):
             for run in combinations(ready, many):
                 for new in sets(frozenset(fetch) - held if whole else frozenset()):
-                    best = min(best, one(done, held, moved, frozenset(run), new))
+                    best = min(best, one_round(done, held, moved, frozenset(run), new))
         return best
 
-    def one(
+    def one_round(
         done: frozenset[int], held: frozenset[int], moved: int, run: frozenset[int], new: frozenset[int]
     ) -> int:
         after = done | run
@@ -84,17 +84,21 @@ def plain(instance: RoundInstance, *, whole: bool) -> int:
 
 def sets(blocks: frozenset[int]) -> list[frozenset[int]]:
     """All sets of some blocks."""
-    return [frozenset(one) for many in range(len(blocks) + 1) for one in combinations(sorted(blocks), many)]
+    return [
+        frozenset(combination)
+        for many in range(len(blocks) + 1)
+        for combination in combinations(sorted(blocks), many)
+    ]
 
 
 def optimum(instance: RoundInstance, ways: int, *, together: bool) -> int:
     """What the search proves."""
     counts = Counts(instance, (alike if together else twins)(instance), ways)
-    found = searched(counts, MANY, lambda: False, lambda _: None)
-    assert found.ended
-    assert found.rounds is not None
-    assert sum(map(sum, found.rounds)) == instance.tasks
-    return found.bound
+    search = searched(counts, MANY, lambda: False, lambda _: None)
+    assert search.ended
+    assert search.rounds is not None
+    assert sum(map(sum, search.rounds)) == instance.tasks
+    return search.bound
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -109,9 +109,9 @@ def random_layers(rng: random.Random) -> Network:
     """Layers of any kind side by side, some of which read one input of the network."""
     layers = [Layer(f"l{i}", random_operator(rng), "test") for i in range(3)]
     links = [
-        Link(None, one.name, read.name, "image", math.prod(axis.size for axis in read.axes))
-        for one in layers
-        for read in one.operator.inputs[:1]
+        Link(None, layer.name, read.name, "image", math.prod(axis.size for axis in read.axes))
+        for layer in layers
+        for read in layer.operator.inputs[:1]
         if rng.random() < 0.5
     ]
     return Network("layers", layers, links)
@@ -199,11 +199,11 @@ def test_one_atom_that_fits_costs_its_bound() -> None:
 
 def test_an_input_that_layers_share_counts_once() -> None:
     """Two layers that read the same image need not fetch it twice; two images come both."""
-    one, other = (conv2d(k=4, c=3, r=r, s=r, h=8, w=8, pad=r // 2) for r in (1, 3))
+    convolution, other = (conv2d(k=4, c=3, r=r, s=r, h=8, w=8, pad=r // 2) for r in (1, 3))
     weights, left = 4 * 3 * (1 + 9), 2 * 4 * 64
 
     def read(*images: str) -> int:
-        layers = [Layer("a", one, "test"), Layer("b", other, "test")]
+        layers = [Layer("a", convolution, "test"), Layer("b", other, "test")]
         links = [Link(None, at.name, "I", name, 192) for at, name in zip(layers, images, strict=True)]
         problem = TiledProblem(
             Network("two", layers, links), load_tiled_machine("atomic-2x2[dram=1]"), tiled_objective("edp")
@@ -216,6 +216,6 @@ def test_an_input_that_layers_share_counts_once() -> None:
 def test_sizes_of_random_borders_cover_their_axis() -> None:
     """The generator of divisions makes uneven ones, and none that crosses a run."""
     rng = random.Random(1)
-    found = [random_borders(rng, 24, 6) for _ in range(200)]
-    assert any(len({b - a for a, b in itertools.pairwise(one)}) > 2 for one in found)
-    assert all(one[0] == 0 and one[-1] == 24 for one in found)
+    drawn = [random_borders(rng, 24, 6) for _ in range(200)]
+    assert any(len({b - a for a, b in itertools.pairwise(borders)}) > 2 for borders in drawn)
+    assert all(borders[0] == 0 and borders[-1] == 24 for borders in drawn)

@@ -33,22 +33,23 @@ def test_chosen_sizes_equal_enumeration(seed: int) -> None:
     pairs = {(r.producer, i) for i, u in enumerate(problem.units) for r in u.reads if r.producer is not None}
     choices = list(product(*menus))
     times = [
-        sum(one.time for one in picks) + sum(waits(picks[p], picks[i]) for p, i in pairs) for picks in choices
-    ]
-    found = chosen_sizes(problem, menus, "time", Limits())
-    assert found is not None
-    assert found.proven
-    assert found.value == min(times)
-    least = sum(min(one.time for one in menu) for menu in menus)
-    spreads = [
-        max(one.cycles for one in picks) - min(one.cycles for one in picks)
+        sum(pick.time for pick in picks) + sum(waits(picks[p], picks[i]) for p, i in pairs)
         for picks in choices
-        if sum(one.time for one in picks) <= int(1.5 * least)
     ]
-    found = chosen_sizes(problem, menus, "spread", Limits(), slack=0.5)
-    assert found is not None
-    assert found.proven
-    assert found.value == min(spreads)
+    choice = chosen_sizes(problem, menus, "time", Limits())
+    assert choice is not None
+    assert choice.proven
+    assert choice.value == min(times)
+    least = sum(min(pick.time for pick in menu) for menu in menus)
+    spreads = [
+        max(pick.cycles for pick in picks) - min(pick.cycles for pick in picks)
+        for picks in choices
+        if sum(pick.time for pick in picks) <= int(1.5 * least)
+    ]
+    choice = chosen_sizes(problem, menus, "spread", Limits(), slack=0.5)
+    assert choice is not None
+    assert choice.proven
+    assert choice.value == min(spreads)
 
 
 def test_without_time_to_choose_sizes_are_shares(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,10 +66,13 @@ def test_genetic_search_finds_balance() -> None:
     problem = small(1)
     layers = [sized_layer(problem, i, 0.5) for i in range(2)]
     best = min(
-        energy_of(layers, list(picks), True) for picks in product(*(range(len(one.cycles)) for one in layers))
+        energy_of(layers, list(picks), True)
+        for picks in product(*(range(len(sizes.cycles)) for sizes in layers))
     )
-    found = evolved(layers, lambda picks: energy_of(layers, picks, True), random.Random(0), Genetics())
-    assert energy_of(layers, found, True) == best
-    one, other = (genetic_sizes(problem, random.Random(5), Genetics(generations=5)) for _ in range(2))
-    assert one == other
-    assert problem.dag(one).needs.max() <= problem.machine.engine.buffer_bytes
+    evolved_sizes = evolved(
+        layers, lambda picks: energy_of(layers, picks, True), random.Random(0), Genetics()
+    )
+    assert energy_of(layers, evolved_sizes, True) == best
+    drawn, other = (genetic_sizes(problem, random.Random(5), Genetics(generations=5)) for _ in range(2))
+    assert drawn == other
+    assert problem.dag(drawn).needs.max() <= problem.machine.engine.buffer_bytes

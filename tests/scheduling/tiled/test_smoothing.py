@@ -38,11 +38,11 @@ def test_levelled_plans_are_legal_and_no_longer(seed: int) -> None:
     for turn in range(3):
         plan = random_plan(rng, problem, dag)
         before = problem.evaluate(dag, plan).cycles
-        found, counted = smoothed_and_cycles(dag, problem.machine, plan, Effort(6, 12, 24), turn)
-        after = problem.evaluate(dag, found).cycles
+        smoothed, counted = smoothed_and_cycles(dag, problem.machine, plan, Effort(6, 12, 24), turn)
+        after = problem.evaluate(dag, smoothed).cycles
         assert counted is not None
         assert after <= min(before, counted + 1)
-        again, the_same = smoothed_and_cycles(dag, problem.machine, found, Effort(rounds=0), turn)
+        again, the_same = smoothed_and_cycles(dag, problem.machine, smoothed, Effort(rounds=0), turn)
         assert problem.evaluate(dag, again).cycles == after
         assert the_same is not None
         assert abs(the_same - after) <= 1

@@ -71,10 +71,10 @@ def test_a_cell_is_computed_in_a_worker_and_bad_ones_tell_why(tmp_path: Path) ->
     store = cell_store(tmp_path / "cells.sqlite")
     good = Cell("alexnet", "atomic-8x8[link=16]", "ls", 1, "makespan", 30.0)
     bad = Cell("alexnet", "atomic-9x9", "ls", 1, "makespan", 30.0)
-    found = dict(answers(store, [good, bad, good], 1, compute, failed))
-    assert found[good].is_plan
-    assert found[good].bound <= found[good].own_bound <= found[good].cycles
-    assert found[bad].status == "error"
+    results = dict(answers(store, [good, bad, good], 1, compute, failed))
+    assert results[good].is_plan
+    assert results[good].bound <= results[good].own_bound <= results[good].cycles
+    assert results[bad].status == "error"
     assert [cell for cell, _ in answers(store, [good, bad], 1, compute, failed)] == [bad]
     assert compute(bad).status == "error"
     store.close()

@@ -65,7 +65,7 @@ def test_a_pool_over_a_large_map_is_cut_below_the_array_width() -> None:
     """EfficientNet's first squeeze reads 112 x 112 positions of every channel: atoms of few channels fit."""
     problem = problem_of("efficientnet-b0", "atomic-8x8")
     sizes = balanced_sizes(problem)
-    squeeze = next(i for i, one in enumerate(problem.units) if one.name == "block1_1.squeeze")
+    squeeze = next(i for i, unit in enumerate(problem.units) if unit.name == "block1_1.squeeze")
     assert sizes[squeeze].outputs * 112 * 112 < problem.machine.engine.buffer_bytes
 
 

@@ -20,6 +20,7 @@ from tilewright.formulation.scheduling.tiled.plan import Plan, Residency, Transf
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
+from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
 from tilewright.report.records.mapping.operator import Record
 
@@ -29,8 +30,6 @@ MOST_ROWS = 1 << 26
 MOST_CELLS = 1 << 27
 """Steps times engines, at most: the evaluator keeps what every buffer holds in every step."""
 
-Ints = npt.NDArray[np.int32]
-
 
 def packed(column: npt.NDArray[np.integer]) -> str:
     """A column as text."""
@@ -38,7 +37,7 @@ def packed(column: npt.NDArray[np.integer]) -> str:
     return base64.b64encode(zlib.compress(steps.astype("<i4").tobytes(), 9)).decode("ascii")
 
 
-def unpacked(text: str, rows: int, where: str) -> Ints:
+def unpacked(text: str, rows: int, where: str) -> Int32s:
     """The column of a text; raises ``InputError`` where it does not have so many rows."""
     try:
         reader = zlib.decompressobj()
@@ -168,7 +167,7 @@ class PlanRecord(Record):
         return dag
 
 
-def _column(owner: Record, name: str, rows: int, where: str) -> Ints:
+def _column(owner: Record, name: str, rows: int, where: str) -> Int32s:
     return unpacked(getattr(owner, name), rows, f"{where}.{name}")
 
 

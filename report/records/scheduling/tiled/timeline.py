@@ -9,15 +9,12 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, occupancy
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
-
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 IDLE = -1
 
@@ -35,8 +32,8 @@ class Timeline:
 
     start: Floats
     end: Floats
-    engine: Longs
-    layer: Longs
+    engine: Int64s
+    layer: Int64s
     cycles: int
     engines: int
 
@@ -46,7 +43,7 @@ class Timeline:
         spent = np.bincount(self.engine, weights=self.end - self.start, minlength=self.engines)
         return spent / max(1, self.cycles)
 
-    def spans(self) -> tuple[Longs, Longs, Floats, Floats, Longs]:
+    def spans(self) -> tuple[Int64s, Int64s, Floats, Floats, Int64s]:
         """Tasks of one layer that follow each other on an engine without a pause, put together.
 
         Returns
@@ -62,7 +59,7 @@ class Timeline:
         last = np.concatenate([at[1:], [len(order)]]) - 1
         return engine[at], layer[at], start[at], end[last], last - at + 1
 
-    def raster(self, columns: int) -> Longs:
+    def raster(self, columns: int) -> Int64s:
         """Per engine and equal part of the time the layer that runs longest in it, or `IDLE` where less runs.
 
         Returns
@@ -73,7 +70,7 @@ class Timeline:
         units[longest < 1 - busy] = IDLE
         return units
 
-    def shares(self, columns: int) -> tuple[Longs, Floats, Floats]:
+    def shares(self, columns: int) -> tuple[Int64s, Floats, Floats]:
         """Per engine and equal part of the time the layer that runs longest in it, and shares of that part.
 
         Returns
@@ -98,14 +95,14 @@ class Timeline:
                     best[e, column], units[e, column] = total, unit
         return units, best / width, np.minimum(1.0, busy / width)
 
-    def layer_spans(self, layers: int) -> tuple[Floats, Floats, Longs, Floats]:
+    def layer_spans(self, layers: int) -> tuple[Floats, Floats, Int64s, Floats]:
         """Per layer: first cycle, last cycle, engines that take part, and cycles of all its tasks."""
         low: Floats = np.full(layers, np.inf)
         high: Floats = np.zeros(layers)
         np.minimum.at(low, self.layer, self.start)
         np.maximum.at(high, self.layer, self.end)
         pairs = np.unique(self.layer * self.engines + self.engine)
-        engines: Longs = np.bincount(pairs // self.engines, minlength=layers).astype(np.int64)
+        engines: Int64s = np.bincount(pairs // self.engines, minlength=layers).astype(np.int64)
         spent = np.bincount(self.layer, weights=self.end - self.start, minlength=layers)
         work = spent.astype(np.float64)
         low[np.isinf(low)] = 0.0
@@ -128,7 +125,7 @@ def timeline(answer: AtomicPlan, machine: TiledMachine, evaluation: Evaluation) 
 
 def held_bytes(
     answer: AtomicPlan, machine: TiledMachine, evaluation: Evaluation, columns: int
-) -> tuple[Floats, Longs]:
+) -> tuple[Floats, Int64s]:
     """What buffers hold at equally spaced moments.
 
     Parameters

@@ -118,11 +118,11 @@ def insert(
 
 
 @compiled
-def _as_good(memory: Memory, one: int, time: int, moved: int) -> bool:
+def _as_good(memory: Memory, label: int, time: int, moved: int) -> bool:
     """Whether a label, waiting if need be, has moved as much by the same time."""
-    spare = time - memory.time[one]
+    spare = time - memory.time[label]
     return bool(
-        spare >= 0 and min(memory.moved[one] + spare, max(memory.cap[one], memory.moved[one])) >= moved
+        spare >= 0 and min(memory.moved[label] + spare, max(memory.cap[label], memory.moved[label])) >= moved
     )
 
 

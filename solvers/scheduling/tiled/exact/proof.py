@@ -160,7 +160,7 @@ class RoundProof:
             sequence = searched(
                 Counts(self.instance, together(self.instance), ways),
                 self.most,
-                lambda one=mine: self.search.done or one.expired,  # type: ignore[misc]
+                lambda share=mine: self.search.done or share.expired,  # type: ignore[misc]
                 lambda cycles: self.raise_bound(cycles, "sequences"),
                 steady=self.space.idle == 0,
             )

@@ -8,12 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-
-Longs = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +24,7 @@ class HopPositions:
     """
 
     scale: int
-    terms: tuple[tuple[int, Longs], ...]
+    terms: tuple[tuple[int, Int64s], ...]
 
 
 def hop_positions(machine: TiledMachine) -> HopPositions:
@@ -51,12 +48,12 @@ def hop_positions(machine: TiledMachine) -> HopPositions:
     return HopPositions(scale // unit, tuple(terms))
 
 
-def _arcs(place: Longs, size: int) -> Iterator[Flags]:
+def _arcs(place: Int64s, size: int) -> Iterator[Bools]:
     for k in range(size if size > 1 else 0):
         yield (place - k) % size < size // 2
 
 
-def _subtrees(machine: TiledMachine, x: int, y: int, width: int, height: int) -> Iterator[Flags]:
+def _subtrees(machine: TiledMachine, x: int, y: int, width: int, height: int) -> Iterator[Bools]:
     """Engines below every node but the root; the longer side is halved at each level."""
     if width * height == 1:
         return

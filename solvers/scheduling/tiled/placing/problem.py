@@ -13,15 +13,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.foundation.arrays import Bools, Int32s, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 class Flows(NamedTuple):
@@ -33,9 +29,9 @@ class Flows(NamedTuple):
     size : bytes
     """
 
-    reader: Longs
-    source: Longs
-    size: Longs
+    reader: Int64s
+    source: Int64s
+    size: Int64s
 
     def rows(self) -> Iterator[tuple[int, int, int]]:
         """Reader, source and bytes, one after the other."""
@@ -56,20 +52,20 @@ class RoundPlacing:
     hops : between engines, shape (engines, engines)
     """
 
-    tasks: Longs
-    rounds: Ints
-    allowed: Flags
-    single: Longs
+    tasks: Int64s
+    rounds: Int32s
+    allowed: Bools
+    single: Int64s
     pairs: Flows
-    hops: Longs
+    hops: Int64s
 
-    def cost(self, engine: Ints) -> int:
+    def cost(self, engine: Int32s) -> int:
         """Bytes times hops of engines for the tasks, in their order."""
         total = int(self.single[np.arange(len(self.tasks)), engine].sum())
         return total + int(self.pairs.size @ self.hops[engine[self.pairs.reader], engine[self.pairs.source]])
 
 
-def flows_of(dag: AtomicDag, step: Ints, *, from_dram: bool = True) -> Flows:
+def flows_of(dag: AtomicDag, step: Int32s, *, from_dram: bool = True) -> Flows:
     """From where every task reads: the task that made the data or read it last, or DRAM.
 
     Parameters
@@ -90,7 +86,7 @@ def flows_of(dag: AtomicDag, step: Ints, *, from_dram: bool = True) -> Flows:
     return _summed(reader, source, dag.block_bytes[block], dag.tasks)
 
 
-def _read_last(block: Longs, step: Ints, reader: Longs) -> Longs:
+def _read_last(block: Int64s, step: Int32s, reader: Int64s) -> Int64s:
     """Who read a block last in an earlier round, -1 for nobody; rows in ascending order."""
     new = (np.diff(block, prepend=-1) != 0) | (np.diff(step, prepend=-1) != 0)
     # the first row of each row's block and round: the row above it is of an earlier round or another block
@@ -99,7 +95,7 @@ def _read_last(block: Longs, step: Ints, reader: Longs) -> Longs:
     return np.where((first > 0) & (block[above] == block), reader[above], -1)
 
 
-def _summed(reader: Longs, source: Longs, size: Longs, tasks: int) -> Flows:
+def _summed(reader: Int64s, source: Int64s, size: Int64s, tasks: int) -> Flows:
     """One row per reader and source, with the bytes of all."""
     keys, row = np.unique(reader * (tasks + 1) + source + 1, return_inverse=True)
     total = np.zeros(len(keys), dtype=np.int64)
@@ -110,9 +106,9 @@ def _summed(reader: Longs, source: Longs, size: Longs, tasks: int) -> Flows:
 def placing_of(
     machine: TiledMachine,
     flows: Flows,
-    step: Ints,
+    step: Int32s,
     rounds: Sequence[int],
-    engine: Ints | None,
+    engine: Int32s | None,
     *,
     exchange: bool = False,
 ) -> RoundPlacing:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.formulation.limits import Limits
+from tilewright.foundation.arrays import Int32s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.mapping.mip.child import Child
 from tilewright.solvers.scheduling.tiled.linear import LinearStatement, solve_linear
 from tilewright.solvers.scheduling.tiled.placing.positions import hop_positions
-from tilewright.solvers.scheduling.tiled.placing.problem import Ints, RoundPlacing
+from tilewright.solvers.scheduling.tiled.placing.problem import RoundPlacing
 
 
 class PlacingStatement:
@@ -79,7 +80,7 @@ class PlacingStatement:
             self.linear.row({at: 1} | {int(self.choices[i, e]): -int(place[e]) for e in engines}, 0, 0)
         return self._at[i, p]
 
-    def values_of(self, engine: Ints) -> list[int]:
+    def values_of(self, engine: Int32s) -> list[int]:
         """The value of every column for engines of the tasks."""
         values = [0] * len(self.linear.most)
         for i, e in enumerate(engine.tolist()):
@@ -90,10 +91,10 @@ class PlacingStatement:
             values[apart] = abs(values[a] - values[b])
         return values
 
-    def engines_of(self, values: list[int]) -> Ints:
+    def engines_of(self, values: list[int]) -> Int32s:
         """The engine of every task."""
         chosen = np.where(self.problem.allowed, np.array(values)[self.choices], -1)
-        engines: Ints = chosen.argmax(axis=1).astype(np.int32)
+        engines: Int32s = chosen.argmax(axis=1).astype(np.int32)
         return engines
 
 
@@ -107,13 +108,13 @@ class PlacingAnswer:
     cost, bound : bytes times hops; no engines cost less than the bound
     """
 
-    engine: Ints
+    engine: Int32s
     cost: int
     bound: int
 
 
 def solve_placing(
-    statement: PlacingStatement, begin: Ints, solver: str, limits: Limits, child: Child | None = None
+    statement: PlacingStatement, begin: Int32s, solver: str, limits: Limits, child: Child | None = None
 ) -> PlacingAnswer:
     """The best engines that a solver finds within limits, and a bound.
 

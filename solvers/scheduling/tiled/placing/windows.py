@@ -9,11 +9,12 @@ import numpy as np
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.solvers.mapping.mip.child import Child
 from tilewright.solvers.scheduling.tiled.linear import child_of
-from tilewright.solvers.scheduling.tiled.placing.problem import Flows, Ints, Longs, flows_of, placing_of
+from tilewright.solvers.scheduling.tiled.placing.problem import Flows, flows_of, placing_of
 from tilewright.solvers.scheduling.tiled.placing.statement import PlacingStatement, solve_placing
 
 LEAST = 1.0
@@ -53,19 +54,19 @@ class TaskRounds:
 
     machine: TiledMachine
     flows: Flows
-    step: Ints
+    step: Int32s
 
     def replaced(
         self,
         rounds: Sequence[int],
-        engine: Ints,
+        engine: Int32s,
         limits: Limits,
         *,
         solver: str = "cpsat",
         child: Child | None = None,
         exchange: bool = False,
         alone: bool = False,
-    ) -> tuple[Ints, Window]:
+    ) -> tuple[Int32s, Window]:
         """Engines of all tasks with those of some rounds chosen anew, and what that came to.
 
         Parameters
@@ -91,7 +92,7 @@ class TaskRounds:
         placed[problem.tasks] = answer.engine
         return placed, Window((rounds[0], rounds[-1]), problem.cost(begin), answer.cost, answer.bound)
 
-    def costs(self, engine: Ints) -> Longs:
+    def costs(self, engine: Int32s) -> Int64s:
         """Bytes times hops of what the tasks of each round read from other engines."""
         net = topology(self.machine)
         reader, source, size = (column[self.flows.source >= 0] for column in self.flows)
@@ -104,15 +105,15 @@ class TaskRounds:
 def place_windows(
     dag: AtomicDag,
     machine: TiledMachine,
-    step: Ints,
-    engine: Ints,
+    step: Int32s,
+    engine: Int32s,
     *,
     solver: str = "cpsat",
     width: int = 3,
     limits: Limits,
     first: int = 0,
     last: int | None = None,
-) -> Iterator[tuple[Ints, Window]]:
+) -> Iterator[tuple[Int32s, Window]]:
     """Engines after every window, and what the window came to; the rounds outside it stand.
 
     Windows overlap by half their rounds at least; those that cost most come first, and each has a second at
@@ -150,8 +151,8 @@ def place_windows(
 def least_transfers(
     dag: AtomicDag,
     machine: TiledMachine,
-    step: Ints,
-    engine: Ints,
+    step: Int32s,
+    engine: Int32s,
     *,
     solver: str = "cpsat",
     width: int = 3,

@@ -117,7 +117,7 @@ def explore(
 
     ::
 
-        found = tw.explore("resnet50", "dmazerunner-256", {"levels.SPM.capacity": "16kB..1MB*2"})
+        exploration = tw.explore("resnet50", "dmazerunner-256", {"levels.SPM.capacity": "16kB..1MB*2"})
 
     The value of a design is the objective of total energy and total cycles, each layer as often as the
     network has it.  Ctrl-C returns what is known.

@@ -93,13 +93,15 @@ def random_chain(form: ClosedForm, random: Random) -> Chain:
         chosen, at = [], 0
         while at < space.starts[-1]:
             fit = [
-                one for one in space.schemes(at) if not isinstance(form.segment(one.tree, form.batch), Unfit)
+                scheme
+                for scheme in space.schemes(at)
+                if not isinstance(form.segment(scheme.tree, form.batch), Unfit)
             ]
             chosen.append(random.choice(fit))
             at = chosen[-1].end
-        found = priced_chain(form, chosen, 1)
-        if isinstance(found, Chain):
-            return found
+        priced = priced_chain(form, chosen, 1)
+        if isinstance(priced, Chain):
+            return priced
 
 
 @pytest.mark.parametrize(("name", "batch"), [("alexnet", 2), ("alexnet:training", 2)])
@@ -114,8 +116,12 @@ def test_chains_come_back_with_their_costs(name: str, batch: int) -> None:
         fixed = ClosedForm(
             form.network, form.machine, batch, form.engine.costs, form.rules, partitions=read.partitions
         )
-        one, other = form.evaluate(chain.tree), fixed.evaluate(read.tree)
-        assert (one.energy, one.cycles, one.dram) == (other.energy, other.cycles, other.dram)
+        evaluation, other = form.evaluate(chain.tree), fixed.evaluate(read.tree)
+        assert (evaluation.energy, evaluation.cycles, evaluation.dram) == (
+            other.energy,
+            other.cycles,
+            other.dram,
+        )
 
 
 def test_tensors_and_updates_match_inside_segments() -> None:
@@ -131,7 +137,10 @@ def test_tensors_and_updates_match_inside_segments() -> None:
                 if part.place.startswith("to tiles")
             }
             read = [
-                (p.name, one.step) for one in segment.layers for p in one.tensors if p.place == "from tiles"
+                (p.name, layer.step)
+                for layer in segment.layers
+                for p in layer.tensors
+                if p.place == "from tiles"
             ]
             assert all(passing[name] == step for name, step in read)
             assert set(passing) == {name for name, _ in read}

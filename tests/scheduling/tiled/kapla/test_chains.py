@@ -51,7 +51,7 @@ def every_chain(form: ClosedForm, kinds: tuple[Kind, ...]) -> Iterator[Node]:
                 ways = [[(kind, g) for kind in kinds for g in divisors(batch)] for _ in rows]
                 for way in itertools.product(*ways):
                     yield rooted(
-                        [segment(row, *one, batch) for row, one in zip(rows, way, strict=True)],
+                        [segment(row, *choice, batch) for row, choice in zip(rows, way, strict=True)],
                         batch * splits,
                         splits,
                     )
@@ -62,19 +62,19 @@ def segment(row: tuple[int, ...], kind: Kind, groups: int, batch: int) -> Node:
     if len(row) == 1 and groups == 1:
         return Leaf(row[0], batch)
     return Cut(
-        "T" if len(row) == 1 else kind, batch, groups, tuple(Leaf(one, batch // groups) for one in row)
+        "T" if len(row) == 1 else kind, batch, groups, tuple(Leaf(layer, batch // groups) for layer in row)
     )
 
 
 def divisors(number: int) -> list[int]:
     """All of them."""
-    return [one for one in range(1, number + 1) if number % one == 0]
+    return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
 
 
 def least(form: ClosedForm, kinds: tuple[Kind, ...]) -> float:
     """The least value of every chain."""
     costs = (form.attempt(tree) for tree in set(every_chain(form, kinds)))
-    return min(form.value(one.energy, one.cycles) for one in costs if not isinstance(one, Unfit))
+    return min(form.value(cost.energy, cost.cycles) for cost in costs if not isinstance(cost, Unfit))
 
 
 @pytest.mark.parametrize(("name", "layers", "batch", "kinds"), SMALL)
@@ -84,22 +84,22 @@ def test_best_first_finds_the_best_of_all_chains(
     """Best-first over all orders proves the enumeration's value, and its tree has that value as a whole."""
     form = form_of(name, layers, batch)
     want = least(form, kinds)
-    found = BestFirst(form, Slicing(kinds, orders="all")).solve()
-    assert found.proven
-    assert found.chain is not None
-    check_tree(found.chain.tree, form.network, batch)
-    cost = form.evaluate(found.chain.tree)
+    result = BestFirst(form, Slicing(kinds, orders="all")).solve()
+    assert result.proven
+    assert result.chain is not None
+    check_tree(result.chain.tree, form.network, batch)
+    cost = form.evaluate(result.chain.tree)
     assert form.value(cost.energy, cost.cycles) == pytest.approx(want, rel=1e-12)
-    assert found.bound == pytest.approx(want, rel=1e-12)
+    assert result.bound == pytest.approx(want, rel=1e-12)
 
 
 @pytest.mark.parametrize("powers", [(1.0, 0.0), (0.0, 1.0), (2.0, 1.0)])
 def test_other_objectives(powers: tuple[float, float]) -> None:
     """Energy alone, cycles alone and a product with powers are proven too."""
     form = form_of("resnet", (2, 3, 4, 5, 6), 1, powers)
-    found = BestFirst(form, Slicing(BOTH, orders="all"), warm=0).solve()
-    assert found.proven
-    assert found.bound == pytest.approx(least(form, BOTH), rel=1e-12)
+    result = BestFirst(form, Slicing(BOTH, orders="all"), warm=0).solve()
+    assert result.proven
+    assert result.bound == pytest.approx(least(form, BOTH), rel=1e-12)
 
 
 @pytest.mark.slow
@@ -107,15 +107,15 @@ def test_other_objectives(powers: tuple[float, float]) -> None:
 def test_resnet_is_proven_as_by_labels(kinds: tuple[Kind, ...]) -> None:
     """LP of ResNet-50 has the value of the dynamic programming that prices every segment; LS is no worse."""
     form = form_of("resnet", (), 1)
-    found = BestFirst(form, Slicing(kinds, 16, 72, orders="all" if kinds == SPATIAL else "sets")).solve()
-    assert found.proven
-    assert found.evaluated < found.schemes / 4
+    result = BestFirst(form, Slicing(kinds, 16, 72, orders="all" if kinds == SPATIAL else "sets")).solve()
+    assert result.proven
+    assert result.evaluated < result.schemes / 4
     other = best_tree(form, "lp" if kinds == SPATIAL else "ls")
     assert other.proven
     if kinds == SPATIAL:
-        assert found.bound == pytest.approx(other.value, rel=1e-9)
+        assert result.bound == pytest.approx(other.value, rel=1e-9)
     else:
-        assert other.value <= found.bound * (1 + 1e-9) <= other.value * 1.05
+        assert other.value <= result.bound * (1 + 1e-9) <= other.value * 1.05
 
 
 def test_heuristics_are_no_better_than_what_is_proven() -> None:
@@ -145,10 +145,10 @@ def test_a_limit_leaves_a_bound() -> None:
     for most in (0, 5, 20, 26, 28, 30, 40):
         looks = itertools.count()
         stop = lambda looks=looks, most=most: next(looks) > most  # noqa: E731
-        found = BestFirst(form_of("resnet", layers, 1), Slicing(), stop, warm=1).solve()
-        assert found.proven == (found.bound == whole.bound)
-        assert found.bound <= whole.bound
-        assert found.chain is None or found.bound <= form_value(found.chain)
+        result = BestFirst(form_of("resnet", layers, 1), Slicing(), stop, warm=1).solve()
+        assert result.proven == (result.bound == whole.bound)
+        assert result.bound <= whole.bound
+        assert result.chain is None or result.bound <= form_value(result.chain)
 
 
 def form_value(chain: Chain) -> float:
@@ -161,9 +161,9 @@ def test_nothing_fits() -> None:
     network = program_network("resnet").part((2, 3, 4), "part")
     machine = load_tiled_machine("set-edge-4x4[buffer=4]")
     form = program_form(network, machine, 1, Rules())
-    found = BestFirst(form, Slicing(BOTH)).solve()
-    assert found.chain is None
-    assert found.proven
+    result = BestFirst(form, Slicing(BOTH)).solve()
+    assert result.chain is None
+    assert result.proven
     assert KaplaSolver(form).solve() is None
     assert tangram_chain(form) is None
 

@@ -35,24 +35,26 @@ def partitions(layers: list[int]) -> Iterator[Rows]:
     first, rest = layers[0], layers[1:]
     for size in range(len(rest) + 1):
         for others in itertools.combinations(rest, size):
-            for found in partitions([one for one in rest if one not in others]):
-                yield [(first, *others), *found]
+            for partition in partitions([unit for unit in rest if unit not in others]):
+                yield [(first, *others), *partition]
 
 
 def ordered(network: SetNetwork, rows: Rows) -> Rows | None:
     """The sets in an order in which each comes behind all that it reads; ``None`` without one."""
     done: set[int] = set()
-    left, found = list(rows), Rows()
+    left, in_order = list(rows), Rows()
     while left:
         ready = [
-            row for row in left if all(set(members(network.masks[one][0])) <= done | set(row) for one in row)
+            row
+            for row in left
+            if all(set(members(network.masks[unit][0])) <= done | set(row) for unit in row)
         ]
         if not ready:
             return None
-        found.append(ready[0])
+        in_order.append(ready[0])
         left.remove(ready[0])
         done |= set(ready[0])
-    return found
+    return in_order
 
 
 def is_connected(network: SetNetwork, row: tuple[int, ...]) -> bool:
@@ -60,10 +62,10 @@ def is_connected(network: SetNetwork, row: tuple[int, ...]) -> bool:
     reached, grew = {row[0]}, True
     while grew:
         more = {
-            one
-            for one in row
+            unit
+            for unit in row
             for other in reached
-            if network.masks[one][0] >> other & 1 or network.masks[other][0] >> one & 1
+            if network.masks[unit][0] >> other & 1 or network.masks[other][0] >> unit & 1
         }
         grew = not more <= reached
         reached |= more
@@ -81,7 +83,7 @@ def least(form: ClosedForm, kinds: tuple[Kind, ...], connected: bool) -> float:
             batch = form.batch // splits
             ways = [[(kind, groups) for kind in kinds for groups in divisors(batch)]] * len(chain)
             for way in itertools.product(*ways):
-                parts = [segment(row, *one, batch) for row, one in zip(chain, way, strict=True)]
+                parts = [segment(row, *choice, batch) for row, choice in zip(chain, way, strict=True)]
                 cost = form.attempt(rooted(parts, form.batch, splits))
                 if not isinstance(cost, Unfit):
                     best = min(best, form.value(cost.energy, cost.cycles))
@@ -96,12 +98,12 @@ def test_the_cover_is_the_best_of_all_partitions(
     for orders, connected in (("sets", False), ("own", True)):
         form = form_of(name, layers, batch)
         want = least(form, kinds, connected)
-        found = Cover(form, Limits(60, threads=1), Slicing(kinds, orders=orders)).solve()  # type: ignore[arg-type]
-        assert found.proven
-        assert found.chain is not None
-        check_tree(found.chain.tree, form.network, batch)
-        cost = form.evaluate(found.chain.tree)
-        assert found.bound <= want * (1 + 1e-9)
+        result = Cover(form, Limits(60, threads=1), Slicing(kinds, orders=orders)).solve()  # type: ignore[arg-type]
+        assert result.proven
+        assert result.chain is not None
+        check_tree(result.chain.tree, form.network, batch)
+        cost = form.evaluate(result.chain.tree)
+        assert result.bound <= want * (1 + 1e-9)
         assert want * (1 - 1e-9) <= form.value(cost.energy, cost.cycles) <= want * (1 + TOLERANCE)
 
 
@@ -114,9 +116,9 @@ def test_other_objectives(
     """Energy alone, cycles alone and a product with powers."""
     form = form_of(name, layers, batch, powers)
     want = least(form, kinds, False)
-    found = Cover(form, Limits(60, threads=1), Slicing(kinds, orders="sets")).solve()
-    assert found.proven
-    assert want * (1 - 1e-3) <= found.bound <= want * (1 + 1e-9)
+    result = Cover(form, Limits(60, threads=1), Slicing(kinds, orders="sets")).solve()
+    assert result.proven
+    assert want * (1 - 1e-3) <= result.bound <= want * (1 + 1e-9)
 
 
 @pytest.mark.slow
@@ -127,9 +129,9 @@ def test_whole_networks_as_by_best_first(solver: str) -> None:
         pytest.importorskip("pulp")
     want = BestFirst(form_of("resnet", (), 1), Slicing(orders="sets")).solve()
     form = form_of("resnet", (), 1)
-    found = Cover(form, Limits(120), Slicing(orders="sets"), solver).solve()
-    assert found.proven
-    assert want.bound * (1 - 2 * TOLERANCE) <= found.bound <= want.bound * (1 + 1e-9)
+    result = Cover(form, Limits(120), Slicing(orders="sets"), solver).solve()
+    assert result.proven
+    assert want.bound * (1 - 2 * TOLERANCE) <= result.bound <= want.bound * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("solver", ["cpsat", "highs", "cbc"])
@@ -139,7 +141,7 @@ def test_segments_that_wait_for_each_other_are_no_chain(solver: str) -> None:
         pytest.importorskip("pulp")
     network = program_network("goog").part((6, 7, 8, 9), "two branches")
     crossing = (0b0110, 0b1001)
-    assert ordered(network, [members(one) for one in crossing]) is None
+    assert ordered(network, [members(segment) for segment in crossing]) is None
     segments = [*crossing, 1, 2, 4, 8]
     costs = [1, 1, 10, 10, 10, 10]
     statement = CoverStatement(network, segments, [Side(costs, 1.0, [1, 10, 100])])
@@ -147,9 +149,9 @@ def test_segments_that_wait_for_each_other_are_no_chain(solver: str) -> None:
         answer = solve_linear(statement.linear, None, solver, Limits(20), child)
     assert answer.values is not None
     chain = statement.chain_of(answer.values)
-    rows = [members(segments[one]) for one in chain]
+    rows = [members(segments[segment]) for segment in chain]
     assert ordered(network, rows) is not None
-    assert sum(costs[one] for one in chain) == 21
+    assert sum(costs[segment] for segment in chain) == 21
 
 
 def test_grown_sets_are_convex_and_connected() -> None:
@@ -168,7 +170,7 @@ def test_grown_sets_are_convex_and_connected() -> None:
         want = set()
         for some in range(1, 1 << count):
             row = members(some)
-            others: Rows = [(one,) for one in rest if one not in row]
+            others: Rows = [(unit,) for unit in rest if unit not in row]
             if is_connected(network, row) and ordered(network, [row, *others]) is not None:
                 want.add(some)
         assert set(sets) == want
@@ -197,12 +199,12 @@ def test_coarse_units_end_with_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         CoverRelaxation, "solve", lambda self, *_: True
     )  # bounds nothing, leaves all to the statement
-    found = Cover(
+    result = Cover(
         form_of("resnet", (2, 3, 4, 5, 6), 1), Limits(threads=1), Slicing(BOTH, orders="sets")
     ).solve()
-    assert found.chain is not None
-    assert not found.proven
-    assert found.bound <= want * (1 + 1e-9)
+    assert result.chain is not None
+    assert not result.proven
+    assert result.bound <= want * (1 + 1e-9)
 
 
 def test_a_limit_leaves_a_bound() -> None:
@@ -212,10 +214,10 @@ def test_a_limit_leaves_a_bound() -> None:
     for most in (0, 5, 40, 80, 90, 120, 160):
         looks = itertools.count()
         stop = lambda looks=looks, most=most: next(looks) > most  # noqa: E731
-        found = Cover(
+        result = Cover(
             form_of("resnet", layers, 1), Limits(30, threads=1), Slicing(BOTH, orders="sets"), stop=stop
         ).solve()
-        assert found.bound <= whole.bound * (1 + 1e-9)
-        if found.proven:
-            assert found.chain is not None
-            assert found.chain.energy * found.chain.cycles <= whole.bound * (1 + TOLERANCE)
+        assert result.bound <= whole.bound * (1 + 1e-9)
+        if result.proven:
+            assert result.chain is not None
+            assert result.chain.energy * result.chain.cycles <= whole.bound * (1 + TOLERANCE)

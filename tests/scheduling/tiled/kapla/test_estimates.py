@@ -62,7 +62,7 @@ def check(
     """Compare estimates with costs; returns how many schemes had both."""
     random = Random(seed)
     form = form_of(name, batch, system, rules)
-    splits = random.choice([one for one in range(1, batch + 1) if batch % one == 0])
+    splits = random.choice([divisor for divisor in range(1, batch + 1) if batch % divisor == 0])
     space = SegmentSpace(form.network, batch // splits, longest_temporal=7, most_down_sets=2000, bands=bands)
     loads = loads_of(form, splits)
     estimator = ESTIMATORS[estimate](form, loads)
@@ -129,7 +129,7 @@ def test_no_segment_in_bands_costs_less_than_estimated(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("estimate", ESTIMATORS)
-@pytest.mark.parametrize("rules", [PUBLISHED, *(rules_with(one) for one in DEFECTS)])
+@pytest.mark.parametrize("rules", [PUBLISHED, *(rules_with(defect) for defect in DEFECTS)])
 def test_no_segment_costs_less_under_other_rules(rules: Rules, estimate: str) -> None:
     """The estimates hold under every defect of the published program too."""
     for name, batch in (("resnet", 4), ("goog", 2)):

@@ -21,7 +21,7 @@ def test_ways_agree_on_a_small_network(tmp_path: Path, capsys: pytest.CaptureFix
     proven, priced, tangram, kapla, *random = (compute(cell) for cell in cells)
     assert (proven.status, priced.status) == ("proven", "proven")
     assert proven.value == pytest.approx(priced.value, rel=1e-12)
-    assert all(one.value >= proven.value * (1 - 1e-12) for one in (tangram, kapla, *random))
+    assert all(answer.value >= proven.value * (1 - 1e-12) for answer in (tangram, kapla, *random))
     assert kapla.schemes == proven.schemes >= kapla.valid >= kapla.kept > 0
     store = tmp_path / "t.sqlite"
     args = ["table6", "--networks", "mlp", "--batch", "2", "--store", str(store)]

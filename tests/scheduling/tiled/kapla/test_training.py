@@ -42,7 +42,7 @@ def form_of(network: Network, batch: int, system: str = "set-edge-4x4") -> Close
 
 def every_chain(form: ClosedForm) -> set[Node]:
     """Every tree that is a chain, written without the space that the methods search."""
-    found = set()
+    chains = set()
     for splits in divisors(form.batch):
         batch = form.batch // splits
         for order in topological_orders(form.network):
@@ -54,31 +54,31 @@ def every_chain(form: ClosedForm) -> set[Node]:
                     kinds = "T" if len(row) == 1 else "ST"
                     ways.append([segment(row, k, g, batch) for k in kinds for g in divisors(batch)])
                 for children in itertools.product(*ways):
-                    found.add(rooted(list(children), batch * splits, splits))
-    return found
+                    chains.add(rooted(list(children), batch * splits, splits))
+    return chains
 
 
 def segment(row: tuple[int, ...], kind: str, groups: int, batch: int) -> Node:
     """Leaves under one cut; a lone leaf in one group stands alone."""
     if len(row) == 1 and groups == 1:
         return Leaf(row[0], batch)
-    leaves = tuple(Leaf(one, batch // groups) for one in row)
+    leaves = tuple(Leaf(layer, batch // groups) for layer in row)
     return Cut("S" if kind == "S" else "T", batch, groups, leaves)
 
 
 def divisors(number: int) -> list[int]:
     """All of them."""
-    return [one for one in range(1, number + 1) if number % one == 0]
+    return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
 
 
 def test_chains_of_a_training_graph_are_those_of_the_enumeration() -> None:
     """Best-first proves the least of all chains of all kinds of layers; heuristics are no better."""
     form = form_of(tiny(), 2)
     costs = (form.attempt(tree) for tree in every_chain(form))
-    least = min(form.value(one.energy, one.cycles) for one in costs if not isinstance(one, Unfit))
-    found = BestFirst(form, Slicing(orders="all")).solve()
-    assert found.proven
-    assert found.bound == pytest.approx(least, rel=1e-12)
+    least = min(form.value(cost.energy, cost.cycles) for cost in costs if not isinstance(cost, Unfit))
+    result = BestFirst(form, Slicing(orders="all")).solve()
+    assert result.proven
+    assert result.bound == pytest.approx(least, rel=1e-12)
     assert tree_bounds(form).value <= least
     for chain in (KaplaSolver(form).solve(), tangram_chain(form)):
         assert chain is not None
@@ -93,7 +93,9 @@ def test_the_work_is_that_of_the_operators(name: str) -> None:
     for layer, unit in zip(layers, units, strict=True):
         if layer.is_mac:
             assert layer.operations == unit.layer.operator.macs, layer.name
-    assert sum(one.is_summed for one in layers) == sum(one.layer.source == "Update" for one in units)
+    assert sum(operator.is_summed for operator in layers) == sum(
+        operator.layer.source == "Update" for operator in units
+    )
 
 
 @pytest.mark.parametrize("runs", [1, 2, 4])
@@ -106,9 +108,9 @@ def test_traffic_of_an_update_element_by_element(runs: int) -> None:
     layer = form.network.layers[number]
     for partition in form.engine.menu(number, batch, 4):
         through_dram = (-1,) * len(layer.producers)
-        found = form.engine.partitioned(number, batch, 0, True, runs, through_dram, partition)
-        assert found is not None
-        assert int(found.counts[1]) == fetched(layer, batch, partition.parts) + layer.output_bytes // runs
+        leaf_cost = form.engine.partitioned(number, batch, 0, True, runs, through_dram, partition)
+        assert leaf_cost is not None
+        assert int(leaf_cost.counts[1]) == fetched(layer, batch, partition.parts) + layer.output_bytes // runs
 
 
 def fetched(layer: SetLayer, batch: int, parts: tuple[int, int, int, int]) -> int:
@@ -138,14 +140,14 @@ def test_an_error_scatters_through_a_stride() -> None:
     layer = form.network.layers[number]
     assert layer.spread
     for partition in form.engine.menu(number, 1, 4):
-        found = form.engine.partitioned(number, 1, 0, False, 1, (-1,) * len(layer.producers), partition)
-        assert found is not None
+        leaf_cost = form.engine.partitioned(number, 1, 0, False, 1, (-1,) * len(layer.producers), partition)
+        assert leaf_cost is not None
         _, _, h, w = partition.parts
         read = 0
         for low, high in itertools.pairwise(shares(layer.rows, h)):
             for left, right in itertools.pairwise(shares(layer.columns, w)):
                 read += hit(layer, low, high, True) * hit(layer, left, right, False) * layer.inputs
-        assert int(found.counts[1]) == read + layer.weight_bytes
+        assert int(leaf_cost.counts[1]) == read + layer.weight_bytes
 
 
 def hit(layer: SetLayer, low: int, high: int, rows: bool) -> int:

@@ -22,13 +22,13 @@ CASES = json.loads((Path(__file__).parents[3] / "data" / "set_tile_allocation.js
 @pytest.mark.parametrize("case", CASES, ids=[str(i) for i in range(len(CASES))])
 def test_reference_allocation(case: dict[str, Any]) -> None:
     """Allocation, slowest time and utilization are the program's, and the slowest time is the least."""
-    found = allocate(case["T"], case["C"])
-    assert found is not None
-    assert list(found) == case["set_alloc"]
-    assert slowest(case["T"], found) == pytest.approx(case["set_max_time"])
-    assert utilization(case["T"], found) == pytest.approx(case["set_util"])
-    assert (utilization(case["T"], found) >= 0.75) == case["valid_at_min_util_0_75"]
-    assert slowest(case["T"], found) == pytest.approx(case["opt_max_time"])
+    allocation = allocate(case["T"], case["C"])
+    assert allocation is not None
+    assert list(allocation) == case["set_alloc"]
+    assert slowest(case["T"], allocation) == pytest.approx(case["set_max_time"])
+    assert utilization(case["T"], allocation) == pytest.approx(case["set_util"])
+    assert (utilization(case["T"], allocation) >= 0.75) == case["valid_at_min_util_0_75"]
+    assert slowest(case["T"], allocation) == pytest.approx(case["opt_max_time"])
 
 
 def test_allocation_is_best_of_all() -> None:
@@ -36,16 +36,16 @@ def test_allocation_is_best_of_all() -> None:
     random = np.random.default_rng(3)
     for _ in range(60):
         children, tiles = int(random.integers(2, 5)), int(random.integers(5, 10))
-        times = [float(one) for one in random.integers(1, 1000, children)]
-        found = allocate(times, tiles)
-        assert found is not None
-        assert sum(found) == tiles
+        times = [float(duration) for duration in random.integers(1, 1000, children)]
+        allocation = allocate(times, tiles)
+        assert allocation is not None
+        assert sum(allocation) == tiles
         least = min(
             slowest(times, parts)
             for parts in itertools.product(range(1, tiles + 1), repeat=children)
             if sum(parts) == tiles
         )
-        assert slowest(times, found) == pytest.approx(least)
+        assert slowest(times, allocation) == pytest.approx(least)
 
 
 def test_too_many_children() -> None:

@@ -14,7 +14,7 @@ from tilewright.workloads.network import Layer, Link, Network
 def alone(rows: int, columns: int, taps: tuple[int, int], elements: int, dilation: int = 1) -> SetLayer:
     """A convolution of so many results that reads the input of its network."""
     operator = conv2d(k=4, c=3, p=rows, q=columns, r=taps[0], s=taps[1], dilation=dilation)
-    name = next(one.name for one in operator.inputs if one.role is Role.INPUT)
+    name = next(operand.name for operand in operator.inputs if operand.role is Role.INPUT)
     link = Link(None, "a", name, "x", elements)
     network = Network("one", [Layer("a", operator, "Conv")], [link])
     return set_network(units_of(network), "one").layers[0]
@@ -33,10 +33,10 @@ def alone(rows: int, columns: int, taps: tuple[int, int], elements: int, dilatio
 )
 def test_padding_of_inputs(results: tuple[int, int], taps: tuple[int, int], inputs: tuple[int, int]) -> None:
     """Rows and columns of an input that exist follow from its elements, also where windows are uneven."""
-    one = alone(*results, taps, 3 * inputs[0] * inputs[1])
-    assert (one.input_rows, one.input_columns) == inputs
+    layer = alone(*results, taps, 3 * inputs[0] * inputs[1])
+    assert (layer.input_rows, layer.input_columns) == inputs
     padding = [(size + tap - 1 - real) // 2 for size, tap, real in zip(results, taps, inputs, strict=True)]
-    assert [one.pad_rows, one.pad_columns] == padding
+    assert [layer.pad_rows, layer.pad_columns] == padding
 
 
 def test_dilated_windows_are_refused() -> None:

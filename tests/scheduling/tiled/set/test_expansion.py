@@ -56,7 +56,7 @@ def test_plans_of_t_cuts_take_what_the_closed_form_says(model: str, batch: int) 
     for size, groups in ((1, 1), (5, 1), (3, batch)):
         cost = form.evaluate(segmented(form, "T", size, groups))
         dag, plan = expand(problem, cost, form.dataflow, form.engine.grid)
-        assert all(len(one.parts) == 2 for one in dag.tilings)
+        assert all(len(tiling.parts) == 2 for tiling in dag.tilings)
         assert problem.evaluate(dag, plan).cycles == cost.cycles
 
 
@@ -75,7 +75,7 @@ def drawn(random: Random, layers: range, batch: int, kinds: str) -> Node:
     """A random tree over layers in their order, cuts of the kinds given."""
     if len(layers) == 1:
         return Leaf(layers[0], batch)
-    groups = random.choice([one for one in range(1, batch + 1) if batch % one == 0])
+    groups = random.choice([divisor for divisor in range(1, batch + 1) if batch % divisor == 0])
     borders = sorted(random.sample(range(1, len(layers)), random.randint(1, len(layers) - 1)))
     spans = itertools.pairwise([0, *borders, len(layers)])
     inner = tuple(drawn(random, layers[low:high], batch // groups, kinds) for low, high in spans)
@@ -92,8 +92,8 @@ def test_plans_are_never_longer_than_the_closed_form(kind: str, kinds: str, seed
     cost = form.attempt(rooted([drawn(Random(seed), range(len(form.network)), 4, kinds)], 4))
     assume(not isinstance(cost, Unfit))
     assert not isinstance(cost, Unfit)
-    found = problem.evaluate(*expand(problem, cost, form.dataflow, form.engine.grid)).cycles
-    assert found == cost.cycles if kinds == "T" else found <= cost.cycles
+    cycles = problem.evaluate(*expand(problem, cost, form.dataflow, form.engine.grid)).cycles
+    assert cycles == cost.cycles if kinds == "T" else cycles <= cost.cycles
 
 
 @pytest.mark.parametrize("kind", ["inception", "bottleneck"])
@@ -114,8 +114,8 @@ def test_plans_of_bands_are_never_longer_than_the_closed_form(kind: str, seed: i
     cost = form.attempt(rooted(row, 4))
     assume(not isinstance(cost, Unfit))
     assert not isinstance(cost, Unfit)
-    found = problem.evaluate(*expand(problem, cost, form.dataflow, form.engine.grid)).cycles
-    assert found == cost.cycles if kinds == "T" else found <= cost.cycles
+    cycles = problem.evaluate(*expand(problem, cost, form.dataflow, form.engine.grid)).cycles
+    assert cycles == cost.cycles if kinds == "T" else cycles <= cost.cycles
 
 
 @pytest.mark.parametrize("model", ["darknet19", "googlenet"])
@@ -124,11 +124,11 @@ def test_plans_of_pipelines_are_legal(model: str) -> None:
     problem, form = stated(model, 4, EDGE)
     cost = form.evaluate(segmented(form, "S", 2, 4))
     dag, plan = expand(problem, cost, form.dataflow, form.engine.grid)
-    found = problem.evaluate(dag, plan)
+    evaluation = problem.evaluate(dag, plan)
     assert dag.macs == 4 * sum(
         unit.layer.operator.macs for unit in problem.units if unit.layer.operator.is_mac
     )
-    assert found.dram_read_bytes + found.dram_write_bytes <= cost.dram
+    assert evaluation.dram_read_bytes + evaluation.dram_write_bytes <= cost.dram
 
 
 def test_wide_elements_are_counted() -> None:
@@ -160,7 +160,7 @@ def test_layers_beyond_the_chip_are_streamed() -> None:
     """A fully-connected layer of 102 MB on 16 MB of buffers is streamed, and its plan is legal."""
     problem, form = stated("alexnet", 1, load_tiled_machine("set-edge-4x4"))
     cost = form.evaluate(segmented(form, "T", 1, 1))
-    assert any(one.leaf is not None and one.leaf.streamed for one in cost.walk())
+    assert any(part.leaf is not None and part.leaf.streamed for part in cost.walk())
     dag, plan = expand(problem, cost, form.dataflow, form.engine.grid)
     assert problem.evaluate(dag, plan).cycles > 0
 

@@ -26,7 +26,7 @@ def test_a_layer_too_large_for_the_batch_runs_in_subbatches() -> None:
     for start in (0, 1):
         grow_from(form, segments, start, 64, 1.0, Growth(longest=2, in_order=True), lambda: False, 64)
     first, second = segments.by_start[0][1], segments.by_start[1][3]
-    assert all(isinstance(one.tree, Cut) and one.tree.groups > 1 for one in first)
+    assert all(isinstance(candidate.tree, Cut) and candidate.tree.groups > 1 for candidate in first)
     values = [form.value(a.energy + b.energy, a.cycles + b.cycles) for a in first for b in second]
     assert min(values) < begun[1]
     assert segments.by_start[0][3]
@@ -56,6 +56,6 @@ def test_merging_gains_until_no_neighbours_gain() -> None:
     begun: Row = [Leaf(layer, 1) for layer in range(8)]
     row = polisher.merge(begun)
     assert row == rows[-1]
-    values = [polisher.value(one) for one in (begun, *rows)]
+    values = [polisher.value(candidate) for candidate in (begun, *rows)]
     assert all(after < before for before, after in pairwise(values))
     assert polisher.merge(row) == row

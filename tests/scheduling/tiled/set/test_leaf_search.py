@@ -18,7 +18,7 @@ def costs_one_by_one(
     form: ClosedForm, layer: int, batch: int, first: int, tiles: int, stored: bool, direct: tuple[int, ...]
 ) -> list[float]:
     """The objective of every partition of the menu, counted link by link; infinite where it does not fit."""
-    engine, prices, found = form.engine, form.engine.prices, []
+    engine, prices, costs = form.engine, form.engine.prices, []
     stated = engine.statement(layer, batch, first, tiles)
     leaf, mesh, menu = stated.leaf, stated.mesh, stated.menu
     flow = engine.flow(engine.shapes[layer], stored, 1, direct)
@@ -31,8 +31,8 @@ def costs_one_by_one(
         spent = each * tiles + outside + (counts[0] * prices.hop + counts[1] * prices.dram)
         last = max(time, np.ceil(counts[1] / prices.rate))
         fits = engine.rules.result_bytes + inputs.max() + weights.max() <= engine.room and time > 0
-        found.append(float(spent**prices.energy_power * last**prices.delay_power) if fits else np.inf)
-    return found
+        costs.append(float(spent**prices.energy_power * last**prices.delay_power) if fits else np.inf)
+    return costs
 
 
 @pytest.mark.parametrize("rules", [Rules(streamed_bytes=0), PUBLISHED], ids=["paper", "program"])
@@ -47,20 +47,22 @@ def test_the_best_partition_is_the_best_of_all(rules: Rules) -> None:
         tiles = random.choice((3, 4, 6, 16))
         first = random.randrange(17 - tiles)
         direct = []
-        for one in network.layers[layer].producers:
+        for producer in network.layers[layer].producers:
             made, spread = random.choice((1, 2, 4)), random.choice((4, 8))
-            menu = form.engine.menu(one.layer, made, spread)
+            menu = form.engine.menu(producer.layer, made, spread)
             passed = random.random() < 0.7
-            number = form.engine.layout(one.layer, made, 16 - spread, random.choice(menu)) if passed else -1
+            number = (
+                form.engine.layout(producer.layer, made, 16 - spread, random.choice(menu)) if passed else -1
+            )
             direct.append(number)
         stored = random.random() < 0.5
         costs = costs_one_by_one(form, layer, batch, first, tiles, stored, tuple(direct))
-        found = form.engine.leaf(layer, batch, first, tiles, stored, 1, tuple(direct))
-        if found is None:
+        leaf_cost = form.engine.leaf(layer, batch, first, tiles, stored, 1, tuple(direct))
+        if leaf_cost is None:
             assert min(costs) == np.inf
         else:
             menu = form.engine.menu(layer, batch, tiles)
-            assert found.partition == menu[costs.index(min(costs))]
+            assert leaf_cost.partition == menu[costs.index(min(costs))]
             checked += 1
     assert checked > 30
 

@@ -56,8 +56,8 @@ LONGER = [
 def valued(form: ClosedForm) -> list[tuple[float, Node]]:
     """All trees that fit, each evaluated on its own, the best first."""
     every = itertools.chain(all_trees(form.network, form.batch), lone_trees(form.network, form.batch))
-    found = ((value_of(form, tree), tree) for tree in every)
-    return sorted((one for one in found if one[0] < float("inf")), key=lambda one: one[0])
+    pairs = ((value_of(form, tree), tree) for tree in every)
+    return sorted((pair for pair in pairs if pair[0] < float("inf")), key=lambda pair: pair[0])
 
 
 @pytest.mark.parametrize(("network", "layers", "batch"), SMALL)
@@ -68,11 +68,11 @@ def test_all_trees_are_proven(network: str, layers: tuple[int, ...], batch: int)
     want = ranked[0][0]
     second = next(tree for value, tree in ranked if value > want * (1 + 1e-9))
     for known in (None, ranked[-1][1], second):
-        found = best_tree(form, "all", known=known)
-        assert found.proven
-        assert found.value == pytest.approx(want, rel=1e-12)
-        assert found.tree is not None
-        assert value_of(form, found.tree) == pytest.approx(want, rel=1e-12)
+        proof = best_tree(form, "all", known=known)
+        assert proof.proven
+        assert proof.value == pytest.approx(want, rel=1e-12)
+        assert proof.tree is not None
+        assert value_of(form, proof.tree) == pytest.approx(want, rel=1e-12)
     assert tree_bounds(form).value <= want
 
 
@@ -95,9 +95,9 @@ def test_random_parts_are_proven(seed: int) -> None:
             continue
         done += 1
         for known in (None, ranked[min(len(ranked) - 1, 40)][1]):
-            found = best_tree(form, "all", known=known)
-            assert found.proven
-            assert found.value == pytest.approx(ranked[0][0], rel=1e-12)
+            proof = best_tree(form, "all", known=known)
+            assert proof.proven
+            assert proof.value == pytest.approx(ranked[0][0], rel=1e-12)
 
 
 def segments_of(form: ClosedForm, batch: int) -> list[Node]:
@@ -134,8 +134,8 @@ def asked_of(form: ClosedForm, tree: Node, node: Node) -> Asked:
     """What a tree knows of one of its subtrees, by the data flow of the whole tree."""
     direct, _ = form.dataflow.flow_bits(tree)
     stored = fetched = 0
-    for layer, one in enumerate(form.network.layers):
-        stored |= (one.is_output and node.mask >> layer & 1) << layer
+    for layer, set_layer in enumerate(form.network.layers):
+        stored |= (set_layer.is_output and node.mask >> layer & 1) << layer
         for read in form.dataflow.numbers(layer):
             inside, made = node.mask >> layer & 1, node.mask >> read.producer & 1
             away = not direct >> read.number & 1
@@ -150,9 +150,9 @@ def given_of(form: ClosedForm, cost: NodeCost, asked: Asked) -> Given:
     """The layouts in a tree as it is mapped of all that a subtree reads directly from leaves on all tiles."""
     tiles = form.engine.grid.tiles
     layouts = {
-        one.node.mask.bit_length() - 1: one.leaf.layout
-        for one in cost.walk()
-        if one.leaf is not None and one.tiles == tiles
+        part.node.mask.bit_length() - 1: part.leaf.layout
+        for part in cost.walk()
+        if part.leaf is not None and part.tiles == tiles
     }
     return tuple(
         (read.number, layouts[read.producer])
@@ -182,17 +182,17 @@ def test_no_subtree_undercuts_its_class(
     for tree in Random(6).sample(fitting, min(25, len(fitting))):
         cost = form.segment(tree, batch)
         assert not isinstance(cost, Unfit)
-        for one in cost.walk():
-            asked = asked_of(form, tree, one.node)
+        for tree_node in cost.walk():
+            asked = asked_of(form, tree, tree_node.node)
             given = given_of(form, cost, asked) if most_tiles else ()
-            told = asked._replace(whole=one.tiles == form.engine.grid.tiles, given=given)
+            told = asked._replace(whole=tree_node.tiles == form.engine.grid.tiles, given=given)
             for each in (asked, told):
-                alike = [two for two in classes.of(each, every) if two.time == time_of(form, one.node)]
+                alike = [two for two in classes.of(each, every) if two.time == time_of(form, tree_node.node)]
                 assert len(alike) == 1
-                at, taken = numbers.begin[one.tiles] + one.first * numbers.apart, alike[0].taken
-                assert taken.energy[at] <= one.energy * batch / one.node.batch * (1 + 1e-9)
-                assert taken.cycles[at] <= one.cycles * (1 + 1e-9)
-                assert taken.moved[at] <= one.dram
+                at, taken = numbers.begin[tree_node.tiles] + tree_node.first * numbers.apart, alike[0].taken
+                assert taken.energy[at] <= tree_node.energy * batch / tree_node.node.batch * (1 + 1e-9)
+                assert taken.cycles[at] <= tree_node.cycles * (1 + 1e-9)
+                assert taken.moved[at] <= tree_node.dram
 
 
 def time_of(form: ClosedForm, node: Node) -> float:
@@ -209,15 +209,15 @@ def test_leaves_are_known_where_they_know_what_they_read() -> None:
     cost = form.segment(tree, 1)
     assert not isinstance(cost, Unfit)
     classes = OpenTrees(form, LayerBounds(form), 1).classes
-    for one in cost.children[1].children:
-        asked = asked_of(form, tree, one.node)
+    for child in cost.children[1].children:
+        asked = asked_of(form, tree, child.node)
         told = asked._replace(given=given_of(form, cost, asked))
         assert told.given
-        at = classes.places.begin[one.tiles] + one.first
+        at = classes.places.begin[child.tiles] + child.first
         every = Limit(*(np.full(len(classes.places), HUGE) for _ in range(2)))
         (blind,), (known,) = classes.of(asked, every), classes.of(told, every)
-        assert blind.taken.energy[at] <= known.taken.energy[at] == pytest.approx(one.energy, rel=1e-12)
-        assert known.taken.cycles[at] == one.cycles
+        assert blind.taken.energy[at] <= known.taken.energy[at] == pytest.approx(child.energy, rel=1e-12)
+        assert known.taken.cycles[at] == child.cycles
 
 
 def test_spans_of_time_leave_no_gap() -> None:
@@ -225,7 +225,7 @@ def test_spans_of_time_leave_no_gap() -> None:
     for last in (90.0, 100.0, 103.0, 104.0, 150.0, 1e300):
         spans = parts_of_time(100.0, last)
         assert (spans[0][0], spans[-1][1]) == (100.0, last)
-        assert all(one[1] == other[0] for one, other in itertools.pairwise(spans))
+        assert all(span[1] == other[0] for span, other in itertools.pairwise(spans))
     assert parts_of_time(0.0, 5.0) == [(0.0, 5.0)]
 
 
@@ -234,29 +234,29 @@ def test_no_tree_is_lost_below_what_it_takes(network: str, layers: tuple[int, ..
     """With a tree's own energy and cycles as the limits, one is found that takes no more of either."""
     form = form_of(part(network, layers), batch)
     fitting = [tree for tree in segments_of(form, batch) if cheap(form, tree, batch)[0] < math.inf]
-    ranked = sorted(fitting, key=lambda one: math.prod(cheap(form, one, batch)))
+    ranked = sorted(fitting, key=lambda candidate: math.prod(cheap(form, candidate, batch)))
     trees = OpenTrees(form, LayerBounds(form), batch)
-    for one in [*ranked[:15], *Random(5).sample(ranked, 5)]:
-        energy, cycles = cheap(form, one, batch)
-        found = []
-        for other in trees.over(one.mask, batch, energy, cycles):
-            found += [cheap(form, turned, batch) for turned in trees.members.buffers_apart(other.node)]
-        assert any(spent <= energy * (1 + 1e-12) and taken <= cycles for spent, taken in found)
+    for ranked_tree in [*ranked[:15], *Random(5).sample(ranked, 5)]:
+        energy, cycles = cheap(form, ranked_tree, batch)
+        taken_costs = []
+        for other in trees.over(ranked_tree.mask, batch, energy, cycles):
+            taken_costs += [cheap(form, turned, batch) for turned in trees.members.buffers_apart(other.node)]
+        assert any(spent <= energy * (1 + 1e-12) and taken <= cycles for spent, taken in taken_costs)
 
 
 def flattened(tree: Node) -> list[Node]:
     """Every tree with the children of one T cut without subbatches in its place in the T cut around it."""
     if isinstance(tree, Leaf):
         return []
-    found: list[Node] = []
+    trees: list[Node] = []
     for at, child in enumerate(tree.children):
-        inner: list[tuple[Node, ...]] = [(one,) for one in flattened(child)]
+        inner: list[tuple[Node, ...]] = [(tree_part,) for tree_part in flattened(child)]
         if isinstance(child, Cut) and child.kind == tree.kind == "T" and child.groups == 1:
             inner.append(child.children)
         for row in inner:
             children = (*tree.children[:at], *row, *tree.children[at + 1 :])
-            found.append(Cut(tree.kind, tree.batch, tree.groups, children))
-    return found
+            trees.append(Cut(tree.kind, tree.batch, tree.groups, children))
+    return trees
 
 
 @pytest.mark.parametrize(
@@ -277,8 +277,8 @@ def test_trees_left_out_as_needless_have_a_flat_one(
     flow, open_trees = form.dataflow, OpenTrees(form, LayerBounds(form), batch)
     assert open_trees.rows.any_order
     kept: set[Node] = set()
-    for one in open_trees.over((1 << len(layers)) - 1, batch, HUGE, HUGE):
-        kept.update(open_trees.members.buffers_apart(one.node))
+    for opened in open_trees.over((1 << len(layers)) - 1, batch, HUGE, HUGE):
+        kept.update(open_trees.members.buffers_apart(opened.node))
     left_out, every = 0, set(segments_of(form, batch))
     assert kept < every
     for tree in every - kept:
@@ -286,14 +286,14 @@ def test_trees_left_out_as_needless_have_a_flat_one(
         if isinstance(cost, Unfit):
             continue
         left_out += 1
-        same = [one for one in flattened(tree) if flow.flow_bits(one) == flow.flow_bits(tree)]
-        costs = [form.segment(one, batch) for one in same]
+        same = [flat for flat in flattened(tree) if flow.flow_bits(flat) == flow.flow_bits(tree)]
+        costs = [form.segment(flat, batch) for flat in same]
         assert any(
-            not isinstance(one, Unfit)
-            and one.cycles == cost.cycles
-            and one.energy == pytest.approx(cost.energy, rel=1e-12)
-            and bool((one.buffer + one.weights <= cost.buffer + cost.weights).all())
-            for one in costs
+            not isinstance(flat_cost, Unfit)
+            and flat_cost.cycles == cost.cycles
+            and flat_cost.energy == pytest.approx(cost.energy, rel=1e-12)
+            and bool((flat_cost.buffer + flat_cost.weights <= cost.buffer + cost.weights).all())
+            for flat_cost in costs
         )
     assert left_out
 
@@ -307,13 +307,13 @@ def test_trees_that_are_kept_are_those_that_are_made(
     """The same trees are found where subtrees are made anew whenever they are asked for."""
     form = form_of(part(network, layers), batch)
 
-    def found() -> list[Node]:
+    def trees() -> list[Node]:
         every = OpenTrees(form, LayerBounds(form), batch).over((1 << len(layers)) - 1, batch, HUGE, HUGE)
-        return sorted((one.node for one in every), key=repr)
+        return sorted((opened.node for opened in every), key=repr)
 
-    kept = found()
+    kept = trees()
     monkeypatch.setattr(open_trees, "MOST_TREES", -1)
-    assert kept == found()
+    assert kept == trees()
     assert kept
 
 
@@ -321,8 +321,8 @@ def test_orders_that_only_buffers_tell_apart_cost_the_same() -> None:
     """Of the trees that one stands for, those that differ in T cuts alone cost the same if they fit."""
     form = form_of(part("goog", (5, 6, 7, 8)))
     open_trees, several = OpenTrees(form, LayerBounds(form), 1), 0
-    for one in open_trees.over(15, 1, HUGE, HUGE):
-        costs = [form.segment(tree, 1) for tree in open_trees.members.buffers_apart(one.node)]
+    for opened in open_trees.over(15, 1, HUGE, HUGE):
+        costs = [form.segment(tree, 1) for tree in open_trees.members.buffers_apart(opened.node)]
         fit = [cost for cost in costs if not isinstance(cost, Unfit)]
         several += len(fit) > 1
         assert len({cost.cycles for cost in fit}) <= 1
@@ -387,11 +387,12 @@ def test_no_tree_is_faster_than_its_own_longest_path(
         cost = form.evaluate(tree)
         ends: dict[int, float] = {}
         for leaf in sorted(
-            (one for one in cost.walk() if isinstance(one.node, Leaf)), key=lambda one: one.node.mask
+            (tree_part for tree_part in cost.walk() if isinstance(tree_part.node, Leaf)),
+            key=lambda leaf_part: leaf_part.node.mask,
         ):
             layer, runs = leaf.node.mask.bit_length() - 1, batch // leaf.node.batch
             adds = leaf.cycles * (1 + (runs - 1) * leaf.tiles / form.engine.grid.tiles)
-            ends[layer] = adds + max((ends[one] for one in form.network.before[layer]), default=0.0)
+            ends[layer] = adds + max((ends[producer] for producer in form.network.before[layer]), default=0.0)
         longest = max(ends.values())
         assert cost.cycles >= longest * (1 - 1e-9)
 
@@ -433,10 +434,10 @@ def test_larger_ones_are_proven_in_time(network: str, layers: range, seconds: fl
     form = form_of(part(network, tuple(layers)))
     start = time.process_time()
     known, _ = search(form, 1, 1000, Growth())
-    found = best_tree(form, "all", lambda: time.process_time() - start > seconds, known)
-    assert found.proven
-    assert found.tree is not None
-    assert value_of(form, found.tree) == pytest.approx(found.value, rel=1e-12)
+    proof = best_tree(form, "all", lambda: time.process_time() - start > seconds, known)
+    assert proof.proven
+    assert proof.tree is not None
+    assert value_of(form, proof.tree) == pytest.approx(proof.value, rel=1e-12)
 
 
 @pytest.mark.slow
@@ -448,7 +449,7 @@ def test_longer_ones_are_proven(network: str, layers: tuple[int, ...], batch: in
 
 def rows(form: ClosedForm, kind: str) -> list[Node]:
     """Every LS or LP tree of a network: every order, every way to divide it into segments."""
-    found = []
+    rows = []
     for order in topological_orders(form.network):
         for borders in itertools.product((False, True), repeat=len(order) - 1):
             cuts = [0, *(i + 1 for i, border in enumerate(borders) if border), len(order)]
@@ -456,8 +457,8 @@ def rows(form: ClosedForm, kind: str) -> list[Node]:
             for low, high in itertools.pairwise(cuts):
                 inner = tuple(Leaf(layer, 1) for layer in order[low:high])
                 row.append(inner[0] if len(inner) == 1 else Cut("S" if kind == "lp" else "T", 1, 1, inner))
-            found.append(rooted(row, 1))
-    return found
+            rows.append(rooted(row, 1))
+    return rows
 
 
 @pytest.mark.parametrize("space", ["ls", "lp"])
@@ -465,20 +466,20 @@ def rows(form: ClosedForm, kind: str) -> list[Node]:
 def test_chains_are_proven(space: str, layers: tuple[int, ...]) -> None:
     """LS and LP are the best of all their trees over all orders."""
     form = form_of(part("resnet", layers))
-    found = best_tree(form, space)
-    assert found.proven
-    assert found.value == pytest.approx(min(value_of(form, tree) for tree in rows(form, space)), rel=1e-12)
+    proof = best_tree(form, space)
+    assert proof.proven
+    assert proof.value == pytest.approx(min(value_of(form, tree) for tree in rows(form, space)), rel=1e-12)
 
 
 @pytest.mark.parametrize("space", ["ls", "lp"])
 def test_resnet50_is_proven(space: str) -> None:
     """LS and LP of the whole network are proven, and their trees cost what is said, above the bound."""
     form = form_of(program_network("resnet"))
-    found = best_tree(form, space)
-    assert found.proven
-    assert found.tree is not None
-    assert value_of(form, found.tree) == pytest.approx(found.value, rel=1e-12)
-    assert tree_bounds(form).value < found.value
+    proof = best_tree(form, space)
+    assert proof.proven
+    assert proof.tree is not None
+    assert value_of(form, proof.tree) == pytest.approx(proof.value, rel=1e-12)
+    assert tree_bounds(form).value < proof.value
 
 
 def search(form: ClosedForm, seed: int, shakes: int, growth: Growth) -> tuple[Node | None, float]:
@@ -496,8 +497,8 @@ def search(form: ClosedForm, seed: int, shakes: int, growth: Growth) -> tuple[No
 def test_proofs_end_with_their_time(space: str) -> None:
     """Of a network with too many trees of every space, a proof ends soon after it has been told to."""
     polls = itertools.count()
-    found = best_tree(form_of(program_network("trans_cell")), space, lambda: next(polls) >= 60)
-    assert not found.proven
+    proof = best_tree(form_of(program_network("trans_cell")), space, lambda: next(polls) >= 60)
+    assert not proof.proven
     assert next(polls) < 1000
 
 
@@ -524,11 +525,11 @@ def test_annealing_cools_down_with_the_clock() -> None:
     assert begun is not None
     times = iter(range(300))
     endless, never = Cooling(steps=FOREVER), lambda: False
-    found = anneal(
+    annealed = anneal(
         form, begun, endless, Random(1), never, lambda tree, value: None, lambda: next(times) / 200
     )
     assert next(times) == 201
-    assert found[1] < begun[1]
+    assert annealed[1] < begun[1]
 
 
 @pytest.mark.slow

@@ -29,10 +29,10 @@ def form_of(run: dict[str, Any], rules: Rules) -> ClosedForm:
     return program_form(program_network(run["net"]), machine, run["batch"], rules)
 
 
-def faults(found: NodeCost, nodes: list[dict[str, Any]], form: ClosedForm) -> list[str]:
+def faults(cost: NodeCost, nodes: list[dict[str, Any]], form: ClosedForm) -> list[str]:
     """Figures of nodes that differ from the program's."""
     wrong = []
-    for got, want in zip(found.walk(), nodes, strict=True):
+    for got, want in zip(cost.walk(), nodes, strict=True):
         name = want.get("layer", want.get("cut"))
         exact = {"T": got.cycles, "hops": got.hops, "dram": got.dram, "max_link": got.busiest_link}
         near = {"E": got.energy}
@@ -60,10 +60,10 @@ def test_every_node_of_a_reference_tree(run: dict[str, Any], mode: str) -> None:
     form = form_of(run, PUBLISHED)
     want = run["modes"][mode]
     tree = parse_tree(want["ra_tree"], form.network, run["batch"])
-    found = form.evaluate(tree)
-    assert not faults(found, want["nodes"], form)
-    assert found.cycles == want["Latency"]
-    assert found.energy == pytest.approx(want["Energy"], rel=1e-5)
+    evaluation = form.evaluate(tree)
+    assert not faults(evaluation, want["nodes"], form)
+    assert evaluation.cycles == want["Latency"]
+    assert evaluation.energy == pytest.approx(want["Energy"], rel=1e-5)
 
 
 @pytest.mark.parametrize(("run", "mode"), CASES, ids=[f"{run['net']}-{mode}" for run, mode in CASES])
@@ -82,8 +82,8 @@ def test_given_partitions_cost_what_the_search_finds() -> None:
     for node in want["nodes"]:
         if "layer" in node:
             form.partitions[form.network.index[node["layer"]]] = parse_partition(node["part"])
-    found = form.evaluate(parse_tree(want["ra_tree"], form.network))
-    assert not faults(found, want["nodes"], form)
+    evaluation = form.evaluate(parse_tree(want["ra_tree"], form.network))
+    assert not faults(evaluation, want["nodes"], form)
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_networks_of_the_program(name: str, layers: int, operations: int, weight
     """Every operand of a layer comes from somewhere, once; PNASNet's paper has 25.0 G and 86.1 M."""
     network = program_network(name)
     assert len(network) == layers
-    assert sum(one.operations for one in network.layers if one.is_mac) == operations
-    assert sum(one.weight_bytes for one in network.layers) == pytest.approx(weights, rel=1e-5)
-    for one in network.layers:
-        assert one.external + sum(p.channels for p in one.producers) == one.inputs * one.operands
+    assert sum(set_layer.operations for set_layer in network.layers if set_layer.is_mac) == operations
+    assert sum(set_layer.weight_bytes for set_layer in network.layers) == pytest.approx(weights, rel=1e-5)
+    for layer in network.layers:
+        assert layer.external + sum(p.channels for p in layer.producers) == layer.inputs * layer.operands
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
@@ -121,7 +121,7 @@ def test_split_root_loads_weights_for_every_group() -> None:
     machine = load_tiled_machine("set-edge-4x4")
     network = program_network(run["net"])
     order = tuple(range(len(network)))
-    text = "T 2/2\n" + "".join(f"\t{network.layers[one].name} 1\n" for one in order)
+    text = "T 2/2\n" + "".join(f"\t{network.layers[number].name} 1\n" for number in order)
     weights = sum(layer.weight_bytes for layer in network.layers)
     by_paper, by_program = (
         program_form(network, machine, 2, rules).evaluate(parse_tree(text, network)).dram
@@ -135,7 +135,7 @@ def test_concatenations_are_free_only_by_the_defect() -> None:
     network = program_network("goog")
     machine = load_tiled_machine("set-edge-4x4")
     number = network.index["inception_3b_1x1"]
-    parts = [network.layers[one.layer] for one in network.layers[number].producers]
+    parts = [network.layers[producer.layer] for producer in network.layers[number].producers]
     assert len(parts) == 4
     lines = ["T 1/1"]
     for layer in network.layers:
@@ -149,9 +149,9 @@ def test_concatenations_are_free_only_by_the_defect() -> None:
     dram, hops = {}, {}
     for name, rules in (("paper", Rules()), ("program", rules_with("free_concatenation"))):
         cost = next(
-            one
-            for one in program_form(network, machine, 1, rules).evaluate(tree).walk()
-            if one.leaf is not None and next(leaves(one.node)).layer == number
+            part
+            for part in program_form(network, machine, 1, rules).evaluate(tree).walk()
+            if part.leaf is not None and next(leaves(part.node)).layer == number
         )
         dram[name], hops[name] = cost.dram, cost.hops
     assert dram["paper"] == dram["program"]

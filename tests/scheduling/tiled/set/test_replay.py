@@ -123,15 +123,17 @@ def test_hops_are_the_same_without_loads_of_links() -> None:
     for count in (1, 1, 2, 5, 12):
         x, y = random.integers(0, 5, count), random.integers(0, 4, count)
         size = int(random.integers(1, 100))
-        found = []
+        counted = []
         for loads in (True, False):
             counts = np.zeros(LINKS + 80, dtype=np.int64)
             targets, ports = no_targets(5, 4), ports_of(at, 5, 4)
-            for one in zip(x, y, strict=True):
-                aim(targets, *map(int, one))
+            for place in zip(x, y, strict=True):
+                aim(targets, *map(int, place))
             measure(targets)
             send(counts, 1, 2, targets, size, loads)
             fetch(counts, ports, targets, size, loads)
             store(counts, ports, int(x[0]), int(y[0]), targets, size, loads)
-            found.append(counts)
-        assert found[0][:LINKS].tolist() == found[1][:LINKS].tolist() == [found[0][LINKS:].sum(), 2 * size]
+            counted.append(counts)
+        assert (
+            counted[0][:LINKS].tolist() == counted[1][:LINKS].tolist() == [counted[0][LINKS:].sum(), 2 * size]
+        )

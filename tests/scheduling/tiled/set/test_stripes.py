@@ -39,20 +39,20 @@ def form_of(model: str, partitions: dict[int, str] | None = None) -> ClosedForm:
 
 def striped(kind: str, layers: range, bands: int) -> Cut:
     """A cut of leaves, one sample at a time."""
-    return Cut("S" if kind == "S" else "T", 2, 2, tuple(Leaf(one, 1) for one in layers), bands)
+    return Cut("S" if kind == "S" else "T", 2, 2, tuple(Leaf(layer, 1) for layer in layers), bands)
 
 
 def rows_read(layer: SetLayer, rows: range) -> set[int]:
     """Rows of the inputs of which some tap of some of the rows reads."""
-    found = set()
+    read_rows = set()
     for row in rows:
         for tap in range(layer.taps_rows):
             if layer.spread:
                 at, rest = divmod(row - tap, layer.stride_rows)
-                found |= set() if rest else {at}
+                read_rows |= set() if rest else {at}
             else:
-                found.add(row * layer.stride_rows + tap - layer.pad_rows)
-    return {one for one in found if 0 <= one < layer.input_rows}
+                read_rows.add(row * layer.stride_rows + tap - layer.pad_rows)
+    return {number for number in read_rows if 0 <= number < layer.input_rows}
 
 
 def windows(random: Random) -> SetNetwork:
@@ -132,12 +132,12 @@ def test_bands_move_every_byte_once(kind: str) -> None:
 
 def test_weight_updates_add_up_bands() -> None:
     """A weight update in bands of the gradient's rows reads and stores each byte once, and holds fewer."""
-    found = form_of("alexnet:training").network.index["conv3.update"]
-    form = form_of("alexnet:training", {found: "K:16,W:1,H:1,B:1"})
+    update = form_of("alexnet:training").network.index["conv3.update"]
+    form = form_of("alexnet:training", {update: "K:16,W:1,H:1,B:1"})
     form.room = form.engine.room = 1 << 40
-    whole = form.evaluate(rooted([striped("T", range(found, found + 1), 1)], 2))
+    whole = form.evaluate(rooted([striped("T", range(update, update + 1), 1)], 2))
     for bands in (2, 4, 13):
-        cost = form.evaluate(rooted([striped("T", range(found, found + 1), bands)], 2))
+        cost = form.evaluate(rooted([striped("T", range(update, update + 1), bands)], 2))
         np.testing.assert_array_equal(cost.counts, whole.counts)
         assert cost.cycles >= whole.cycles
         assert cost.buffer.max() < whole.buffer.max()
@@ -164,7 +164,7 @@ def test_buffers_hold_two_bands_with_their_halos() -> None:
                         for at in range(left, right)
                         for tap in range(layer.taps_columns)
                     }
-                    across = {one for one in across if 0 <= one < layer.input_columns}
+                    across = {column for column in across if 0 <= column < layer.input_columns}
                     most = max(most, len(rows_read(layer, rows)) * len(across) * layer.inputs)
         assert int(child.inputs.max()) == most
         results = form.rules.result_bytes
@@ -190,7 +190,7 @@ def test_trees_in_bands_are_written_and_read() -> None:
     for bad in (
         Cut("T", 2, 2, tuple(Leaf(layer, 1) for layer in range(len(network))), 4),
         Cut("S", 2, 1, (Cut("S", 2, 2, inner, 4), *tail)),
-        Cut("T", 2, 1, (Cut("S", 2, 1, tuple(Leaf(one.layer, 2) for one in inner), 4), *tail)),
+        Cut("T", 2, 1, (Cut("S", 2, 1, tuple(Leaf(leaf.layer, 2) for leaf in inner), 4), *tail)),
     ):
         with pytest.raises(InvalidTreeError, match="bands"):
             check_tree(bad, network, 2)
@@ -200,6 +200,6 @@ def test_layers_without_rows_are_not_cut() -> None:
     """A classifier behind a convolution has one row, and the message says that it cannot run in bands."""
     form = form_of("mobilenet-v1")
     last = len(form.network)
-    found = form.attempt(striped("S", range(last - 2, last), 2))
-    assert isinstance(found, Unfit)
-    assert "bands of rows" in found.reason
+    cost = form.attempt(striped("S", range(last - 2, last), 2))
+    assert isinstance(cost, Unfit)
+    assert "bands of rows" in cost.reason

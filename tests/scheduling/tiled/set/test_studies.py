@@ -56,9 +56,9 @@ def test_every_method_of_a_cell_finds_a_tree(tmp_path: Path) -> None:
     store = tree_store(tmp_path / "cells.sqlite")
     graph = ("darknet", (10, 11, 12, 13), 1)
     asked = [set_losses.cell(graph, method, 10.0) for method in ("all", *set_losses.METHODS)]
-    found = dict(answers(store, asked, 1, compute, failed, fresh=False))
-    assert found[asked[0]].status == "proven"
-    assert all(one.value >= found[asked[0]].value * (1 - 1e-12) for one in found.values())
+    results = dict(answers(store, asked, 1, compute, failed, fresh=False))
+    assert results[asked[0]].status == "proven"
+    assert all(answer.value >= results[asked[0]].value * (1 - 1e-12) for answer in results.values())
     bad = TreeCell("nothing", (), "set-edge-4x4", "program", "paper", 1, 1, 1, "sa", 1, 1.0)
     assert compute(bad).status == "error"
     store.close()

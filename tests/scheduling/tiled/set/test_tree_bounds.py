@@ -34,11 +34,11 @@ def test_bound_of_tiny_networks(width: int, height: int, batch: int, energy: flo
     form = tiny_form(width, height, batch, energy, delay)
     trees = [*all_trees(form.network, batch), *lone_trees(form.network, batch)]
     costs = [form.attempt(tree) for tree in trees]
-    least = min(form.value(one.energy, one.cycles) for one in costs if not isinstance(one, Unfit))
+    least = min(form.value(cost.energy, cost.cycles) for cost in costs if not isinstance(cost, Unfit))
     assert 0 <= tree_bounds(form).value <= least
-    found = best_tree(form, "all")
-    assert found.proven
-    assert math.isclose(found.value, least, rel_tol=1e-12)
+    proof = best_tree(form, "all")
+    assert proof.proven
+    assert math.isclose(proof.value, least, rel_tol=1e-12)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 2), (2, 1)])

@@ -101,7 +101,7 @@ def test_tree_of_a_search_is_written_and_read(tmp_path: Path, capsys: pytest.Cap
     """`schedule --tree` writes what `evaluate` reads, with the same plan; other methods have none."""
     network, tree, plan = tmp_path / "layers.yaml", tmp_path / "tree.yaml", tmp_path / "plan.json"
     layers = ["conv:K=16,C=8,P=8,Q=8,R=3,S=3,pad=1", "conv:K=8,C=16,P=8,Q=8,R=1,S=1"]
-    network.write_text("".join(f'- {{name: l{i}, layer: "{one}"}}\n' for i, one in enumerate(layers)))
+    network.write_text("".join(f'- {{name: l{i}, layer: "{layer}"}}\n' for i, layer in enumerate(layers)))
     words = [
         "schedule",
         str(network),

@@ -80,16 +80,16 @@ def test_wide_steps_on_segments() -> None:
     small = part("darknet", (4, 5, 6, 7))
     lines = "T 4/1\n\tT 4/2\n\t\t{} 2\n\t\t{} 2\n\tS 4/4\n\t\t{} 1\n\t\t{} 1\n"
     tree = parse_tree(lines.format(*(layer.name for layer in small.layers)), small, 4)
-    one, two = tree.children
-    assert isinstance(one, Cut)
+    first, two = tree.children
+    assert isinstance(first, Cut)
     assert isinstance(two, Cut)
-    whole = merge(tree, (), 0, one)
+    whole = merge(tree, (), 0, first)
     leafs = tuple(Leaf(layer, 2) for layer in range(4))
     assert whole == Cut("T", 4, 1, (Cut("T", 4, 2, (*leafs[:2], Cut("S", 2, 2, two.children))),))
     both = Cut("T", 4, 1, (Cut("T", 4, 2, leafs),))
     halves = split(both, (0,), 2)
-    assert halves == Cut("T", 4, 1, (one, Cut("T", 4, 2, leafs[2:])))
-    assert change(tree, (1,)) == Cut("T", 4, 1, (one, Cut("T", 4, 4, two.children)))
+    assert halves == Cut("T", 4, 1, (first, Cut("T", 4, 2, leafs[2:])))
+    assert change(tree, (1,)) == Cut("T", 4, 1, (first, Cut("T", 4, 4, two.children)))
     longer = shift(tree, (), 0, 1, back=True)
     assert longer == Cut("T", 4, 1, (Cut("T", 4, 2, leafs[:3]), Leaf(3, 4)))
     assert shift(tree, (), 0, 2, back=False) is None
@@ -123,5 +123,5 @@ def test_enumerated_trees_differ_and_are_valid() -> None:
     for tree in all_trees(small, 2):
         check_tree(tree, small, 2)
     pairs = itertools.combinations(trees_over((0, 1, 2), 1), 2)
-    assert all(one != other for one, other in pairs)
+    assert all(first != other for first, other in pairs)
     assert Cut("T", 1, 1, (Leaf(0, 1), Leaf(1, 1))) != Cut("S", 1, 1, (Leaf(0, 1), Leaf(1, 1)))
