@@ -21,6 +21,7 @@ from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Sli
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
 from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
+from tilewright.solvers.scheduling.tiled.set.leaf import leaf_figures_kernel
 from tilewright.solvers.scheduling.tiled.set.trees import places_kernel
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
@@ -48,6 +49,7 @@ TREES: Final = Kernels(
     (__name__, "TREES"),
     (
         leaf_rows_kernel.leaf_rows,
+        leaf_figures_kernel.least_of_rows,
         leaf_rows_kernel.stripe_of,
         leaf_rows_kernel.largest_shares,
         leaf_kernel.buffer_energy,

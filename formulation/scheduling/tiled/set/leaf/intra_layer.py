@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -142,24 +143,34 @@ class IntraLayerEngine(LeafStatements):
         copies : how often the inputs of a stripe lie in a buffer
         passed : what comes directly from layers whose layouts are not known, as if it came from DRAM
         """
-        return LeafRows(
-            *leaf_rows(
-                leaf=stated.leaf,
-                borders=stated.borders,
-                known=stated.known,
-                flow=flow,
-                passed=flow._replace(producers=flow.producers[:0]) if passed is None else passed,
-                mesh=stated.mesh,
-                prices=self.prices,
-                menu=stated.menu.rows,
-                tile_energy=stated.menu.energy,
-                tile_cycles=stated.menu.cycles,
-                capacity=self.room,
-                result_bytes=self.rules.result_bytes,
-                streamed=streamed,
-                copies=copies,
-            )
-        )
+        return LeafRows(*leaf_rows(**self.row_arguments(stated, flow, streamed, copies, passed)))
+
+    def row_arguments(
+        self, stated: LeafStatement, flow: Flow, streamed: int, copies: int = 1, passed: Flow | None = None
+    ) -> dict[str, Any]:
+        """The arguments of `leaf_rows` by name.
+
+        Parameters
+        ----------
+        stated : the leaf on its tiles, with its menu
+        flow, streamed, copies, passed : as of `rows`
+        """
+        return {
+            "leaf": stated.leaf,
+            "borders": stated.borders,
+            "known": stated.known,
+            "flow": flow,
+            "passed": flow._replace(producers=flow.producers[:0]) if passed is None else passed,
+            "mesh": stated.mesh,
+            "prices": self.prices,
+            "menu": stated.menu.rows,
+            "tile_energy": stated.menu.energy,
+            "tile_cycles": stated.menu.cycles,
+            "capacity": self.room,
+            "result_bytes": self.rules.result_bytes,
+            "streamed": streamed,
+            "copies": copies,
+        }
 
     def may_stream(self, layer: int) -> bool:
         """Whether a layer's weights may pass through the buffers at every run."""

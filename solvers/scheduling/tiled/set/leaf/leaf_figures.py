@@ -21,6 +21,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
+from tilewright.solvers.scheduling.tiled.set.leaf.leaf_figures_kernel import least_of_rows
 from tilewright.solvers.scheduling.tiled.set.trees.places import Places
 
 Given = tuple[tuple[int, int], ...]
@@ -129,30 +130,31 @@ class LeafFigures:
     ) -> Taken:
         form, figures = self.form, self._empty()
         engine, runs = form.engine, form.batch // batch
-        prices = engine.prices
-        cheaper = min(prices.hop, prices.dram)
         bounded = form.network.layers[layer]
         late = batch * bounded.late_operands * bounded.output_bytes
         known = [place for place, layout in enumerate(direct) if layout >= 0 or place in away]
         part, once = self._copied(layer, known)
         rounding = len(bounded.producers) * form.machine.hop_energy
+        # only the tiles differ from place to place
+        flows = []
+        for streamed in engine.stream_bytes(layer):
+            loads = 1 if streamed else max(1, self.loads // batch)
+            whole = engine.flow(layer, stored, loads, direct)
+            flows.append((streamed, whole._replace(producers=whole.producers[known])))
         at = 0
         for tiles in range(1, self.places.total + 1):
             for first in range(self.places.total - tiles + 1):
                 stated = engine.statement(layer, batch, first, tiles)
-                for streamed in engine.stream_bytes(layer):
-                    loads = 1 if streamed else max(1, self.loads // batch)
-                    whole = engine.flow(layer, stored, loads, direct)
-                    rows = engine.rows(stated, whole._replace(producers=whole.producers[known]), streamed)
-                    if len(rows.row):
-                        # bytes that are read directly and whole pass a link for every tile but one that
-                        # receives them, or DRAM where that is cheaper
-                        passed = np.maximum(0.0, part * (rows.inputs - late) - batch * once)
-                        energy = rows.inside[:, 0] + (rows.hops[:, 0] * prices.hop + passed * cheaper)
-                        energy += rows.moved[:, 0] * prices.dram
-                        figures.energy[at] = runs * (float(energy.min()) - rounding)
-                        figures.cycles[at] = rows.cycles.min()
-                        figures.moved[at] = rows.moved.min()
+                for streamed, flow in flows:
+                    energy, cycles, moved = least_of_rows(
+                        late=late,
+                        direct_part=part,
+                        direct_bytes=float(batch * once),
+                        **engine.row_arguments(stated, flow, streamed),
+                    )
+                    if energy < math.inf:
+                        figures.energy[at] = runs * (energy - rounding)
+                        figures.cycles[at], figures.moved[at] = cycles, moved
                         break
                 at += 1
         return figures
