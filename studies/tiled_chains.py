@@ -64,7 +64,7 @@ def study(name: str, pipelining: str, args: argparse.Namespace) -> None:
         report(f"cover[{solver}]", reached, best, time.process_time() - start, note)
     if pipelining == "spatial":
         form, start = form_of(name, args), time.process_time()
-        reached = value(form, tangram_chain(form, longest=args.spatial, bands=args.bands))
+        reached = value(form, tangram_chain(form, longest=args.spatial, stripes=args.bands))
         report("tangram", reached, best, time.process_time() - start, "")
     for estimate, make in ESTIMATES.items():
         for keep in args.keep:

@@ -102,7 +102,17 @@ class IntraLayerEngine(LeafStatements):
         except KeyError:
             shape = self.shapes[layer]
             stated = self.statement(shape, batch, first, tiles, borders)
-            cost = self._best(shape, stated, batch, first, stored, runs, direct, borders, copies)
+            cost = self._best(
+                shape,
+                stated,
+                batch=batch,
+                first=first,
+                stored=stored,
+                runs=runs,
+                direct=direct,
+                borders=borders,
+                copies=copies,
+            )
             self.leaves[key] = cost
             return cost
 
@@ -122,7 +132,17 @@ class IntraLayerEngine(LeafStatements):
         shape = self.shapes[layer]
         stated = self.statement(shape, batch, first, partition.tiles, borders, partition)
         if borders:
-            return self._best(shape, stated, batch, first, stored, runs, direct, borders, copies)
+            return self._best(
+                shape,
+                stated,
+                batch=batch,
+                first=first,
+                stored=stored,
+                runs=runs,
+                direct=direct,
+                borders=borders,
+                copies=copies,
+            )
         if not stated.menu.cycles.all():
             return None
         for streamed, flow in self.flows(shape, stored, runs, direct):
@@ -166,7 +186,7 @@ class IntraLayerEngine(LeafStatements):
             "menu": stated.menu.rows,
             "tile_energy": stated.menu.energy,
             "tile_cycles": stated.menu.cycles,
-            "capacity": self.room,
+            "capacity": self.capacity,
             "result_bytes": self.rules.result_bytes,
             "streamed": streamed,
             "copies": copies,
@@ -193,6 +213,7 @@ class IntraLayerEngine(LeafStatements):
         self,
         layer: int,
         stated: LeafStatement,
+        *,
         batch: int,
         first: int,
         stored: bool,
@@ -237,7 +258,7 @@ class IntraLayerEngine(LeafStatements):
             links=self._links_on(first, len(stated.mesh.x)),
             tile_energy=menu.energy[:, 0],
             tile_cycles=menu.cycles[:, 0],
-            capacity=self.room,
+            capacity=self.capacity,
             result_bytes=self.rules.result_bytes,
             streamed=streamed,
         )
@@ -291,7 +312,7 @@ class IntraLayerEngine(LeafStatements):
         if stated.leaf.made:
             inputs, weights = inputs + weights, np.zeros_like(weights)
         buffer = inputs + (inputs > 0) * self.rules.result_bytes
-        if int((buffer + weights).max()) > self.room:
+        if int((buffer + weights).max()) > self.capacity:
             return None
         moved = counts[HOPS] * prices.hop + counts[DRAM] * prices.dram
         passes_stripes = bool(borders) and not divided.is_summed

@@ -5,8 +5,8 @@ Bytes of DRAM are known exactly without looking at tiles.  Links are known at le
 
 * Of what tiles fetch, every multicast takes ``size // n`` bytes from each of ``n`` ports at least.  Links of
   all multicasts of a kind with one byte from every port depend on nothing but the partition and the mesh, so
-  they are counted once and kept.  All multicasts have at least the smallest one's bytes, and what others have
-  beyond that goes to some tile.
+  they are counted once and cached.  All multicasts have at least the smallest one's bytes, and what others
+  have beyond that goes to some tile.
 * Of what comes straight from other tiles, bytes for ``m`` tiles pass ``m - 1`` links at least.
 """
 

@@ -42,7 +42,7 @@ class TreeInstance:
     ----------
     engine : costs of leaves
     dataflow : who reads whom, and which results pass on directly
-    room : bytes of a buffer
+    capacity : bytes of a buffer
     """
 
     network: SetNetwork
@@ -61,7 +61,7 @@ class TreeInstance:
         )
         times = tuple(self.costs.processing_time(layer) for layer in self.network.layers)
         self.dataflow = DataFlow(self.network, times)
-        self.room = self.machine.engine.buffer_bytes
+        self.capacity = self.machine.engine.buffer_bytes
         self._allocations: dict[tuple[object, ...], tuple[int, ...] | Unfit] = {}
 
     def value(self, energy: float, cycles: float) -> float:

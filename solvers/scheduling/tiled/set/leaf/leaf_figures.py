@@ -6,7 +6,7 @@ alone.  Otherwise it may choose any partition that fits; each is charged with ev
 the hops of direct results, and with a link for every tile beyond the first that receives a byte of these.
 The least is taken of energy, cycles and bytes each, so that more traffic through DRAM is never less of any.
 
-On machines with many tiles (`places.MOST_TILES`) the floors of layers by number of tiles have to do.
+On machines with many tiles (`places.MOST_TILES`) the lower bounds of layers by number of tiles have to do.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Taken(NamedTuple):
 
 
 class LeafFigures:
-    """Bounds on leaves of one network, kept.
+    """Bounds on leaves of one network, cached.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class LeafFigures:
         return channels / copied.inputs, channels * copied.input_rows * copied.input_columns
 
     def _by_number(self, layer: int, batch: int, stored: bool, fetched: int) -> Taken:
-        """The same by the floors of layers, for each number of tiles."""
+        """The same by the lower bounds of layers, for each number of tiles."""
         lower_bounds, runs = self.lower_bounds, self.form.batch // batch
         energy, cycles = lower_bounds.leaf_figures(layer, batch, lower_bounds.fetched_bytes(layer, fetched))
         moved = lower_bounds.moved(layer, batch, stored, fetched)

@@ -259,8 +259,8 @@ class OpenTrees:
                 buffer = np.maximum(buffer, both)
                 inputs, weights = inputs + child.inputs, weights + child.weights
         inputs, weights = inputs * way.groups, weights * (not shift)
-        room = self.form.room
-        if int((buffer + weights).max()) > room or (not top and int(inputs.max()) > room):
+        capacity = self.form.capacity
+        if int((buffer + weights).max()) > capacity or (not top and int(inputs.max()) > capacity):
             return None
         return buffer, inputs, weights
 
