@@ -202,7 +202,7 @@ class LeafStatements:
         used: list[Int64s] = []
         start = 0
         for i, (producer, number) in enumerate(zip(producers, direct, strict=True)):
-            rows[i] = (
+            rows[i] = (  # in the order of `leaf_kernel.DIRECT` and the columns behind it
                 number >= 0,
                 producer.offset,
                 producer.channels,

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION
+from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import DRAM
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
@@ -121,7 +122,7 @@ class LeafFigures:
                     if not form.rules.segment_bounds_only:
                         cycles = form.bounded(cycles, cost.counts)
                     figures.energy[at], figures.cycles[at] = cost.energy * runs, cycles
-                    figures.moved[at] = int(cost.counts[1])
+                    figures.moved[at] = int(cost.counts[DRAM])
                 at += 1
         return figures
 
