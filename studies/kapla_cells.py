@@ -117,7 +117,7 @@ class _Search:
             longest_temporal=self.cell.temporal,
             orders="own",
             splits=False,
-            bands=self.cell.bands,
+            stripes=self.cell.bands,
         )
 
     def stop(self) -> bool:
@@ -189,7 +189,7 @@ class _Search:
     def run_tangram(self) -> None:
         """Tangram's dynamic programming."""
         tangram_chain(
-            self.form, longest=self.cell.spatial, bands=self.cell.bands, stop=self.stop, found=self.found
+            self.form, longest=self.cell.spatial, stripes=self.cell.bands, stop=self.stop, found=self.found
         )
 
     def run_kapla(self) -> None:

@@ -73,7 +73,7 @@ def study(name: str, pipelining: str, args: argparse.Namespace) -> None:
         report(state, value(form, covered.chain), start, f"{covered.evaluated:,}", f"{covered.schemes:,}")
     if pipelining == "spatial":
         form, start = form_of(name, args), time.process_time()
-        reached = value(form, tangram_chain(form, longest=args.spatial, bands=args.bands))
+        reached = value(form, tangram_chain(form, longest=args.spatial, stripes=args.bands))
         report("`tangram`", reached, start, "", "")
     for estimate, make in ESTIMATES.items():
         for keep in args.keep:

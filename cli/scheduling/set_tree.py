@@ -124,8 +124,8 @@ def _rows(stated: StatedTree, cost: NodeCost) -> list[dict[str, Any]]:
             row |= {"layer": stated.form.network.layers[node.layer].name}
         else:
             row |= {"cut": node.kind, "groups": node.groups}
-            if node.bands > 1:
-                row |= {"bands": node.bands}
+            if node.stripes > 1:
+                row |= {"bands": node.stripes}
         row |= {
             "energy_pj": node_cost.energy,
             "cycles": node_cost.cycles,
@@ -171,7 +171,7 @@ def _document(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> di
 
 def _bound(stated: StatedTree) -> float | None:
     """What no tree costs less than; ``None`` for a tree in bands, of which the bound says nothing."""
-    if any(isinstance(node, Cut) and node.bands > 1 for _, node in nodes(stated.tree)):
+    if any(isinstance(node, Cut) and node.stripes > 1 for _, node in nodes(stated.tree)):
         return None
     return tree_bound(stated.form)
 

@@ -178,10 +178,11 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
         compute=float(dag.compute_energy.sum()),
         registers=float(dag.register_energy.sum()),
         buffer=float(dag.buffer_energy.sum())
-        + float(totals[3]) * engine.buffer_read_energy
-        + float(totals[4]) * engine.buffer_write_energy,
-        network=float(totals[2]) * machine.hop_energy,
-        dram=float(totals[0] + totals[1]) * machine.dram_energy,
+        + float(totals[timing_kernel.BUFFERS_READ]) * engine.buffer_read_energy
+        + float(totals[timing_kernel.BUFFERS_WRITTEN]) * engine.buffer_write_energy,
+        network=float(totals[timing_kernel.HOP_BYTES]) * machine.hop_energy,
+        dram=float(totals[timing_kernel.DRAM_READ] + totals[timing_kernel.DRAM_WRITTEN])
+        * machine.dram_energy,
         static=engine.static_power * machine.engines * cycles,
     )
     power = machine.macs_per_cycle
@@ -193,17 +194,17 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
         utilization=dag.macs / (power * max(1, cycles)),
         compute_utilization=dag.macs / (power * max(1, compute)),
         atom_utilization=dag.macs / (engine.macs_per_cycle * max(1, int(dag.cycles.sum()))),
-        dram_read_bytes=int(totals[0]),
-        dram_write_bytes=int(totals[1]),
-        hop_bytes=int(totals[2]),
+        dram_read_bytes=int(totals[timing_kernel.DRAM_READ]),
+        dram_write_bytes=int(totals[timing_kernel.DRAM_WRITTEN]),
+        hop_bytes=int(totals[timing_kernel.HOP_BYTES]),
         reuse=timing_kernel.reuse(graph, moves, served, supplied, len(holds.block), net.engines),
         network_overhead=(cycles - unlinked) / max(1, cycles),
-        step_start=begin[:, 0],
+        step_start=begin[:, timing_kernel.ALL],
         step_wait=waits,
         busiest_link=busiest,
         link_bytes=loads,
         peak_bytes=peak,
-        late=late[:, 0],
+        late=late[:, timing_kernel.ALL],
     )
 
 

@@ -10,6 +10,9 @@ from tilewright.formulation.scheduling.tiled.plan_kernel import Network
 from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.foundation.compiled import compiled
 
+BLOCK, SOURCE, TARGET, FIRST, LAST = range(5)
+"""Columns of moves: the block, where it leaves and arrives, its first and its last step."""
+
 
 class Ports(NamedTuple):
     """The way to DRAM: routes, their hops, and the bytes that this step has put on every port so far."""
@@ -67,8 +70,8 @@ def send_results(
     for q in range(len(leaving)):
         node = leaving[q]
         b, e = block[node], where[node]
-        moves[q, 0], moves[q, 1] = b, e
-        moves[q, 2] = nearest_port(ports, e, block_bytes[b], False)
-        moves[q, 3], moves[q, 4] = p, p
+        moves[q, BLOCK], moves[q, SOURCE] = b, e
+        moves[q, TARGET] = nearest_port(ports, e, block_bytes[b], False)
+        moves[q, FIRST], moves[q, LAST] = p, p
         stored[b] = p
     return len(leaving)

@@ -25,6 +25,7 @@ from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError, 
 from tilewright.formulation.scheduling.tiled.eviction_kernel import Rules
 from tilewright.formulation.scheduling.tiled.halting import check, halting
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
+from tilewright.formulation.scheduling.tiled.ports_kernel import BLOCK, FIRST, LAST, SOURCE, TARGET
 from tilewright.formulation.scheduling.tiled.uses_kernel import Order, uses_of
 from tilewright.foundation.arrays import Bools, Int32s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
@@ -86,12 +87,12 @@ def complete(
     rows = moves[:n_moves].astype(np.int64)
     transfers = make_transfers(
         machine.engines,
-        rows[:, 0],
-        rows[:, 1],
-        rows[:, 2],
-        dag.block_bytes[rows[:, 0]],
-        rows[:, 3],
-        rows[:, 4],
+        rows[:, BLOCK],
+        rows[:, SOURCE],
+        rows[:, TARGET],
+        dag.block_bytes[rows[:, BLOCK]],
+        rows[:, FIRST],
+        rows[:, LAST],
     )
     columns = [column[:nodes].astype(np.int64) for column in (block, where, begin, end)]
     return Plan(place, at, at.copy(), transfers, make_residency(*columns), int(total))

@@ -9,7 +9,16 @@ import numpy as np
 from tilewright.formulation.scheduling.tiled.copies_kernel import TABLE, Copies, Lists, link, slot_of, unlink
 from tilewright.formulation.scheduling.tiled.eviction_kernel import FAR, Rules, make_way
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Network
-from tilewright.formulation.scheduling.tiled.ports_kernel import Ports, nearest_port, send_results
+from tilewright.formulation.scheduling.tiled.ports_kernel import (
+    BLOCK,
+    FIRST,
+    LAST,
+    SOURCE,
+    TARGET,
+    Ports,
+    nearest_port,
+    send_results,
+)
 from tilewright.formulation.scheduling.tiled.uses_kernel import NONE, Order
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.compiled import compiled
@@ -274,8 +283,8 @@ def complete(
                 begin, last = (p - k, p - 1) if k > 0 else (p, p)
                 for r in range(begin, p):
                     past[e, r % depth] += size
-                moves[n_moves, 0], moves[n_moves, 1], moves[n_moves, 2] = b, place, e
-                moves[n_moves, 3], moves[n_moves, 4] = begin, last
+                moves[n_moves, BLOCK], moves[n_moves, SOURCE], moves[n_moves, TARGET] = b, place, e
+                moves[n_moves, FIRST], moves[n_moves, LAST] = begin, last
                 n_moves += 1
                 node = nodes
                 nodes += 1

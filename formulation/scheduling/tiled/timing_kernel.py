@@ -11,6 +11,12 @@ from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Moves, Ne
 from tilewright.foundation.arrays import Bools, Int32s, Int64s
 from tilewright.foundation.compiled import compiled
 
+DRAM_READ, DRAM_WRITTEN, HOP_BYTES, BUFFERS_READ, BUFFERS_WRITTEN = range(5)
+"""Places in the totals of a plan, bytes; those of routers count once per link."""
+
+ALL, UNLINKED, COMPUTE = range(3)
+"""Columns of times: with everything, without the network's links, and without any transfer."""
+
 
 @compiled
 def run(
@@ -93,18 +99,18 @@ def run(
             new = j == 0 or moves.group[j] != moves.group[j - 1]
             if new:
                 if moves.source[j] < net.engines:
-                    totals[3] += moves.bytes[j]
+                    totals[BUFFERS_READ] += moves.bytes[j]
                 else:
-                    totals[0] += moves.bytes[j]
+                    totals[DRAM_READ] += moves.bytes[j]
                     for k in range(span):
                         ring_dram[(slot + k) % longest] += share
             if moves.target[j] >= net.engines:
                 if new:
-                    totals[1] += moves.bytes[j]
+                    totals[DRAM_WRITTEN] += moves.bytes[j]
                     for k in range(span):
                         ring_dram[(slot + k) % longest] += share
             else:
-                totals[4] += moves.bytes[j]
+                totals[BUFFERS_WRITTEN] += moves.bytes[j]
             route = moves.source[j] * net.places + moves.target[j]
             for q in range(net.starts[route], net.starts[route + 1]):
                 link = net.links[q]
@@ -113,7 +119,7 @@ def run(
                     stamp[link] = moves.group[j]
                     loads[link] += moves.bytes[j]
                     if link >= net.routers:
-                        totals[2] += moves.bytes[j]
+                        totals[HOP_BYTES] += moves.bytes[j]
                     at = slot
                     for _ in range(span):
                         ring[at, link] += share
@@ -146,8 +152,8 @@ def run(
                 hops = max(0, net.starts[route + 1] - net.starts[route] - 2) * net.hop_cycles
                 memory = late_dram / net.dram_rate if moves.source[m] >= net.engines else 0.0
                 i = late_move[m]
-                arrival[i, 0] = max(arrival[i, 0], max(wait, memory) + hops)
-                arrival[i, 1] = max(arrival[i, 1], memory)
+                arrival[i, ALL] = max(arrival[i, ALL], max(wait, memory) + hops)
+                arrival[i, UNLINKED] = max(arrival[i, UNLINKED], memory)
         for q in range(first_starts[step], first_starts[step + 1]):
             t = starting[q]
             if not waiting[t]:
@@ -155,8 +161,8 @@ def run(
             for k in range(graph.read_starts[t], graph.read_starts[t + 1]):
                 i = served[k]
                 if late_hold[i] and ready[i] == step:
-                    late[t, 0] = max(late[t, 0], arrival[i, 0])
-                    late[t, 1] = max(late[t, 1], arrival[i, 1])
+                    late[t, ALL] = max(late[t, ALL], arrival[i, ALL])
+                    late[t, UNLINKED] = max(late[t, UNLINKED], arrival[i, UNLINKED])
         # the step lasts as long as its busiest link or DRAM, and as the tasks that end in it
         memory = ring_dram[slot] / net.dram_rate
         wait = memory
@@ -170,15 +176,17 @@ def run(
                     busiest[step] = link
         ring_dram[slot] = 0.0
         waits[step] = wait
-        begin[step + 1, 0] = begin[step, 0] + wait
-        begin[step + 1, 1] = begin[step, 1] + memory
-        begin[step + 1, 2] = begin[step, 2]
+        begin[step + 1, ALL] = begin[step, ALL] + wait
+        begin[step + 1, UNLINKED] = begin[step, UNLINKED] + memory
+        begin[step + 1, COMPUTE] = begin[step, COMPUTE]
         for q in range(end_starts[step], end_starts[step + 1]):
             t = ending[q]
             first = tasks.first[t]
-            begin[step + 1, 0] = max(begin[step + 1, 0], begin[first, 0] + late[t, 0] + graph.cycles[t])
-            begin[step + 1, 1] = max(begin[step + 1, 1], begin[first, 1] + late[t, 1] + graph.cycles[t])
-            begin[step + 1, 2] = max(begin[step + 1, 2], begin[first, 2] + graph.cycles[t])
+            end = begin[first, ALL] + late[t, ALL] + graph.cycles[t]
+            begin[step + 1, ALL] = max(begin[step + 1, ALL], end)
+            end = begin[first, UNLINKED] + late[t, UNLINKED] + graph.cycles[t]
+            begin[step + 1, UNLINKED] = max(begin[step + 1, UNLINKED], end)
+            begin[step + 1, COMPUTE] = max(begin[step + 1, COMPUTE], begin[first, COMPUTE] + graph.cycles[t])
     return begin, loads, totals, busiest, waits, late
 
 

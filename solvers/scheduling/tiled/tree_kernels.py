@@ -41,7 +41,7 @@ def calls() -> None:
             form, Clock(lambda: False, lambda: 1.0), Random(0), lambda tree, value: None, shakes=1
         )
         search.run()
-        KaplaSolver(form, Slicing(bands=2)).solve()
+        KaplaSolver(form, Slicing(stripes=2)).solve()
         best_tree(form, "all")
 
 

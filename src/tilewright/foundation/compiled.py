@@ -88,7 +88,7 @@ class CompiledFunction(Kernel):
         """All arguments by position; raises ``TypeError`` where they are not those of the function."""
         if len(arguments) + len(named) == self._count:
             with suppress(KeyError):  # a misspelt name is reported below
-                return (*arguments, *(named[name] for name in self._names[len(arguments) :]))
+                return (*arguments, *map(named.__getitem__, self._names[len(arguments) :]))
         bound = self.source.signature.bind(*arguments, **named)
         bound.apply_defaults()
         return tuple(bound.arguments.values())

@@ -32,7 +32,7 @@ class AggregateEstimator:
         self.tiles = form.engine.grid.tiles
         self.known: dict[tuple[object, ...], tuple[float, float] | None] = {}
 
-    def floor(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
+    def lower_bound(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
         """The least that a scheme can cost, or why no partition makes it legal."""
         form = self.form
         prices, network = form.engine.prices, form.network
@@ -40,8 +40,8 @@ class AggregateEstimator:
         runs = max(1, self.loads // batch)
         inside = scheme.end & ~scheme.start
         borders: dict[int, tuple[int, ...]] = {}
-        if scheme.bands > 1:
-            borders = stripe_borders(network, scheme.layers, scheme.bands) or {}
+        if scheme.stripes > 1:
+            borders = stripe_borders(network, scheme.layers, scheme.stripes) or {}
             if not borders:
                 return Unfit(f"{network.layers[scheme.layers[0]].name}: cannot run in bands of rows")
         work, energy, dram = 0.0, 0.0, 0
@@ -68,17 +68,21 @@ class AggregateEstimator:
             work, energy = work + share[0], energy + share[1] + stored
             energy += results * prices.read
             dram += moved
-            largest = -(-inputs // scheme.bands)  # of equal bands; of others it is more
-            held += largest * (2 if scheme.groups * scheme.bands > 1 else 1)
+            largest = -(-inputs // scheme.stripes)  # of equal stripes; of others it is more
+            held += largest * (2 if scheme.groups * scheme.stripes > 1 else 1)
             most = max(most, largest)
             streamed = form.rules.streamed_bytes
             pinned += min(weights, streamed) if streamed else weights
             if layer.is_summed and not streamed:
                 pinned += layer.output_bytes * SUM_BYTES
-        groups, room = scheme.groups, form.room * self.tiles
-        needed = held + pinned if scheme.kind == "S" else most + (pinned if groups * scheme.bands > 1 else 0)
-        if needed > room:
-            return Unfit(f"{network.layers[scheme.layers[0]].name}: {needed} bytes, all buffers hold {room}")
+        groups, capacity = scheme.groups, form.capacity * self.tiles
+        needed = (
+            held + pinned if scheme.kind == "S" else most + (pinned if groups * scheme.stripes > 1 else 0)
+        )
+        if needed > capacity:
+            return Unfit(
+                f"{network.layers[scheme.layers[0]].name}: {needed} bytes, all buffers hold {capacity}"
+            )
         dram *= groups
         energy = (energy * groups + dram * prices.dram) * (1 - ROUNDING)
         cycles = max(ceil(work * groups / self.tiles * (1 - ROUNDING)), ceil(dram / form.machine.dram_rate))

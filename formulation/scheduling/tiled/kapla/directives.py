@@ -4,9 +4,9 @@ and updates.
 Every layer of a segment declares what one tile's buffer holds: its inputs under the names of the layers that
 make them, its weights, its results under its own name.  Stacks lay these out over its tiles, the outermost
 first, and one update moves on by the samples of a subbatch, or by one sample and within it by the rows of a
-band (the largest: borders of bands follow from the readers' windows).  Inside a segment a tensor of the same
-name and a matched update are a direct passage from tiles to tiles; what cannot pass so goes through DRAM, and
-says it.
+stripe (the largest: borders of stripes follow from the readers' windows).  Inside a segment a tensor of the
+same name and a matched update are a direct passage from tiles to tiles; what cannot pass so goes through
+DRAM, and says it.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class LayerDirectives:
 
 @dataclass(frozen=True, slots=True)
 class SegmentDirectives:
-    """Layers that are pipelined, spatially or temporally, over ``batch`` samples, in ``bands`` of each."""
+    """Layers that are pipelined, spatially or temporally, over ``batch`` samples, in ``stripes`` of each."""
 
     kind: Kind
     batch: int
     layers: tuple[LayerDirectives, ...]
-    bands: int = 1
+    stripes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +114,11 @@ def segment_directives(
 
     Raises
     ------
-    InputError : where its layers cannot run in its bands
+    InputError : where its layers cannot run in its stripes
     """
-    borders = stripe_borders(network, scheme.layers, scheme.bands) if scheme.bands > 1 else {}
+    borders = stripe_borders(network, scheme.layers, scheme.stripes) if scheme.stripes > 1 else {}
     if borders is None:
-        reported = f"cannot run in {scheme.bands} bands of rows"
+        reported = f"cannot run in {scheme.stripes} bands of rows"
         raise InputError(network.name, network.layers[scheme.layers[0]].name, reported)
     direct, stored = dataflow.flow_bits(scheme.tree)
     share = scheme.batch // scheme.groups
@@ -159,7 +159,7 @@ def segment_directives(
             to = "to tiles and DRAM" if stored >> layer & 1 else "to tiles"
         tensors.append(TensorPart(part.name, _results(part, box), to))
         written.append(LayerDirectives(part.name, tuple(tensors), stacks, share, rows))
-    return SegmentDirectives(scheme.kind, scheme.batch, tuple(written), scheme.bands)
+    return SegmentDirectives(scheme.kind, scheme.batch, tuple(written), scheme.stripes)
 
 
 def _inputs(one: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:

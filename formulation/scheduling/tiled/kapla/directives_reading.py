@@ -75,10 +75,10 @@ def read_chain(network: SetNetwork, directives: ChainDirectives, where: str = "d
         if len({entry.batch for entry in directives.segments}) > 1:
             raise InputError(where, field, "all segments run on as many samples")
         kind: Kind = "T" if len(layers) == 1 else segment.kind
-        if segment.bands < 1 or (segment.bands > 1 and step > 1):
-            raise InputError(where, field, f"bands={segment.bands} with update(N+={step}), expected N+=1")
+        if segment.stripes < 1 or (segment.stripes > 1 and step > 1):
+            raise InputError(where, field, f"bands={segment.stripes} with update(N+={step}), expected N+=1")
         groups = segment.batch // step
-        scheme = SegmentScheme(done, end, tuple(layers), kind, groups, segment.batch, segment.bands)
+        scheme = SegmentScheme(done, end, tuple(layers), kind, groups, segment.batch, segment.stripes)
         wanted = segment_directives(network, dataflow, scheme, partitions)
         _check(segment, wanted, where, field)
         schemes.append(scheme)
@@ -109,9 +109,8 @@ def _check(segment: SegmentDirectives, wanted: SegmentDirectives, where: str, fi
     for given, other in zip(segment.layers, wanted.layers, strict=True):
         place = f"{field}, {given.name}"
         if given.rows != other.rows:
-            reported = (
-                f"update(Yo+={given.rows}), expected {other.rows} rows, the largest of {segment.bands} bands"
-            )
+            expected = f"expected {other.rows} rows, the largest of {segment.stripes} bands"
+            reported = f"update(Yo+={given.rows}), {expected}"
             raise InputError(where, place, reported)
         for stack, right in zip(given.stacks, other.stacks, strict=True):
             if stack != right:

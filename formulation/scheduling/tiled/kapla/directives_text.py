@@ -15,7 +15,7 @@
         tensor conv1(N=1, C=64, Yi=57, Xi=112) from tiles
         ...
 
-A segment in bands of rows is ``segment spatial batch=4 bands=8``, its updates ``update(N+=1, Yo+=ROWS)``.
+A segment in stripes of rows is ``segment spatial batch=4 bands=8``, its updates ``update(N+=1, Yo+=ROWS)``.
 ``#`` begins a comment; indentation does not matter.
 """
 
@@ -55,8 +55,8 @@ def write_chain(chain: ChainDirectives) -> str:
     """The text, ending in a newline."""
     lines = [f"chain {chain.network} splits={chain.splits}"]
     for segment in chain.segments:
-        bands = f" bands={segment.bands}" if segment.bands > 1 else ""
-        lines += ["", f"segment {KINDS[segment.kind]} batch={segment.batch}{bands}"]
+        stripes = f" bands={segment.stripes}" if segment.stripes > 1 else ""
+        lines += ["", f"segment {KINDS[segment.kind]} batch={segment.batch}{stripes}"]
         for layer in segment.layers:
             lines.append(f"  layer {layer.name}")
             for part in layer.tensors:
@@ -74,7 +74,7 @@ class _Open:
 
     kind: Kind
     batch: int
-    bands: int
+    stripes: int
     layers: list[LayerDirectives] = field(default_factory=list)
     name: str | None = None
     tensors: list[TensorPart] = field(default_factory=list)
@@ -96,7 +96,7 @@ class _Open:
             raise InputError(where, line, f"layer {self.name} has no update(N+=SAMPLES)")
         if not self.layers:
             raise InputError(where, line, "the segment has no layer")
-        return SegmentDirectives(self.kind, self.batch, tuple(self.layers), self.bands)
+        return SegmentDirectives(self.kind, self.batch, tuple(self.layers), self.stripes)
 
 
 def parse_chain(text: str, where: str = "directives") -> ChainDirectives:

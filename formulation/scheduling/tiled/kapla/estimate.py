@@ -9,8 +9,9 @@ cycles   ``>= g sum t`` in turn, ``>= (g + stages) max t`` side by side
 cycles   ``>= ceil(g sum d / rate)``
 ======== =============================================================================
 
-Where layers pass on bands of a sample, ``g`` are samples, ``e`` and ``d`` are of all bands of one, ``t`` in
-turn is the least sum over the bands, and side by side every slot takes the least cycles of its slowest band.
+Where layers pass on stripes of a sample, ``g`` are samples, ``e`` and ``d`` are of all stripes of one, ``t``
+in turn is the least sum over the stripes, and side by side every slot takes the least cycles of its slowest
+stripe.
 
 Who passes on directly and which tiles a layer gets follow from the scheme alone, so results that cannot be
 forwarded count with their way through DRAM, and a pipeline with the time that it takes to fill.  A scheme is
@@ -53,7 +54,7 @@ class SegmentBound:
 class Estimates(Protocol):
     """Something that states what a scheme costs at least."""
 
-    def floor(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
+    def lower_bound(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
         """The least that a scheme can cost, or why no partition makes it legal."""
         ...
 
@@ -70,21 +71,21 @@ class Estimator:
     def __init__(self, form: ClosedForm, loads: int) -> None:
         self.form, self.loads = form, loads
         self.lower_bounds = LeafBounds(form)
-        self.room = form.room
+        self.capacity = form.capacity
         self.tiles = form.engine.grid.tiles
         self._start = -1
         self._dataflow = form.dataflow
 
-    def floor(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
+    def lower_bound(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
         """The least that a scheme can cost, or why no partition makes it legal."""
-        if scheme.bands > 1:
+        if scheme.stripes > 1:
             return self._striped(scheme)
         if scheme.kind == "S":
             return self._spatial(scheme)
         return self._temporal(scheme)
 
     def _flows(self, start: int) -> DataFlow:
-        """The data flow of schemes that begin at one state; what is kept of others goes, as they are many."""
+        """The data flow of schemes that begin at one state; those of others are dropped, as they are many."""
         if start != self._start:
             self._start = start
             self._dataflow = DataFlow(self.form.network, self.form.dataflow.times)
@@ -98,7 +99,7 @@ class Estimator:
         if overflow is not None:
             return overflow
         return self._segment(
-            scheme, lower_bounds, sum(floor.cycles for floor in lower_bounds) * scheme.groups
+            scheme, lower_bounds, sum(bound.cycles for bound in lower_bounds) * scheme.groups
         )
 
     def _places(self, tree: Cut) -> list[tuple[int, int]] | Unfit:
@@ -112,7 +113,7 @@ class Estimator:
         tree = scheme.tree
         assert isinstance(tree, Cut)
         form, spatial = self.form, scheme.kind == "S"
-        borders = stripe_borders(form.network, scheme.layers, scheme.bands)
+        borders = stripe_borders(form.network, scheme.layers, scheme.stripes)
         if borders is None:
             return Unfit(f"{self._names(scheme)}: its layers cannot run in bands of rows")
         places = self._places(tree) if spatial else [(0, self.tiles)] * len(scheme.layers)
@@ -136,19 +137,19 @@ class Estimator:
                 borders=borders[layer],
                 copies=copies(tree),
             )
-            floor = self.lower_bounds.floor(run)
-            if floor is None:
+            bound = self.lower_bounds.lower_bound(run)
+            if bound is None:
                 return Unfit(f"{self._name(layer)}: no partition over {count} tiles fits their buffers")
-            lower_bounds.append(floor)
+            lower_bounds.append(bound)
         if spatial:
             stages = dataflow.stages(tree).of
-            slots = slot_cycles([floor.turns for floor in lower_bounds], stages, scheme.groups)
+            slots = slot_cycles([bound.turns for bound in lower_bounds], stages, scheme.groups)
             return self._segment(scheme, lower_bounds, int(sum(slots)))
         overflow = self._full_in_turn(scheme, lower_bounds)
         if overflow is not None:
             return overflow
         return self._segment(
-            scheme, lower_bounds, sum(floor.cycles for floor in lower_bounds) * scheme.groups
+            scheme, lower_bounds, sum(bound.cycles for bound in lower_bounds) * scheme.groups
         )
 
     def _spatial(self, scheme: SegmentScheme) -> SegmentBound | Unfit:
@@ -160,12 +161,12 @@ class Estimator:
         lower_bounds = self._leaves(scheme, places, True)
         if isinstance(lower_bounds, Unfit):
             return lower_bounds
-        for layer, floor in zip(scheme.layers, lower_bounds, strict=True):
-            if (floor.twice if scheme.groups > 1 else floor.once) > self.room:
+        for layer, bound in zip(scheme.layers, lower_bounds, strict=True):
+            if (bound.twice if scheme.groups > 1 else bound.once) > self.capacity:
                 return Unfit(f"{self._name(layer)}: inputs of two subbatches do not fit its tiles")
         stages = self._flows(scheme.start).stages(tree).last
         return self._segment(
-            scheme, lower_bounds, max(floor.cycles for floor in lower_bounds) * (scheme.groups + stages)
+            scheme, lower_bounds, max(bound.cycles for bound in lower_bounds) * (scheme.groups + stages)
         )
 
     def _leaves(
@@ -179,34 +180,36 @@ class Estimator:
         for layer, (first, count) in zip(scheme.layers, places, strict=True):
             near = tuple(bool(direct >> read.number & 1) for read in dataflow.numbers(layer))
             to_dram = bool(stored >> layer & 1)
-            floor = self.lower_bounds.floor(LeafRun(layer, batch, first, count, to_dram, runs, near, apart))
-            if floor is None:
+            bound = self.lower_bounds.lower_bound(
+                LeafRun(layer, batch, first, count, to_dram, runs, near, apart)
+            )
+            if bound is None:
                 return Unfit(f"{self._name(layer)}: no partition over {count} tiles fits their buffers")
-            lower_bounds.append(floor)
+            lower_bounds.append(bound)
         return lower_bounds
 
     def _full_in_turn(self, scheme: SegmentScheme, found: list[LeafBound]) -> Unfit | None:
         """Why all buffers together are too small for a temporal scheme; ``None`` where they may do."""
-        runs = scheme.groups * scheme.bands
+        runs = scheme.groups * scheme.stripes
         if len(found) == 1 and runs == 1:
             return None
         shift = runs == 1 and self.form.rules.weight_shift
-        pinned = 0 if shift else sum(floor.weights for floor in found)
-        room = self.room * self.tiles
+        pinned = 0 if shift else sum(bound.weights for bound in found)
+        capacity = self.capacity * self.tiles
         after = (*pairwise(found), (found[-1], found[0])) if runs > 1 else tuple(pairwise(found))
-        for floor, following in after:
-            held = floor.inputs + following.inputs + pinned
+        for bound, following in after:
+            held = bound.inputs + following.inputs + pinned
             if shift:
-                held += floor.weights + following.weights
-            if held > room:
-                return Unfit(f"{self._names(scheme)}: data take {held} bytes, all buffers hold {room}")
-        if pinned + max(floor.inputs for floor in found) > room:
-            return Unfit(f"{self._names(scheme)}: weights take {pinned} bytes, all buffers hold {room}")
+                held += bound.weights + following.weights
+            if held > capacity:
+                return Unfit(f"{self._names(scheme)}: data take {held} bytes, all buffers hold {capacity}")
+        if pinned + max(bound.inputs for bound in found) > capacity:
+            return Unfit(f"{self._names(scheme)}: weights take {pinned} bytes, all buffers hold {capacity}")
         return None
 
     def _segment(self, scheme: SegmentScheme, found: list[LeafBound], cycles: int) -> SegmentBound:
-        dram = sum(floor.dram for floor in found) * scheme.groups
-        energy = sum(floor.energy for floor in found) * scheme.groups
+        dram = sum(bound.dram for bound in found) * scheme.groups
+        energy = sum(bound.energy for bound in found) * scheme.groups
         return SegmentBound(energy, max(cycles, ceil(dram / self.form.machine.dram_rate)), dram)
 
     def _name(self, layer: int) -> str:

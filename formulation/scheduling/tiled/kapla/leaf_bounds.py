@@ -46,14 +46,14 @@ class LeafRun(NamedTuple):
 
     Parameters
     ----------
-    batch : samples; 1 where it runs in bands
+    batch : samples; 1 where it runs in stripes
     first, tiles : where it runs
     stored : whether results go to DRAM
     runs : runs that share one load of the weights
     direct : per producer, whether it passes its results on directly
     apart : whether producers have tiles of their own
-    borders : of its bands; empty where it makes all rows at once
-    copies : how often the inputs of a band lie in a buffer
+    borders : of its stripes; empty where it makes all rows at once
+    copies : how often the inputs of a stripe lie in a buffer
     """
 
     layer: int
@@ -69,13 +69,13 @@ class LeafRun(NamedTuple):
 
 
 class LeafBounds:
-    """Lower bounds of the leaves of one closed form, kept once found."""
+    """Lower bounds of the leaves of one closed form, cached."""
 
     def __init__(self, form: ClosedForm) -> None:
         self.form = form
         self.known: dict[LeafRun, LeafBound | None] = {}
 
-    def floor(self, run: LeafRun) -> LeafBound | None:
+    def lower_bound(self, run: LeafRun) -> LeafBound | None:
         """The least of one run, all stripes of its sample together; ``None`` where no partition fits."""
         run = run._replace(layer=self.form.engine.shapes[run.layer])
         if run not in self.known:

@@ -4,7 +4,7 @@ into.
 A *scheme* is a row of layers with a kind and a number of subbatches.  *Spatial* pipelining puts every layer
 on tiles of its own (SET's S cut), *temporal* pipelining all layers in turn on all tiles (T cut).  ``groups``
 is the granularity of forwarding: ``batch / groups`` samples of every layer pass on together; where single
-samples do, ``bands`` parts of each may pass on one after the other (`set/leaf/stripes.py`).
+samples do, ``stripes`` parts of each may pass on one after the other (`set/leaf/stripes.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SegmentScheme:
     kind : spatial or temporal; a single layer is temporal
     groups : subbatches
     batch : samples
-    bands : parts of a sample that pass on; more than one where every subbatch is one sample
+    stripes : parts of a sample that pass on; more than one where every subbatch is one sample
     """
 
     start: int
@@ -49,16 +49,16 @@ class SegmentScheme:
     kind: Kind
     groups: int
     batch: int
-    bands: int = 1
+    stripes: int = 1
 
     @property
     def tree(self) -> Node:
         """The segment as a child of a root T cut."""
-        if len(self.layers) == 1 and self.groups == self.bands == 1:
+        if len(self.layers) == 1 and self.groups == self.stripes == 1:
             return Leaf(self.layers[0], self.batch)
         share = self.batch // self.groups
         inner = tuple(Leaf(layer, share) for layer in self.layers)
-        return Cut(self.kind, self.batch, self.groups, inner, self.bands)
+        return Cut(self.kind, self.batch, self.groups, inner, self.stripes)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class SegmentSpace:
         in the network's order; ``all``, in every topological order; ``auto``, ``sets`` where there are few
         enough of them, else ``own``
     most_down_sets : that are looked at
-    bands : most parts of a sample that pass on; powers of two up to that are tried
+    stripes : most parts of a sample that pass on; powers of two up to that are tried
 
     Raises
     ------
@@ -88,7 +88,7 @@ class SegmentSpace:
     longest_temporal: int = 16
     orders: Orders = "auto"
     most_down_sets: int = MOST_DOWN_SETS
-    bands: int = 1
+    stripes: int = 1
     starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -141,10 +141,10 @@ class SegmentSpace:
 
     def _striped(self, start: int, end: int, layers: tuple[int, ...], kind: Kind) -> Iterator[SegmentScheme]:
         """The schemes that pass on parts of single samples."""
-        bands = 2
-        while bands <= self.bands and stripe_borders(self.network, layers, bands) is not None:
-            yield SegmentScheme(start, end, layers, kind, self.batch, self.batch, bands)
-            bands *= 2
+        stripes = 2
+        while stripes <= self.stripes and stripe_borders(self.network, layers, stripes) is not None:
+            yield SegmentScheme(start, end, layers, kind, self.batch, self.batch, stripes)
+            stripes *= 2
 
     def _own(self, start: int) -> Iterator[tuple[int, tuple[int, ...]]]:
         first = start.bit_length()

@@ -126,7 +126,7 @@ class Tangram(PipelineMethod):
         tangram_chain(
             form,
             longest=self.spatial,
-            bands=self.bands,
+            stripes=self.bands,
             stop=lambda: search.done,
             found=lambda chain: self.offer_tree(search, form, chain.tree),
         )

@@ -27,7 +27,7 @@ class Slicing:
     ----------
     kinds, longest_spatial, longest_temporal, orders : see `SegmentSpace`
     splits : whether the root may run in subbatches
-    bands : most parts of a sample that layers pass on
+    stripes : most parts of a sample that layers pass on
     """
 
     kinds: tuple[Kind, ...] = BOTH
@@ -35,7 +35,7 @@ class Slicing:
     longest_temporal: int = 16
     orders: Orders = "auto"
     splits: bool = True
-    bands: int = 1
+    stripes: int = 1
 
     def spaces(self, form: ClosedForm) -> Iterator[tuple[int, SegmentSpace]]:
         """For every number of subbatches of the root, the segments of one of them.
@@ -53,7 +53,7 @@ class Slicing:
                         self.longest_spatial,
                         self.longest_temporal,
                         self.orders,
-                        bands=self.bands,
+                        stripes=self.stripes,
                     ),
                 )
 
@@ -124,9 +124,9 @@ class KaplaSolver:
                 if self.stop():
                     return by_start
                 self.pruning.schemes += 1
-                floor = estimator.floor(scheme)
-                if not isinstance(floor, Unfit):
-                    valid.append((Priced(scheme, floor.energy, floor.cycles), floor.dram))
+                bound = estimator.lower_bound(scheme)
+                if not isinstance(bound, Unfit):
+                    valid.append((Priced(scheme, bound.energy, bound.cycles), bound.dram))
             self.pruning.valid += len(valid)
         return by_start
 
@@ -138,7 +138,7 @@ def tangram_chain(
     form: ClosedForm,
     *,
     longest: int = 8,
-    bands: int = 1,
+    stripes: int = 1,
     stop: Callable[[], bool] = lambda: False,
     found: Callable[[Chain], None] = lambda chain: None,
 ) -> Chain | None:
@@ -147,11 +147,11 @@ def tangram_chain(
     Parameters
     ----------
     longest : layers of a segment
-    bands : most parts of a sample that layers pass on
+    stripes : most parts of a sample that layers pass on
     stop : whether the time is up
     found : notified of every better chain
     """
-    slicing = Slicing(SPATIAL, longest, 1, "own", bands=bands)
+    slicing = Slicing(SPATIAL, longest, 1, "own", stripes=stripes)
     best: Chain | None = None
     for splits, space in slicing.spaces(form):
         loads = loads_of(form, splits)

@@ -2,7 +2,7 @@
 
 ``beta`` steps per layer; at step ``n`` of ``N`` the temperature is ``T0 (1 - n/N) / (1 + alpha n/N)``, and a
 tree that costs more is taken with probability ``exp((c - c') / (c T))``.  Costs of leaves and of segments are
-kept, so a step costs what it changes.
+cached, so a step costs what it changes.
 """
 
 from __future__ import annotations

@@ -143,10 +143,10 @@ def least_prices(best: BestKnown, splits: int, schemes: Iterable[SegmentScheme])
         if best.stop():
             return None
         best.schemes += 1
-        floor = estimator.floor(scheme)
-        if not isinstance(floor, Unfit):
+        bound = estimator.lower_bound(scheme)
+        if not isinstance(bound, Unfit):
             valid.append(scheme)
-            lower_bounds.append((floor.energy, float(floor.cycles)))
+            lower_bounds.append((bound.energy, float(bound.cycles)))
     best.valid += len(valid)
     costs = np.array(lower_bounds).reshape(-1, 2) * splits
     return Prices(best, splits, valid, costs[:, 0].copy(), costs[:, 1].copy())

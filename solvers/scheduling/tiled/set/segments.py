@@ -179,7 +179,7 @@ class SegmentMaker:
                 if self.stop():
                     return
                 last = self._leaf(past, stored=True)
-                if last is not None and past.fits(last, form.room):
+                if last is not None and past.fits(last, form.capacity):
                     for path in rivals:
                         yield self._ended(start, past, path, last)
                 for layer in ready_layers(before, past.done, False):
@@ -188,7 +188,7 @@ class SegmentMaker:
                     others = network.masks[past.layer][1] & ~(1 << layer)
                     stored = bool(others) or network.layers[past.layer].is_output
                     here = last if stored else self._leaf(past, stored=False)
-                    if here is None or not past.fits(here, form.room):
+                    if here is None or not past.fits(here, form.capacity):
                         continue
                     producers = network.layers[layer].producers
                     direct = tuple(
@@ -272,12 +272,12 @@ class _Past:
     direct: tuple[int, ...]
     previous: LeafCost | None
 
-    def fits(self, last: LeafCost, room: int) -> bool:
+    def fits(self, last: LeafCost, capacity: int) -> bool:
         """Whether the last leaf fits the buffers beside the one before it."""
         if self.previous is None:
             return True
         both = last.inputs + last.weights + self.previous.buffer + self.previous.weights
-        return int(both.max()) <= room
+        return int(both.max()) <= capacity
 
 
 def _keep(rivals: list[_Path], new: _Path) -> None:

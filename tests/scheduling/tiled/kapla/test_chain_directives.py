@@ -87,7 +87,7 @@ def form_of(name: str, batch: int) -> ClosedForm:
 def random_chain(form: ClosedForm, random: Random) -> Chain:
     """Any chain that fits, in the network's own order."""
     space = SegmentSpace(
-        form.network, form.batch, longest_spatial=4, longest_temporal=4, orders="own", bands=4
+        form.network, form.batch, longest_spatial=4, longest_temporal=4, orders="own", stripes=4
     )
     while True:
         chosen, at = [], 0

@@ -57,28 +57,30 @@ def random_scheme(space: SegmentSpace, random: Random) -> SegmentScheme:
 
 
 def check(
-    name: str, batch: int, system: str, rules: Rules, estimate: str, count: int, seed: int, bands: int = 1
+    name: str, batch: int, system: str, rules: Rules, estimate: str, count: int, seed: int, stripes: int = 1
 ) -> int:
     """Compare estimates with costs; returns how many schemes had both."""
     random = Random(seed)
     form = form_of(name, batch, system, rules)
     splits = random.choice([divisor for divisor in range(1, batch + 1) if batch % divisor == 0])
-    space = SegmentSpace(form.network, batch // splits, longest_temporal=7, most_down_sets=2000, bands=bands)
+    space = SegmentSpace(
+        form.network, batch // splits, longest_temporal=7, most_down_sets=2000, stripes=stripes
+    )
     loads = loads_of(form, splits)
     estimator = ESTIMATORS[estimate](form, loads)
     both = 0
     for _ in range(count):
         scheme = random_scheme(space, random)
-        if bands > 1 and scheme.bands == 1:
+        if stripes > 1 and scheme.stripes == 1:
             continue
-        floor = estimator.floor(scheme)
+        bound = estimator.lower_bound(scheme)
         cost = form.segment(scheme.tree, loads)
         if isinstance(cost, Unfit):
             continue
-        assert not isinstance(floor, Unfit), f"{scheme} fits, but was thrown out: {floor}"
-        assert floor.energy <= cost.energy, scheme
-        assert floor.cycles <= cost.cycles, scheme
-        assert floor.dram <= cost.dram, scheme
+        assert not isinstance(bound, Unfit), f"{scheme} fits, but was thrown out: {bound}"
+        assert bound.energy <= cost.energy, scheme
+        assert bound.cycles <= cost.cycles, scheme
+        assert bound.dram <= cost.dram, scheme
         both += 1
     return both
 
@@ -104,7 +106,7 @@ def test_no_segment_costs_less_than_estimated(
 @pytest.mark.parametrize("estimate", ESTIMATORS)
 def test_no_segment_in_bands_costs_less(estimate: str) -> None:
     """Random segments that pass on parts of samples cost at least the estimate; none that fits goes."""
-    assert check("alexnet", 2, "set-edge-4x4", Rules(), estimate, effort(80), 1, bands=8) > 5
+    assert check("alexnet", 2, "set-edge-4x4", Rules(), estimate, effort(80), 1, stripes=8) > 5
 
 
 @pytest.mark.slow
@@ -124,7 +126,7 @@ def test_no_segment_in_bands_costs_less_than_estimated(
     name: str, batch: int, system: str, rules: Rules, estimate: str
 ) -> None:
     """The same over thousands of segments, on four machines and under the published program's rules."""
-    assert check(name, batch, system, rules, estimate, effort(300), 3, bands=8) > 20
+    assert check(name, batch, system, rules, estimate, effort(300), 3, stripes=8) > 20
 
 
 @pytest.mark.slow
@@ -144,8 +146,8 @@ def test_estimates_are_close() -> None:
     parts = []
     for _ in range(effort(150)):
         scheme = random_scheme(space, random)
-        floor, cost = estimator.floor(scheme), form.segment(scheme.tree, 1)
-        if not isinstance(cost, Unfit) and not isinstance(floor, Unfit):
-            parts += [floor.energy / cost.energy, floor.cycles / cost.cycles]
+        bound, cost = estimator.lower_bound(scheme), form.segment(scheme.tree, 1)
+        if not isinstance(cost, Unfit) and not isinstance(bound, Unfit):
+            parts += [bound.energy / cost.energy, bound.cycles / cost.cycles]
     assert min(parts) > 0.8
     assert sum(parts) / len(parts) > 0.97

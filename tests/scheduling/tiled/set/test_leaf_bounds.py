@@ -70,7 +70,7 @@ def form_with_room(builder: NetworkBuilder, width: int, height: int, batch: int,
     machine = EDGE.changed(width=width, height=height, dram_ports=((0, 0),), hop_energy=1000.0)
     rules = replace(Rules(), result_bytes=0, streamed_bytes=0)
     form = engine_form(builder.build(), machine, batch, rules, energy=1, delay=0)
-    form.room = form.engine.room = room
+    form.capacity = form.engine.capacity = room
     return form
 
 

@@ -30,7 +30,7 @@ def costs_one_by_one(
         outside = leaf_kernel.buffer_energy(leaf, inputs, weights, 1, prices)
         spent = each * tiles + outside + (counts[0] * prices.hop + counts[1] * prices.dram)
         last = max(time, np.ceil(counts[1] / prices.rate))
-        fits = engine.rules.result_bytes + inputs.max() + weights.max() <= engine.room and time > 0
+        fits = engine.rules.result_bytes + inputs.max() + weights.max() <= engine.capacity and time > 0
         costs.append(float(spent**prices.energy_power * last**prices.delay_power) if fits else np.inf)
     return costs
 

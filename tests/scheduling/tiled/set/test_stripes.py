@@ -118,7 +118,7 @@ def test_bands_move_every_byte_once(kind: str) -> None:
     form = form_of(
         "vgg16", {layer: f"W:{count},H:1,B:1,K:1" for layer, count in zip(layers, tiles, strict=True)}
     )
-    form.room = form.engine.room = 1 << 40
+    form.capacity = form.engine.capacity = 1 << 40
     given = tuple(tiles)
     if kind == "S":
         form.allocation = lambda cut, tiles: given  # type: ignore[method-assign]
@@ -134,7 +134,7 @@ def test_weight_updates_add_up_bands() -> None:
     """A weight update in bands of the gradient's rows reads and stores each byte once, and holds fewer."""
     update = form_of("alexnet:training").network.index["conv3.update"]
     form = form_of("alexnet:training", {update: "K:16,W:1,H:1,B:1"})
-    form.room = form.engine.room = 1 << 40
+    form.capacity = form.engine.capacity = 1 << 40
     whole = form.evaluate(rooted([striped("T", range(update, update + 1), 1)], 2))
     for bands in (2, 4, 13):
         cost = form.evaluate(rooted([striped("T", range(update, update + 1), bands)], 2))

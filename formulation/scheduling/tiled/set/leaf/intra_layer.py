@@ -102,7 +102,17 @@ class IntraLayerEngine(LeafStatements):
         except KeyError:
             shape = self.shapes[layer]
             stated = self.statement(shape, batch, first, tiles, borders)
-            cost = self._best(shape, stated, batch, first, stored, runs, direct, borders, copies)
+            cost = self._best(
+                shape,
+                stated,
+                batch=batch,
+                first=first,
+                stored=stored,
+                runs=runs,
+                direct=direct,
+                borders=borders,
+                copies=copies,
+            )
             self.leaves[key] = cost
             return cost
 
@@ -122,7 +132,17 @@ class IntraLayerEngine(LeafStatements):
         shape = self.shapes[layer]
         stated = self.statement(shape, batch, first, partition.tiles, borders, partition)
         if borders:
-            return self._best(shape, stated, batch, first, stored, runs, direct, borders, copies)
+            return self._best(
+                shape,
+                stated,
+                batch=batch,
+                first=first,
+                stored=stored,
+                runs=runs,
+                direct=direct,
+                borders=borders,
+                copies=copies,
+            )
         if not stated.menu.cycles.all():
             return None
         for streamed, flow in self.flows(shape, stored, runs, direct):
@@ -143,34 +163,34 @@ class IntraLayerEngine(LeafStatements):
         copies : how often the inputs of a stripe lie in a buffer
         passed : what comes directly from layers whose layouts are not known, as if it came from DRAM
         """
-        return LeafRows(*leaf_rows(*self.row_arguments(stated, flow, streamed, copies, passed)))
+        return LeafRows(*leaf_rows(**self.row_arguments(stated, flow, streamed, copies, passed)))
 
     def row_arguments(
         self, stated: LeafStatement, flow: Flow, streamed: int, copies: int = 1, passed: Flow | None = None
-    ) -> tuple[Any, ...]:
-        """The arguments of `leaf_rows`; parameters as of `rows`.
+    ) -> dict[str, Any]:
+        """The arguments of `leaf_rows` by name.
 
         Parameters
         ----------
         stated : the leaf on its tiles, with its menu
         flow, streamed, copies, passed : as of `rows`
         """
-        return (
-            stated.leaf,
-            stated.borders,
-            stated.known,
-            flow,
-            flow._replace(producers=flow.producers[:0]) if passed is None else passed,
-            stated.mesh,
-            self.prices,
-            stated.menu.rows,
-            stated.menu.energy,
-            stated.menu.cycles,
-            self.room,
-            self.rules.result_bytes,
-            streamed,
-            copies,
-        )
+        return {
+            "leaf": stated.leaf,
+            "borders": stated.borders,
+            "known": stated.known,
+            "flow": flow,
+            "passed": flow._replace(producers=flow.producers[:0]) if passed is None else passed,
+            "mesh": stated.mesh,
+            "prices": self.prices,
+            "menu": stated.menu.rows,
+            "tile_energy": stated.menu.energy,
+            "tile_cycles": stated.menu.cycles,
+            "capacity": self.capacity,
+            "result_bytes": self.rules.result_bytes,
+            "streamed": streamed,
+            "copies": copies,
+        }
 
     def may_stream(self, layer: int) -> bool:
         """Whether a layer's weights may pass through the buffers at every run."""
@@ -193,6 +213,7 @@ class IntraLayerEngine(LeafStatements):
         self,
         layer: int,
         stated: LeafStatement,
+        *,
         batch: int,
         first: int,
         stored: bool,
@@ -237,7 +258,7 @@ class IntraLayerEngine(LeafStatements):
             links=self._links_on(first, len(stated.mesh.x)),
             tile_energy=menu.energy[:, 0],
             tile_cycles=menu.cycles[:, 0],
-            capacity=self.room,
+            capacity=self.capacity,
             result_bytes=self.rules.result_bytes,
             streamed=streamed,
         )
@@ -291,7 +312,7 @@ class IntraLayerEngine(LeafStatements):
         if stated.leaf.made:
             inputs, weights = inputs + weights, np.zeros_like(weights)
         buffer = inputs + (inputs > 0) * self.rules.result_bytes
-        if int((buffer + weights).max()) > self.room:
+        if int((buffer + weights).max()) > self.capacity:
             return None
         moved = counts[HOPS] * prices.hop + counts[DRAM] * prices.dram
         passes_stripes = bool(borders) and not divided.is_summed

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 
 from tilewright.foundation.errors import InputError
@@ -228,6 +228,7 @@ class SetNetwork:
         return SetNetwork(name, tuple(kept_layers))
 
 
+@lru_cache(maxsize=65536)
 def shares(size: int, parts: int) -> tuple[int, ...]:
     """Borders ``ceil(size * i / parts)`` of a dimension shared out; parts may be empty."""
     return tuple(-(-size * i // parts) for i in range(parts + 1))

@@ -17,9 +17,22 @@ from tilewright.formulation.scheduling.tiled.set.leaf.layers import (
     SUMMED,
     SWAPPED,
 )
-from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import Ports
+from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import (
+    CHANNELS_FROM,
+    CHANNELS_TO,
+    COLUMNS_FROM,
+    COLUMNS_TO,
+    ROWS_FROM,
+    ROWS_TO,
+    SAMPLES_FROM,
+    SAMPLES_TO,
+    Ports,
+)
 from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.compiled import compiled
+
+DIRECT, OFFSET, CHANNELS, ROLE, SCATTERED, START = range(6)
+"""Columns of the producers of a flow, see `Flow`."""
 
 
 class Leaf(NamedTuple):
@@ -145,53 +158,65 @@ def input_box(
     leaf: Leaf, need: Int64s, k0: int, k1: int, b0: int, b1: int, h0: int, h1: int, w0: int, w1: int
 ) -> None:
     """The box of inputs that a box of results reads."""
-    need[2], need[3] = b0, b1
+    need[SAMPLES_FROM], need[SAMPLES_TO] = b0, b1
     if leaf.window == SWAPPED:
-        need[0], need[1], need[4], need[5], need[6], need[7] = h0, h1, k0, k1, w0, w1
+        need[CHANNELS_FROM], need[CHANNELS_TO] = h0, h1
+        need[ROWS_FROM], need[ROWS_TO] = k0, k1
+        need[COLUMNS_FROM], need[COLUMNS_TO] = w0, w1
         return
     if leaf.window == SUMMED:
         out, into = leaf.channels // leaf.groups, leaf.inputs // leaf.groups
-        need[0] = k0 // out * into + h0 // leaf.stride_rows
-        need[1] = (-(-k1 // out) - 1) * into - (-h1 // leaf.stride_rows)
-        need[4], need[5], need[6], need[7] = 0, leaf.input_rows, 0, leaf.input_columns
+        need[CHANNELS_FROM] = k0 // out * into + h0 // leaf.stride_rows
+        need[CHANNELS_TO] = (-(-k1 // out) - 1) * into - (-h1 // leaf.stride_rows)
+        need[ROWS_FROM], need[ROWS_TO] = 0, leaf.input_rows
+        need[COLUMNS_FROM], need[COLUMNS_TO] = 0, leaf.input_columns
         if leaf.hop_rows > 0:
             last = (leaf.first_row + leaf.taps_rows - 1) * leaf.hop_rows + leaf.stride_rows - leaf.pad_rows
-            need[4] = max(0, leaf.first_row * leaf.hop_rows - leaf.pad_rows, leaf.known_row)
-            need[5] = max(0, min(leaf.input_rows, last))
-            need[4] = min(need[4], need[5])
+            need[ROWS_FROM] = max(0, leaf.first_row * leaf.hop_rows - leaf.pad_rows, leaf.known_row)
+            need[ROWS_TO] = max(0, min(leaf.input_rows, last))
+            need[ROWS_FROM] = min(need[ROWS_FROM], need[ROWS_TO])
         return
     h0, h1 = h0 + leaf.first_row, h1 + leaf.first_row
     if leaf.spread:
-        need[4] = max(0, -((leaf.taps_rows - 1 - h0) // leaf.stride_rows))
-        need[5] = max(need[4], min(leaf.input_rows, (h1 - 1) // leaf.stride_rows + 1))
-        need[6] = max(0, -((leaf.taps_columns - 1 - w0) // leaf.stride_columns))
-        need[7] = max(need[6], min(leaf.input_columns, (w1 - 1) // leaf.stride_columns + 1))
-        need[4] = min(need[5], max(need[4], leaf.known_row))
+        need[ROWS_FROM] = max(0, -((leaf.taps_rows - 1 - h0) // leaf.stride_rows))
+        need[ROWS_TO] = max(need[ROWS_FROM], min(leaf.input_rows, (h1 - 1) // leaf.stride_rows + 1))
+        need[COLUMNS_FROM] = max(0, -((leaf.taps_columns - 1 - w0) // leaf.stride_columns))
+        need[COLUMNS_TO] = max(
+            need[COLUMNS_FROM], min(leaf.input_columns, (w1 - 1) // leaf.stride_columns + 1)
+        )
+        need[ROWS_FROM] = min(need[ROWS_TO], max(need[ROWS_FROM], leaf.known_row))
         _input_channels(leaf, need, k0, k1)
         return
-    need[4] = max(0, h0 * leaf.stride_rows - leaf.pad_rows)
-    need[5] = max(need[4], min(leaf.input_rows, (h1 - 1) * leaf.stride_rows + leaf.taps_rows - leaf.pad_rows))
-    need[6] = max(0, w0 * leaf.stride_columns - leaf.pad_columns)
+    need[ROWS_FROM] = max(0, h0 * leaf.stride_rows - leaf.pad_rows)
+    need[ROWS_TO] = max(
+        need[ROWS_FROM], min(leaf.input_rows, (h1 - 1) * leaf.stride_rows + leaf.taps_rows - leaf.pad_rows)
+    )
+    need[COLUMNS_FROM] = max(0, w0 * leaf.stride_columns - leaf.pad_columns)
     end = (w1 - 1) * leaf.stride_columns + leaf.taps_columns - leaf.pad_columns
-    need[7] = max(need[6], min(leaf.input_columns, end))
-    need[4] = min(need[5], max(need[4], leaf.known_row))
+    need[COLUMNS_TO] = max(need[COLUMNS_FROM], min(leaf.input_columns, end))
+    need[ROWS_FROM] = min(need[ROWS_TO], max(need[ROWS_FROM], leaf.known_row))
     _input_channels(leaf, need, k0, k1)
 
 
 @compiled
 def _input_channels(leaf: Leaf, need: Int64s, k0: int, k1: int) -> None:
     if leaf.window == CONVOLUTION:
-        need[0], need[1] = 0, leaf.inputs
+        need[CHANNELS_FROM], need[CHANNELS_TO] = 0, leaf.inputs
     elif leaf.window == GROUPED:
         out, into = leaf.channels // leaf.groups, leaf.inputs // leaf.groups
-        need[0], need[1] = k0 // out * into, -(-k1 // out) * into
+        need[CHANNELS_FROM], need[CHANNELS_TO] = k0 // out * into, -(-k1 // out) * into
     else:
-        need[0], need[1] = k0, k1
+        need[CHANNELS_FROM], need[CHANNELS_TO] = k0, k1
 
 
 @compiled
 def volume(need: Int64s) -> int:
-    elements: int = (need[1] - need[0]) * (need[3] - need[2]) * (need[5] - need[4]) * (need[7] - need[6])
+    elements: int = (
+        (need[CHANNELS_TO] - need[CHANNELS_FROM])
+        * (need[SAMPLES_TO] - need[SAMPLES_FROM])
+        * (need[ROWS_TO] - need[ROWS_FROM])
+        * (need[COLUMNS_TO] - need[COLUMNS_FROM])
+    )
     return elements
 
 

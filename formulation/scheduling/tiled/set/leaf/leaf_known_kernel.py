@@ -14,6 +14,12 @@ from tilewright.formulation.scheduling.tiled.set.leaf.leaf_traffic_kernel import
     operand_of,
     result_shares,
 )
+from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import (
+    LAYOUT_BORDERS,
+    LAYOUT_SHARES,
+    SAMPLES_FROM,
+    SAMPLES_TO,
+)
 from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.compiled import compiled
 
@@ -45,10 +51,10 @@ def _has_empty(shares: Shares) -> bool:
 def _passed_bytes(operand: Operand, flow: Flow, need: Int64s) -> int:
     """Bytes of a box that a producer's tiles have."""
     layout = flow.layouts[operand.start :]
-    passed: int = need[3] - need[2]
-    at = 5
+    passed: int = need[SAMPLES_TO] - need[SAMPLES_FROM]
+    at = LAYOUT_BORDERS
     for axis in (0, 2, 4, 6):
-        at += layout[1 + axis // 2]
+        at += layout[LAYOUT_SHARES + axis // 2]
         if axis != 2:
             low = need[axis] - (operand.offset if axis == 0 else 0)
             high = need[axis + 1] - (operand.offset if axis == 0 else 0)

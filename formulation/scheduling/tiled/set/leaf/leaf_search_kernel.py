@@ -5,8 +5,8 @@ Bytes of DRAM are known exactly without looking at tiles.  Links are known at le
 
 * Of what tiles fetch, every multicast takes ``size // n`` bytes from each of ``n`` ports at least.  Links of
   all multicasts of a kind with one byte from every port depend on nothing but the partition and the mesh, so
-  they are counted once and kept.  All multicasts have at least the smallest one's bytes, and what others have
-  beyond that goes to some tile.
+  they are counted once and cached.  All multicasts have at least the smallest one's bytes, and what others
+  have beyond that goes to some tile.
 * Of what comes straight from other tiles, bytes for ``m`` tiles pass ``m - 1`` links at least.
 """
 
@@ -104,6 +104,7 @@ def _least_links(
         if links[kind] < 0:
             links[kind] = _links(mesh, parts, steps, kind)
         every = links[kind]
+    # what multicasts have beyond the smallest one's bytes reaches at least the tile nearest to the ports
     beyond = links_sum - known[LEAST] * known[COUNT]
     return int((known[LEAST] * every + beyond * nearest) // known[RATIO])
 
@@ -123,6 +124,7 @@ def _most_links(base: float, tile_cycles: float, dram: int, least: float, prices
     if prices.energy_power == 0 or least == np.inf or prices.hop == 0:
         return np.inf
     cycles = max(tile_cycles, np.ceil(dram / prices.rate))
+    # the objective solved for energy; the slack keeps rounding from rejecting a row of equal cost
     energy = (least / cycles**prices.delay_power) ** (1 / prices.energy_power) * (1 + 1e-9)
     most: float = (energy - base - dram * prices.dram) / prices.hop + 1
     return most
@@ -165,6 +167,7 @@ def search(
     first, fits = np.zeros(len(menu), dtype=np.int64), False
     for row in range(len(menu)):
         parts, steps = menu[row, :4], menu[row, 4:]
+        # everything but links is the same in every order of equal shares, so it is counted for the first one
         if equal_parts(menu, row):
             first[row] = first[row - 1]
         else:
@@ -189,11 +192,13 @@ def search(
     part = np.empty_like(counts)
     targets = no_targets(mesh.width, mesh.height)
     best, least = -1, np.inf
+    # by increasing bounds: once a bound is beyond the best row, so are all that follow
     for row in np.argsort(bounds):
         if bounds[row] > least or bounds[row] == np.inf:
             break
         parts, steps, at = menu[row, :4], menu[row, 4:], first[row]
         shares = divided(leaf, parts, steps)
+        # ``rest`` bounds the links of the operands that have not been counted yet
         rest, dram = 0, 0
         for place in range(operands):
             rest += _least_links(known[at, place], mesh, links[rows[row]], parts, steps, tile_links)
@@ -203,9 +208,11 @@ def search(
         cost = bounds[row]
         for place in range(operands):
             rest -= _least_links(known[at, place], mesh, links[rows[row]], parts, steps, tile_links)
+            # what has been counted replaces its bound, so the cost only grows from operand to operand
             if place == 0:
                 add_results(counts, part, leaf, flow, mesh, shares, targets, False)
             else:
+                # an operand that takes more links than this already decides against the row
                 enough = most - counts[HOPS] - rest
                 add_operand(
                     counts=counts,
@@ -222,6 +229,7 @@ def search(
             cost = _cost(bases[at], tile_cycles[row], counts[HOPS] + rest, dram, prices)
             if cost > least:
                 break
+        # rows come in the order of their bounds; of equal costs the menu's first one wins all the same
         if cost < least or (cost == least and row < best):
             best, least = row, cost
     return best

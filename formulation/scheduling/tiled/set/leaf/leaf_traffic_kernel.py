@@ -8,6 +8,12 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION, SUMMED
 from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import (
+    CHANNELS,
+    DIRECT,
+    OFFSET,
+    ROLE,
+    SCATTERED,
+    START,
     Flow,
     Leaf,
     Mesh,
@@ -17,7 +23,16 @@ from tilewright.formulation.scheduling.tiled.set.leaf.leaf_kernel import (
     volume,
 )
 from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import (
+    CHANNELS_FROM,
+    CHANNELS_TO,
+    COLUMNS_FROM,
+    COLUMNS_TO,
     HOPS,
+    LAYOUT_BATCH,
+    ROWS_FROM,
+    ROWS_TO,
+    SAMPLES_FROM,
+    SAMPLES_TO,
     Targets,
     aim,
     fetch,
@@ -101,14 +116,16 @@ def operand_of(leaf: Leaf, flow: Flow, which: int) -> Operand:
     weights, late, summed = which == -2, False, leaf.window == SUMMED
     if which >= 0:
         row = flow.producers[which]
-        direct, offset, channels, start = row[0] != 0, row[1], row[2], row[5]
-        weights, late, scattered = row[3] == 1, row[3] == 2, row[4] != 0
+        direct, offset, channels, start = row[DIRECT] != 0, row[OFFSET], row[CHANNELS], row[START]
+        weights, late, scattered = row[ROLE] == 1, row[ROLE] == 2, row[SCATTERED] != 0
+        # a whole run of the producer is counted, which serves several runs where it has more samples
         if direct and not scattered:
-            ratio = max(1, flow.layouts[start] // leaf.batch)
+            ratio = max(1, flow.layouts[start + LAYOUT_BATCH] // leaf.batch)
     elif which == -2:
         channels = leaf.channels
         ratio = 1 if summed else flow.runs
     over_k = leaf.window == CONVOLUTION and not weights and not late
+    # weights that other layers make differ from sample to sample, stored ones do not
     over_b = weights and not leaf.made and not summed
     return Operand(
         direct=direct,
@@ -138,16 +155,16 @@ def needed_box(
     """The box of an operand that a box of results reads."""
     if operand.weights:
         summed = leaf.window == SUMMED
-        need[0], need[1] = k
-        need[2], need[3] = b if leaf.made or summed else (0, 1)
-        need[4], need[5] = 0, 1 if summed else leaf.inputs // leaf.groups
-        need[6], need[7] = 0, leaf.taps_rows * leaf.taps_columns
+        need[CHANNELS_FROM], need[CHANNELS_TO] = k
+        need[SAMPLES_FROM], need[SAMPLES_TO] = b if leaf.made or summed else (0, 1)
+        need[ROWS_FROM], need[ROWS_TO] = 0, 1 if summed else leaf.inputs // leaf.groups
+        need[COLUMNS_FROM], need[COLUMNS_TO] = 0, leaf.taps_rows * leaf.taps_columns
         if summed:
-            need[5], need[7] = leaf.taps_rows, leaf.taps_columns
+            need[ROWS_TO], need[COLUMNS_TO] = leaf.taps_rows, leaf.taps_columns
     elif operand.late:
-        need[0], need[1], need[2], need[3] = k[0], k[1], b[0], b[1]
-        need[4], need[5] = leaf.first_row + h[0], leaf.first_row + h[1]
-        need[6], need[7] = w
+        need[CHANNELS_FROM], need[CHANNELS_TO], need[SAMPLES_FROM], need[SAMPLES_TO] = k[0], k[1], b[0], b[1]
+        need[ROWS_FROM], need[ROWS_TO] = leaf.first_row + h[0], leaf.first_row + h[1]
+        need[COLUMNS_FROM], need[COLUMNS_TO] = w
     else:
         input_box(
             leaf=leaf, need=need, k0=k[0], k1=k[1], b0=b[0], b1=b[1], h0=h[0], h1=h[1], w0=w[0], w1=w[1]
@@ -158,8 +175,10 @@ def needed_box(
 def fetched_bytes(operand: Operand, need: Int64s) -> int:
     """Bytes of a box that DRAM has; the box is cut to the channels of the operand."""
     if not operand.scattered:
-        need[0] = max(need[0], operand.offset)
-        need[1] = max(need[0], min(need[1], operand.offset + operand.channels))
+        need[CHANNELS_FROM] = max(need[CHANNELS_FROM], operand.offset)
+        need[CHANNELS_TO] = max(
+            need[CHANNELS_FROM], min(need[CHANNELS_TO], operand.offset + operand.channels)
+        )
     return volume(need)
 
 
@@ -179,6 +198,7 @@ def _receive_parts(
     pk, pb, ph, pw = len(shares.k) - 1, len(shares.b) - 1, len(shares.h) - 1, len(shares.w) - 1
     need = np.zeros(8, dtype=np.int64)
     direct, over_k, over_b, over_hw = operand.direct, operand.over_k, operand.over_b, operand.over_hw
+    # along a dimension in which all shares read the same, one multicast serves them all
     for k in range(1 if over_k else pk):
         k0, k1 = shares.k[k], shares.k[k + 1]
         for b in range(1 if over_b else pb):
@@ -189,6 +209,7 @@ def _receive_parts(
                     w0, w1 = shares.w[w], shares.w[w + 1]
                     if k1 <= k0 or b1 <= b0 or h1 <= h0 or w1 <= w0:
                         continue
+                    # the caller only asks whether the row is beyond its limit; the rest need not be known
                     if counts[HOPS] > enough:
                         return
                     needed_box(leaf, operand, need, (k0, k1), (b0, b1), (h0, h1), (w0, w1))
@@ -201,6 +222,7 @@ def _receive_parts(
                         (0, ph) if over_hw else (h, h + 1),
                         (0, pw) if over_hw else (w, w + 1),
                     )
+                    # links of fetches stand in tables; only sources inside the mesh need the tree itself
                     if direct or loads:
                         measure(targets)
                     if direct:
@@ -237,11 +259,12 @@ def add_operand(
     enough: float = np.inf,
 ) -> None:
     """Add what one run moves of one operand, numbered as in `operand_of`, or less but more than ``enough``
-    bytes times links; ``part`` is room for counts.
+    bytes times links; ``part`` is scratch space for counts.
     """
     if not has_operand(leaf, which):
         return
     operand = operand_of(leaf, flow, which)
+    # counts of one operand are divided by its runs, so they are apart from those of the others
     part[:] = 0
     _receive_parts(
         counts=part,
@@ -252,7 +275,7 @@ def add_operand(
         shares=shares,
         targets=targets,
         loads=loads,
-        enough=(enough + 1) * operand.ratio,
+        enough=(enough + 1) * operand.ratio,  # as the division below rounds down
     )
     for i in range(len(counts)):
         counts[i] += part[i] // operand.ratio
@@ -292,6 +315,7 @@ def add_results(
     if not flow.stored:
         return
     part[:] = 0
+    # a weight update is summed up over all runs before it is stored
     ratio = flow.runs if leaf.window == SUMMED else 1
     sizes, tiles = result_shares(leaf, shares)
     for share in range(len(sizes)):

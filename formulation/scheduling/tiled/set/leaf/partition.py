@@ -153,9 +153,11 @@ def ordered(parts: tuple[int, int, int, int]) -> tuple[tuple[Partition, ...], In
     )
 
 
+@lru_cache(maxsize=65536)
 def share_tiles(partition: Partition) -> Int64s:
-    """Per share, K outermost, its tile counted from the leaf's first."""
+    """Per share, K outermost, its tile counted from the leaf's first; cached, so not to be written to."""
     tiles = np.zeros(1, dtype=np.int64)
     for count, step in zip(partition.parts, partition.steps, strict=True):
         tiles = np.add.outer(tiles, step * np.arange(count, dtype=np.int64)).ravel()
+    tiles.flags.writeable = False
     return tiles

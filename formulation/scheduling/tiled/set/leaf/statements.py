@@ -56,7 +56,7 @@ class LeafStatements:
     def __init__(self, network: SetNetwork, machine: TiledMachine, costs: TileCosts, rules: Rules) -> None:
         self.network, self.machine, self.costs, self.rules = network, machine, costs, rules
         self.grid = grid_of(machine)
-        self.room = machine.engine.buffer_bytes
+        self.capacity = machine.engine.buffer_bytes
         self.layouts: list[Int64s] = []
         self._layout_numbers: dict[bytes, int] = {}
         self._menus: dict[tuple[object, ...], Menu] = {}
@@ -124,7 +124,7 @@ class LeafStatements:
     def layout(
         self, layer: int, batch: int, first: int, partition: Partition, borders: tuple[int, ...] = ()
     ) -> int:
-        """The number of the layout of a leaf's results, whose tiles share out every band where it has any."""
+        """The number of the layout of a leaf's results, whose tiles share out each of its stripes."""
         divided, grid = self.network.layers[layer], self.grid
         k, b, h, w = (
             np.array(shares(size, count), dtype=np.int64)
@@ -149,7 +149,7 @@ class LeafStatements:
         menu = self._menus.get(key)
         if menu is None:
             stated = self.network.layers[layer]
-            menu = menu_of(self.costs, stated, batch, tiles, self.room, borders, fixed)
+            menu = menu_of(self.costs, stated, batch, tiles, self.capacity, borders, fixed)
             self._menus[key] = menu
         return menu
 
@@ -202,7 +202,7 @@ class LeafStatements:
         used: list[Int64s] = []
         start = 0
         for i, (producer, number) in enumerate(zip(producers, direct, strict=True)):
-            rows[i] = (
+            rows[i] = (  # in the order of `leaf_kernel.DIRECT` and the columns behind it
                 number >= 0,
                 producer.offset,
                 producer.channels,

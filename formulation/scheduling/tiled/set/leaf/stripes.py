@@ -1,11 +1,11 @@
-"""Parts of a sample: bands of rows of a layer's results, in which the layers of a segment run and pass on.
+"""Parts of a sample: stripes of rows of a layer's results, in which the layers of a segment run and pass on.
 
-The bands of a layer that none in the segment reads are even.  Those of any other end where its readers'
-bands of the same number cease to read: a window of three rows moves the border of its producer one row on,
-one of stride 2 doubles it.  So a reader's band needs nothing of later bands, and what it needs of earlier
+The stripes of a layer that none in the segment reads are even.  Those of any other end where its readers'
+stripes of the same number cease to read: a window of three rows moves the border of its producer one row on,
+one of stride 2 doubles it.  So a reader's stripe needs nothing of later stripes, and what it needs of earlier
 ones is the halo; no row is computed twice.
 
-A weight update, alone in its segment, runs in even bands of the rows of the gradient that arrives, and adds
+A weight update, alone in its segment, runs in even stripes of the rows of the gradient that arrives, and adds
 them up.
 """
 
@@ -40,11 +40,11 @@ def reach(layer: SetLayer, rows: int) -> int:
     return max(0, min(layer.input_rows, last))
 
 
-def stripe_borders(network: SetNetwork, layers: Sequence[int], bands: int) -> dict[int, Borders] | None:
-    """Per layer of a segment, the borders of its bands; ``None`` where it cannot run in so many.
+def stripe_borders(network: SetNetwork, layers: Sequence[int], stripes: int) -> dict[int, Borders] | None:
+    """Per layer of a segment, the borders of its stripes; ``None`` where it cannot run in so many.
 
-    That is where a band of some layer would be empty, where a layer mixes rows with channels or needs all of
-    another as its weights, and where results are reshaped on the way from one to the other.
+    That is where a stripe of some layer would be empty, where a layer mixes rows with channels or needs all
+    of another as its weights, and where results are reshaped on the way from one to the other.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def stripe_borders(network: SetNetwork, layers: Sequence[int], bands: int) -> di
     """
     first = network.layers[layers[0]]
     if first.is_summed and len(layers) == 1:
-        return {layers[0]: shares(first.taps_rows, bands)} if bands <= first.taps_rows else None
+        return {layers[0]: shares(first.taps_rows, stripes)} if stripes <= first.taps_rows else None
     inside = set(layers)
     reads: dict[int, list[tuple[SetLayer, Borders, bool]]] = {read: [] for read in layers}
     borders_of: dict[int, Borders] = {}
@@ -60,11 +60,11 @@ def stripe_borders(network: SetNetwork, layers: Sequence[int], bands: int) -> di
         layer = network.layers[number]
         if layer.window not in (CONVOLUTION, GROUPED, SAMPLING) or layer.makes_weights:
             return None
-        borders = shares(layer.rows, bands)
+        borders = shares(layer.rows, stripes)
         if reads[number]:
-            ends = [0] * (bands - 1)
+            ends = [0] * (stripes - 1)
             for reader, theirs, late in reads[number]:
-                for at in range(1, bands):
+                for at in range(1, stripes):
                     end = theirs[at] if late else reach(reader, theirs[at])
                     ends[at - 1] = max(ends[at - 1], end)
             borders = (0, *ends, layer.rows)
@@ -80,12 +80,12 @@ def stripe_borders(network: SetNetwork, layers: Sequence[int], bands: int) -> di
 
 
 def known_rows(layer: SetLayer, borders: Borders) -> tuple[int, ...]:
-    """Per band, the rows of the inputs before which all has been read by the band before."""
+    """Per stripe, the rows of the inputs before which all has been read by the stripe before."""
     return tuple(reach(layer, low) for low in borders[:-1])
 
 
 def stripe_parts(borders: Borders, parts: int) -> Borders:
-    """Borders of the shares of all bands, each band shared out among ``parts`` tiles."""
+    """Borders of the shares of all stripes, each stripe shared out among ``parts`` tiles."""
     ends = [0]
     for low, high in itertools.pairwise(borders):
         ends += [low + border for border in shares(high - low, parts)[1:]]

@@ -24,6 +24,15 @@ from tilewright.foundation.compiled import compiled
 HOPS, DRAM, LINKS = 0, 1, 2
 """Places in an array of counts: bytes times links, bytes of DRAM, then the bytes of every link."""
 
+X, Y = 0, 1
+"""Columns of the positions of ports."""
+
+CHANNELS_FROM, CHANNELS_TO, SAMPLES_FROM, SAMPLES_TO, ROWS_FROM, ROWS_TO, COLUMNS_FROM, COLUMNS_TO = range(8)
+"""Places in a box of an operand: begin and end of its channels, samples, rows and columns."""
+
+LAYOUT_BATCH, LAYOUT_SHARES, LAYOUT_BORDERS = 0, 1, 5
+"""Places in a layout: its samples, its shares along K, B, H and W, and where the borders of these begin."""
+
 
 class Targets(NamedTuple):
     """The tiles that a multicast goes to, and what its tree takes from every row.
@@ -64,6 +73,7 @@ class Ports(NamedTuple):
 def ports_of(at: Int64s, width: int, height: int) -> Ports:
     """The tables of ports at ``at``, shape (ports, 2), of a mesh."""
     n = len(at)
+    # port i carries the difference of two neighbouring borders, so that all bytes are carried once
     borders = np.arange(n + 1)[:, None] * np.arange(n + 1)[None, :] // n
     parts = np.diff(borders, axis=1)  # by bytes, then port
 
@@ -71,12 +81,12 @@ def ports_of(at: Int64s, width: int, height: int) -> Ports:
         low, high = np.arange(size)[:, None, None], np.arange(size)[None, :, None]
         return np.ascontiguousarray((np.maximum(high, where) - np.minimum(low, where)) @ parts.T)
 
-    return Ports(at, links(width, at[:, 0]), links(height, at[:, 1]))
+    return Ports(at, links(width, at[:, X]), links(height, at[:, Y]))
 
 
 @compiled
 def no_targets(width: int, height: int) -> Targets:
-    """Room for the targets of one multicast after the other."""
+    """Scratch space for the targets of one multicast after the other."""
     targets = Targets(
         np.empty(2, dtype=np.int64),
         np.empty(width, dtype=np.int64),
@@ -120,6 +130,7 @@ def measure(targets: Targets) -> None:
 def send(counts: Int64s, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
     """Count one multicast of ``size`` bytes from (x, y)."""
     west, east = min(x, targets.span[0]), max(x, targets.span[1])
+    # the row from the source to all columns, and what these climb from it
     counts[HOPS] += (east - west + targets.climb[y]) * size
     if not loads:
         return
@@ -151,8 +162,9 @@ def fetch(counts: Int64s, ports: Ports, targets: Targets, size: int, loads: bool
     n = len(ports.at)
     if loads:
         for i in range(n):
-            send(counts, ports.at[i, 0], ports.at[i, 1], targets, _port_part(ports, size, i), True)
+            send(counts, ports.at[i, X], ports.at[i, Y], targets, _port_part(ports, size, i), True)
         return
+    # of all ports together the links stand in tables, by whole rounds of bytes and by what is over
     west, east = targets.span[0], targets.span[1]
     every, rest = size // n, size % n
     hops = every * ports.across[west, east, n] + ports.across[west, east, rest]
@@ -165,16 +177,17 @@ def fetch(counts: Int64s, ports: Ports, targets: Targets, size: int, loads: bool
 
 @compiled(inline=True)
 def store(counts: Int64s, ports: Ports, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
-    """Count results of a tile on their way to DRAM; ``targets`` is room for the ports one by one."""
+    """Count results of a tile on their way to DRAM; ``targets`` is scratch space for the ports."""
     counts[DRAM] += size
     n = len(ports.at)
     if loads:
         for i in range(n):
             forget(targets)
-            aim(targets, ports.at[i, 0], ports.at[i, 1])
+            aim(targets, ports.at[i, X], ports.at[i, Y])
             measure(targets)
             send(counts, x, y, targets, _port_part(ports, size, i), True)
         return
+    # a path has as many links in either direction, so the tables of fetches do for results too
     every, rest = size // n, size % n
     links, some = (
         ports.across[x, x, n] + ports.along[y, y, n],
@@ -199,6 +212,7 @@ def _samples(low: int, high: int, batch: int, low2: int, high2: int, batch2: int
     """Samples that two shares have in common when the smaller batch is repeated through the larger."""
     if batch == batch2:
         return _common(low, high, low2, high2)
+    # of the smaller batch's share, what lies before either end of the larger one's
     if batch < batch2:
         return _repeated(high2, low, high, batch) - _repeated(low2, low, high, batch)
     return _repeated(high, low2, high2, batch2) - _repeated(low, low2, high2, batch2)
@@ -241,18 +255,25 @@ def receive(
     scattered : read the same part of every share instead
     free_concatenation : a defect: an operand that begins before ``offset`` reads nothing here
     """
-    if need[1] <= offset or (free_concatenation and need[0] < offset):
+    if need[CHANNELS_TO] <= offset or (free_concatenation and need[CHANNELS_FROM] < offset):
         return
-    made = layout[0]
-    pk, pb, ph, pw = layout[1], layout[2], layout[3], layout[4]
-    at_b = 5 + pk + 1
+    made = layout[LAYOUT_BATCH]
+    pk, pb = layout[LAYOUT_SHARES], layout[LAYOUT_SHARES + 1]
+    ph, pw = layout[LAYOUT_SHARES + 2], layout[LAYOUT_SHARES + 3]
+    at_b = LAYOUT_BORDERS + pk + 1
     at_h = at_b + pb + 1
     at_w = at_h + ph + 1
     at_x = at_w + pw + 1
     tiles = pk * pb * ph * pw
-    low, high = need[0] - offset, need[1] - offset
+    low, high = need[CHANNELS_FROM] - offset, need[CHANNELS_TO] - offset
+    # every share gives its part of what is wanted, wherever that lies in the producer's results
     if scattered:
-        wanted = (high - low) * (need[3] - need[2]) * (need[5] - need[4]) * (need[7] - need[6])
+        wanted = (
+            (high - low)
+            * (need[SAMPLES_TO] - need[SAMPLES_FROM])
+            * (need[ROWS_TO] - need[ROWS_FROM])
+            * (need[COLUMNS_TO] - need[COLUMNS_FROM])
+        )
         whole = layout[at_b - 1] * layout[at_h - 1] * layout[at_w - 1] * layout[at_x - 1]
         tile = 0
         for k in range(pk):
@@ -260,7 +281,7 @@ def receive(
                 for h in range(ph):
                     for w in range(pw):
                         part = (
-                            (layout[6 + k] - layout[5 + k])
+                            (layout[LAYOUT_BORDERS + k + 1] - layout[LAYOUT_BORDERS + k])
                             * (layout[at_b + b + 1] - layout[at_b + b])
                             * (layout[at_h + h + 1] - layout[at_h + h])
                             * (layout[at_w + w + 1] - layout[at_w + w])
@@ -271,21 +292,28 @@ def receive(
                             send(counts, x, y, targets, size, loads)
                         tile += 1
         return
-    first_b, last_b = (0, pb) if batch != made else _overlapping(layout, at_b, pb, need[2], need[3])
-    first_h, last_h = _overlapping(layout, at_h, ph, need[4], need[5])
-    first_w, last_w = _overlapping(layout, at_w, pw, need[6], need[7])
+    # batches that differ are repeated, so that any share of samples may have some of those needed
+    first_b, last_b = (
+        (0, pb) if batch != made else _overlapping(layout, at_b, pb, need[SAMPLES_FROM], need[SAMPLES_TO])
+    )
+    first_h, last_h = _overlapping(layout, at_h, ph, need[ROWS_FROM], need[ROWS_TO])
+    first_w, last_w = _overlapping(layout, at_w, pw, need[COLUMNS_FROM], need[COLUMNS_TO])
     for k in range(pk):
-        c = _common(layout[5 + k], layout[6 + k], low, high)
+        c = _common(layout[LAYOUT_BORDERS + k], layout[LAYOUT_BORDERS + k + 1], low, high)
         if c == 0:
             continue
         for b in range(first_b, last_b):
-            n = c * _samples(layout[at_b + b], layout[at_b + b + 1], made, need[2], need[3], batch)
+            n = c * _samples(
+                layout[at_b + b], layout[at_b + b + 1], made, need[SAMPLES_FROM], need[SAMPLES_TO], batch
+            )
             if n == 0:
                 continue
             for h in range(first_h, last_h):
-                rows = n * _common(layout[at_h + h], layout[at_h + h + 1], need[4], need[5])
+                rows = n * _common(layout[at_h + h], layout[at_h + h + 1], need[ROWS_FROM], need[ROWS_TO])
                 tile = ((k * pb + b) * ph + h) * pw
                 for w in range(first_w, last_w):
-                    size = rows * _common(layout[at_w + w], layout[at_w + w + 1], need[6], need[7])
+                    size = rows * _common(
+                        layout[at_w + w], layout[at_w + w + 1], need[COLUMNS_FROM], need[COLUMNS_TO]
+                    )
                     x, y = layout[at_x + tile + w], layout[at_x + tiles + tile + w]
                     send(counts, x, y, targets, size, loads)

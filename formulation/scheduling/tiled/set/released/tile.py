@@ -87,12 +87,12 @@ def map_share(
         compute = trips_c * trips_k * trips_h * trips_w * trips_b * r * s
         reads_by_k = operations // k * trips_k * over[_K]
         writes_by_c = operations // c * trips_c * over[_C]
-        room_inputs, room_k = INPUT_BYTES // trips_c, WEIGHT_BYTES // (r * s * trips_c)
-        widest = room_inputs // r
-        if SUM_BYTES == 0 or room_k == 0 or widest < s:
+        capacity_inputs, capacity_k = INPUT_BYTES // trips_c, WEIGHT_BYTES // (r * s * trips_c)
+        widest = capacity_inputs // r
+        if SUM_BYTES == 0 or capacity_k == 0 or widest < s:
             continue
         widest = min((widest - s) // step_w + 1, SUM_BYTES, trips_w)
-        k1 = min(trips_k, room_k)
+        k1 = min(trips_k, capacity_k)
         around_k = _up(trips_k, k1)
         pass_k = min(around_k, weight_copies)
         outer_k = _up(around_k, pass_k) if pass_k > 1 else around_k
@@ -100,7 +100,7 @@ def map_share(
         last = 0
         for w1 in range(widest, 0, -1):
             reach = (w1 - 1) * step_w + s
-            h1 = min(SUM_BYTES // w1, (room_inputs // reach - r) // step_h + 1, trips_h)
+            h1 = min(SUM_BYTES // w1, (capacity_inputs // reach - r) // step_h + 1, trips_h)
             if h1 == last:
                 continue
             last = h1

@@ -72,7 +72,7 @@ class ClosedForm(TreeInstance):
         cost = self.cached.get(key)
         if cost is None:
             self.evaluations += 1
-            if isinstance(tree, Cut) and tree.bands > 1:
+            if isinstance(tree, Cut) and tree.stripes > 1:
                 cost = striped_cost(self, tree, loads)
             else:
                 cost = segment_cost(self, self._subtrees, tree, loads)

@@ -41,13 +41,13 @@ MOST_ATOMS = 64
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a leaf: when it begins and ends by the closed form, its first sample, and its band."""
+    """One run of a leaf: when it begins and ends by the closed form, its first sample, and its stripe."""
 
     cost: NodeCost
     begin: int
     end: int
     sample: int
-    band: int = 0
+    stripe: int = 0
 
 
 def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
@@ -62,7 +62,7 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
             return begin + max(1, cost.cycles)
         each = node.batch // node.groups
         end = begin
-        if node.bands > 1 and _in_stripes(cost):
+        if node.stripes > 1 and _in_stripes(cost):
             return striped(cost, begin, sample)
         if node.kind == "T":
             for number in range(node.groups):
@@ -76,13 +76,13 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
         return end
 
     def striped(cost: NodeCost, begin: int, sample: int) -> int:
-        """Add all bands of a cut; when it ends."""
-        bands, slots = stripe_slots(cost, dataflow)
+        """Add all stripes of a cut; when it ends."""
+        stripes, slots = stripe_slots(cost, dataflow)
         for child, slot in zip(cost.children, slots, strict=True):
             assert child.leaf is not None
             for run, (start, turn) in enumerate(zip(slot, itertools.cycle(child.leaf.turns), strict=False)):
-                where = sample + run // bands
-                runs.append(Run(child, begin + start, begin + start + max(1, turn), where, run % bands))
+                where = sample + run // stripes
+                runs.append(Run(child, begin + start, begin + start + max(1, turn), where, run % stripes))
         return max(begin + max(1, cost.cycles), runs[-1].end)
 
     visit(tree, 0, 0)
@@ -91,25 +91,25 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
 
 
 def _in_stripes(cost: NodeCost) -> bool:
-    """Whether the leaves of a cut in bands make bands of results; a weight update makes all at once."""
+    """Whether the leaves of a cut in stripes make stripes of results; a weight update makes all at once."""
     return all(child.leaf is not None and child.leaf.borders for child in cost.children)
 
 
 def stripe_slots(cost: NodeCost, dataflow: DataFlow) -> tuple[int, list[list[int]]]:
-    """The bands of an evaluated cut, and per leaf when each of its runs begins."""
+    """The stripes of an evaluated cut, and per leaf when each of its runs begins."""
     node = cost.node
     assert isinstance(node, Cut)
     turns = [[max(1, turn) for turn in child.leaf.turns] for child in cost.children if child.leaf is not None]
-    bands, runs = node.bands, node.bands * node.groups
+    stripes, runs = node.stripes, node.stripes * node.groups
     if node.kind == "S":
         stages = dataflow.stages(node).of
         starts = list(
             itertools.accumulate((int(slot) for slot in slot_cycles(turns, stages, node.groups)), initial=0)
         )
-        return bands, [starts[stage : stage + runs] for stage in stages]
-    order = [turns[layer][run % bands] for run in range(runs) for layer in range(len(turns))]
+        return stripes, [starts[stage : stage + runs] for stage in stages]
+    order = [turns[layer][run % stripes] for run in range(runs) for layer in range(len(turns))]
     starts = list(itertools.accumulate(order, initial=0))[:-1]
-    return bands, [starts[layer :: len(turns)] for layer in range(len(turns))]
+    return stripes, [starts[layer :: len(turns)] for layer in range(len(turns))]
 
 
 def _length(cost: NodeCost) -> int:
@@ -163,7 +163,7 @@ def _tiling(unit: Unit, cost: NodeCost, batch: int, finer: tuple[int, int, int])
 
 
 def _row_shares(cost: NodeCost, rows: int) -> Borders:
-    """Borders of the shares of a leaf's rows, in every band those of all tiles along rows."""
+    """Borders of the shares of a leaf's rows, in every stripe those of all tiles along rows."""
     assert cost.leaf is not None
     parts = cost.leaf.partition.parts[2]
     return stripe_parts(cost.leaf.borders, parts) if cost.leaf.borders else shares(rows, parts)
@@ -231,7 +231,7 @@ def _assign(
     tile = np.zeros(dag.tasks, dtype=np.int64)
     within = np.zeros(dag.tasks, dtype=np.int64)
     sample = np.zeros(dag.tasks, dtype=np.int64)
-    band = np.zeros(dag.tasks, dtype=np.int64)
+    stripe = np.zeros(dag.tasks, dtype=np.int64)
     for unit, unit_cut in enumerate(cut):
         cost = leafs[unit]
         assert cost.leaf is not None
@@ -250,24 +250,24 @@ def _assign(
             share = np.searchsorted(np.asarray(edges), low[name], side="right") - 1
             where += steps * (share % parts)
             if name == "H":
-                band[first:last] = np.repeat(share // parts, int(dag.slots[unit]))
+                stripe[first:last] = np.repeat(share // parts, int(dag.slots[unit]))
         slots = int(dag.slots[unit])
         tile[first:last] = np.repeat(where, slots)
         sample[first:last] = np.repeat(n // size * size, slots)
         within[first:last] = np.tile(np.arange(slots), len(c))
         engine[first:last] = grid.engine[tile[first:last]]
-    return engine, *_steps(dag, tile, sample, band, within, runs)
+    return engine, *_steps(dag, tile, sample, stripe, within, runs)
 
 
 def _steps(
-    dag: AtomicDag, tile: Int64s, sample: Int64s, band: Int64s, within: Int64s, runs: list[Run]
+    dag: AtomicDag, tile: Int64s, sample: Int64s, stripe: Int64s, within: Int64s, runs: list[Run]
 ) -> tuple[Int64s, Int64s]:
     """Steps in the order of the closed form's beginnings; atoms of one share follow each other."""
     begin, end = np.zeros(dag.tasks, dtype=np.float64), np.zeros(dag.tasks, dtype=np.float64)
     for run in runs:
         unit = run.cost.node.layer  # type: ignore[union-attr]
         first, last = int(dag.base[unit]), int(dag.base[unit + 1])
-        mine = first + np.flatnonzero((sample[first:last] == run.sample) & (band[first:last] == run.band))
+        mine = first + np.flatnonzero((sample[first:last] == run.sample) & (stripe[first:last] == run.stripe))
         order = mine[np.lexsort((mine, within[mine], tile[mine]))]
         change = np.concatenate([[True], tile[order][1:] != tile[order][:-1]])
         place = np.arange(len(order)) - np.maximum.accumulate(np.where(change, np.arange(len(order)), 0))

@@ -15,7 +15,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf.leaf_cost import LeafCost
 from tilewright.formulation.scheduling.tiled.set.leaf.partition import Partition
 from tilewright.formulation.scheduling.tiled.set.leaf.stripes import Borders
 from tilewright.formulation.scheduling.tiled.set.leaf.tile_costs import TileCosts
-from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import LINKS
+from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import DRAM, LINKS
 from tilewright.formulation.scheduling.tiled.set.trees.allocation import allocate, utilization
 from tilewright.formulation.scheduling.tiled.set.trees.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
@@ -42,7 +42,7 @@ class TreeInstance:
     ----------
     engine : costs of leaves
     dataflow : who reads whom, and which results pass on directly
-    room : bytes of a buffer
+    capacity : bytes of a buffer
     """
 
     network: SetNetwork
@@ -61,7 +61,7 @@ class TreeInstance:
         )
         times = tuple(self.costs.processing_time(layer) for layer in self.network.layers)
         self.dataflow = DataFlow(self.network, times)
-        self.room = self.machine.engine.buffer_bytes
+        self.capacity = self.machine.engine.buffer_bytes
         self._allocations: dict[tuple[object, ...], tuple[int, ...] | Unfit] = {}
 
     def value(self, energy: float, cycles: float) -> float:
@@ -117,6 +117,6 @@ class TreeInstance:
 
     def bounded(self, cycles: int, counts: Int64s) -> int:
         """Cycles, but no less than DRAM and the busiest link need."""
-        dram = math.ceil(int(counts[1]) / self.machine.dram_rate)
+        dram = math.ceil(int(counts[DRAM]) / self.machine.dram_rate)
         link = math.ceil(int(counts[LINKS:].max()) / self.machine.link_rate)
         return max(cycles, dram, link)

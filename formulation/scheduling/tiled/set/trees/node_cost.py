@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.formulation.scheduling.tiled.set.leaf.leaf_cost import LeafCost
-from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import LINKS
+from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import DRAM, HOPS, LINKS
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Node
 from tilewright.foundation.arrays import Floats, Int64s
 
@@ -67,12 +67,12 @@ class NodeCost:
     @property
     def hops(self) -> int:
         """Bytes times links."""
-        return int(self.counts[0])
+        return int(self.counts[HOPS])
 
     @property
     def dram(self) -> int:
         """Bytes of DRAM."""
-        return int(self.counts[1])
+        return int(self.counts[DRAM])
 
     @property
     def busiest_link(self) -> int:

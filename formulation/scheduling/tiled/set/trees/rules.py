@@ -68,8 +68,8 @@ def in_small_buffers(rules: Rules, buffer_bytes: int) -> Rules:
 
     Those of SET are made for buffers of 1 MB; in one of 32 kB they leave no room for anything else.
     """
-    room = buffer_bytes // ROOMS
-    streamed, results = min(rules.streamed_bytes, room), min(rules.result_bytes, room)
+    most = buffer_bytes // ROOMS
+    streamed, results = min(rules.streamed_bytes, most), min(rules.result_bytes, most)
     return replace(rules, streamed_bytes=streamed, result_bytes=results)
 
 

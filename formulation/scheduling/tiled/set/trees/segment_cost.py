@@ -17,7 +17,7 @@ S cut what its children hold, their inputs a second time where ``g > 1``, all we
 ===== ======================================================================================================
 
 and a cut that is no child of the root keeps room for all of its inputs.  Children of a root T cut know
-nothing of each other, so each is kept once evaluated.
+nothing of each other, so each is cached once evaluated.
 """
 
 from __future__ import annotations
@@ -177,10 +177,9 @@ class _Segment:
                 inputs = inputs + child.inputs
             inputs *= groups
         for what, held in (("data", buffer + weights), ("inputs", inputs)):
-            if int(held.max()) > instance.room:
-                return Unfit(
-                    f"{self._name(node)}: {what} take {int(held.max())} bytes, a buffer holds {instance.room}"
-                )
+            if int(held.max()) > instance.capacity:
+                size, capacity = int(held.max()), instance.capacity
+                return Unfit(f"{self._name(node)}: {what} take {size} bytes, a buffer holds {capacity}")
         counts *= groups
         if top or not instance.rules.segment_bounds_only:
             cycles = instance.bounded(cycles, counts)

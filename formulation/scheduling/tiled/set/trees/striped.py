@@ -1,21 +1,21 @@
-"""What a segment costs whose layers run and pass on in bands of rows, one sample at a time.
+"""What a segment costs whose layers run and pass on in stripes of rows, one sample at a time.
 
-With ``t(l, j)`` the cycles of band ``j`` of layer ``l`` on its tiles, ``G`` bands of all samples together and
+With ``t(l, j)`` the cycles of stripe ``j`` of layer ``l`` on its tiles, ``G`` stripes of all samples, and
 ``s(l)`` the stage of a layer,
 
 ===== ======================================================================================================
-S cut the sum over ``x`` from 0 to ``G + stages - 1`` of ``max over l of t(l, (x - s(l)) mod bands)``, over
-      those layers that have a band then
+S cut the sum over ``x`` from 0 to ``G + stages - 1`` of ``max over l of t(l, (x - s(l)) mod stripes)``, over
+      those layers that have a stripe then
 T cut samples times the sum of all ``t(l, j)``
 ===== ======================================================================================================
 
 and nothing is faster than its DRAM traffic and its busiest link allow.  Energy and traffic are sums.  In
-every buffer lie, of the largest bands,
+every buffer lie, of the largest stripes,
 
 ===== ======================================================================================================
-S cut results, inputs twice (of this band and of the next), weights
+S cut results, inputs twice (of this stripe and of the next), weights
 T cut the most of two layers that follow each other: results and inputs of the former, inputs of the latter;
-      what each layer keeps of a band's inputs for the next one, all weights
+      what each layer keeps of a stripe's inputs for the next one, all weights
 ===== ======================================================================================================
 """
 
@@ -36,24 +36,24 @@ from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 
 
 def slot_cycles(turns: Sequence[Sequence[float]], stages: Sequence[int], samples: int) -> Iterator[float]:
-    """The cycles of every slot of an S cut: those of the slowest of the bands that run in it.
+    """The cycles of every slot of an S cut: those of the slowest of the stripes that run in it.
 
     Parameters
     ----------
-    turns : per layer, the cycles of its bands
+    turns : per layer, the cycles of its stripes
     stages : per layer
     """
-    bands = len(turns[0])
-    for slot in range(bands * samples + max(stages)):
+    stripes = len(turns[0])
+    for slot in range(stripes * samples + max(stages)):
         yield max(
-            each[(slot - stage) % bands]
+            each[(slot - stage) % stripes]
             for each, stage in zip(turns, stages, strict=True)
-            if 0 <= slot - stage < bands * samples
+            if 0 <= slot - stage < stripes * samples
         )
 
 
 def kept_bytes(layer: SetLayer, borders: Sequence[int], leaf: LeafCost) -> int:
-    """Bytes of inputs that a tile keeps from one band to the next at most: the rows that both read."""
+    """Bytes of inputs that a tile keeps from one stripe to the next at most: the rows that both read."""
     rows = [0]
     for low, middle in itertools.pairwise(borders[:-1]):
         first = max(0, middle * layer.stride_rows - layer.pad_rows)
@@ -68,7 +68,7 @@ def kept_bytes(layer: SetLayer, borders: Sequence[int], leaf: LeafCost) -> int:
 
 
 def striped_cost(instance: TreeInstance, cut: Cut, loads: int) -> NodeCost | Unfit:
-    """The cost of a cut of leaves in bands, a child of a root T cut or the root, or why it does not fit.
+    """The cost of a cut of leaves in stripes, a child of a root T cut or the root, or why it does not fit.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def striped_cost(instance: TreeInstance, cut: Cut, loads: int) -> NodeCost | Unf
     network, tiles = instance.network, instance.engine.grid.tiles
     layers = [leaf.layer for leaf in leaves(cut)]
     name = f"{cut.written} of {network.layers[layers[0]].name} to {network.layers[layers[-1]].name}"
-    borders = stripe_borders(network, layers, cut.bands)
+    borders = stripe_borders(network, layers, cut.stripes)
     if borders is None:
         return Unfit(f"{name}: its layers cannot run in bands of rows")
     given = instance.allocation(cut, tiles) if cut.kind == "S" else (tiles,) * len(layers)
@@ -114,7 +114,7 @@ def striped_cost(instance: TreeInstance, cut: Cut, loads: int) -> NodeCost | Unf
 
 
 def copies(cut: Cut) -> int:
-    """How often a band of inputs lies in the buffers of a leaf: the next one arrives while one is read."""
+    """How often a stripe of inputs lies in the buffers of a leaf: the next one arrives while one is read."""
     return 2 if cut.kind == "S" or len(cut.children) == 1 else 1
 
 
@@ -139,8 +139,8 @@ def _joined(instance: TreeInstance, cut: Cut, name: str, children: list[NodeCost
     for child in children:
         weights += child.weights
     most = int((buffer + weights).max())
-    if most > instance.room:
-        return Unfit(f"{name}: data take {most} bytes, a buffer holds {instance.room}")
+    if most > instance.capacity:
+        return Unfit(f"{name}: data take {most} bytes, a buffer holds {instance.capacity}")
     counts, parts = nothing.copy(), np.zeros(4)
     counts = sum((child.counts for child in children[1:]), children[0].counts.copy()) * samples
     parts = sum((child.parts for child in children[1:]), children[0].parts.copy()) * samples

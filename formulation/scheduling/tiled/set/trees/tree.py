@@ -59,7 +59,7 @@ class Cut:
     ----------
     batch : samples of one run of the cut
     groups : subbatches; each child runs so often, on ``batch / groups`` samples
-    bands : parts of a sample, bands of rows, in which its leaves run and pass on (`leaf/stripes.py`)
+    stripes : parts of a sample, stripes of rows, in which its leaves run and pass on (`leaf/stripes.py`)
     mask : all its layers, as a set of bits
     """
 
@@ -67,7 +67,7 @@ class Cut:
     batch: int
     groups: int
     children: tuple[Node, ...]
-    bands: int = 1
+    stripes: int = 1
     mask: int = field(init=False, repr=False)
     _hash: int = field(init=False, repr=False)
 
@@ -77,13 +77,13 @@ class Cut:
             mask |= child.mask
         object.__setattr__(self, "mask", mask)
         object.__setattr__(
-            self, "_hash", hash((self.kind, self.batch, self.groups, self.children, self.bands))
+            self, "_hash", hash((self.kind, self.batch, self.groups, self.children, self.stripes))
         )
 
     @property
     def written(self) -> str:
-        """Kind, batch and groups as trees are written, and the bands where there are any."""
-        parts = f"/{self.bands}" if self.bands != 1 else ""
+        """Kind, batch and groups as trees are written, and the stripes where there are any."""
+        parts = f"/{self.stripes}" if self.stripes != 1 else ""
         return f"{self.kind} {self.batch}/{self.groups}{parts}"
 
     def __hash__(self) -> int:
@@ -95,8 +95,8 @@ class Cut:
         return (
             isinstance(other, Cut)
             and self._hash == other._hash
-            and (self.kind, self.batch, self.groups, self.bands)
-            == (other.kind, other.batch, other.groups, other.bands)
+            and (self.kind, self.batch, self.groups, self.stripes)
+            == (other.kind, other.batch, other.groups, other.stripes)
             and self.children == other.children
         )
 
@@ -137,10 +137,10 @@ def rebatched(node: Node, batch: int) -> Node:
     if isinstance(node, Leaf):
         return node if node.batch == batch else Leaf(node.layer, batch)
     groups = node.groups if batch % node.groups == 0 else _divisor(batch, node.groups)
-    if node.bands > 1:
+    if node.stripes > 1:
         groups = batch
     children = tuple(rebatched(child, batch // groups) for child in node.children)
-    return Cut(node.kind, batch, groups, children, node.bands)
+    return Cut(node.kind, batch, groups, children, node.stripes)
 
 
 def _divisor(batch: int, groups: int) -> int:
@@ -174,11 +174,11 @@ def check_tree(tree: Node, network: SetNetwork, batch: int) -> None:
         return f"{node.written}{span}"
 
     for level, node in nodes(tree):
-        if isinstance(node, Cut) and node.bands != 1:
+        if isinstance(node, Cut) and node.stripes != 1:
             under = level == 1 and isinstance(tree, Cut) and tree.kind == "T"
             above = under or (level == 0 and node.kind == "S")
             single = node.batch == node.groups and all(isinstance(part, Leaf) for part in node.children)
-            if node.bands < 1 or not above or not single:
+            if node.stripes < 1 or not above or not single:
                 raise InvalidTreeError(
                     f"{named(node)}: only a cut of leaves of one sample, an S cut as the root or any "
                     "under a root T cut, has bands"

@@ -209,9 +209,9 @@ class LayerBounds:
             inputs, weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
             shares = np.array(parts, dtype=np.int64)
             leaf_kernel.usage(leaf, shares, rules.idle_tiles_receive, inputs, weights)
-            room = int(weights.max())
-            room = min(room, rules.streamed_bytes) if streamed else room
-            if rules.result_bytes + int(inputs.max()) + room > engine.room:
+            resident = int(weights.max())
+            resident = min(resident, rules.streamed_bytes) if streamed else resident
+            if rules.result_bytes + int(inputs.max()) + resident > engine.capacity:
                 continue
             outside = leaf_kernel.buffer_energy(leaf, inputs, weights, runs // loads, engine.prices)
             spent = runs * (float(each.sum()) * tiles + outside) + (loads - 1) * held * self.byte_energy

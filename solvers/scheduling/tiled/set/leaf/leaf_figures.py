@@ -6,7 +6,7 @@ alone.  Otherwise it may choose any partition that fits; each is charged with ev
 the hops of direct results, and with a link for every tile beyond the first that receives a byte of these.
 The least is taken of energy, cycles and bytes each, so that more traffic through DRAM is never less of any.
 
-On machines with many tiles (`places.MOST_TILES`) the floors of layers by number of tiles have to do.
+On machines with many tiles (`places.MOST_TILES`) the lower bounds of layers by number of tiles have to do.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION
+from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import DRAM
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
@@ -37,7 +38,7 @@ class Taken(NamedTuple):
 
 
 class LeafFigures:
-    """Bounds on leaves of one network, kept.
+    """Bounds on leaves of one network, cached.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ class LeafFigures:
                     if not form.rules.segment_bounds_only:
                         cycles = form.bounded(cycles, cost.counts)
                     figures.energy[at], figures.cycles[at] = cost.energy * runs, cycles
-                    figures.moved[at] = int(cost.counts[1])
+                    figures.moved[at] = int(cost.counts[DRAM])
                 at += 1
         return figures
 
@@ -135,19 +136,26 @@ class LeafFigures:
         known = [place for place, layout in enumerate(direct) if layout >= 0 or place in away]
         part, once = self._copied(layer, known)
         rounding = len(bounded.producers) * form.machine.hop_energy
+        # only the tiles differ from place to place
+        flows = []
+        for streamed in engine.stream_bytes(layer):
+            loads = 1 if streamed else max(1, self.loads // batch)
+            whole = engine.flow(layer, stored, loads, direct)
+            flows.append((streamed, whole._replace(producers=whole.producers[known])))
         at = 0
         for tiles in range(1, self.places.total + 1):
             for first in range(self.places.total - tiles + 1):
                 stated = engine.statement(layer, batch, first, tiles)
-                for streamed in engine.stream_bytes(layer):
-                    loads = 1 if streamed else max(1, self.loads // batch)
-                    whole = engine.flow(layer, stored, loads, direct)
-                    flow = whole._replace(producers=whole.producers[known])
-                    arguments = engine.row_arguments(stated, flow, streamed)
-                    taken = least_of_rows(late, part, float(batch * once), *arguments)
-                    if taken[0] < math.inf:
-                        figures.energy[at] = runs * (taken[0] - rounding)
-                        figures.cycles[at], figures.moved[at] = taken[1:]
+                for streamed, flow in flows:
+                    energy, cycles, moved = least_of_rows(
+                        late=late,
+                        direct_part=part,
+                        direct_bytes=float(batch * once),
+                        **engine.row_arguments(stated, flow, streamed),
+                    )
+                    if energy < math.inf:
+                        figures.energy[at] = runs * (energy - rounding)
+                        figures.cycles[at], figures.moved[at] = cycles, moved
                         break
                 at += 1
         return figures
@@ -171,7 +179,7 @@ class LeafFigures:
         return channels / copied.inputs, channels * copied.input_rows * copied.input_columns
 
     def _by_number(self, layer: int, batch: int, stored: bool, fetched: int) -> Taken:
-        """The same by the floors of layers, for each number of tiles."""
+        """The same by the lower bounds of layers, for each number of tiles."""
         lower_bounds, runs = self.lower_bounds, self.form.batch // batch
         energy, cycles = lower_bounds.leaf_figures(layer, batch, lower_bounds.fetched_bytes(layer, fetched))
         moved = lower_bounds.moved(layer, batch, stored, fetched)

@@ -42,20 +42,20 @@ def least_of_rows(
     capacity, result_bytes, streamed, copies : as of `leaf_rows`
     """
     row_of, inputs, _weights, _once, _twice, inside, hops, moved, _passed, cycles = leaf_rows(
-        leaf,
-        borders,
-        known,
-        flow,
-        passed,
-        mesh,
-        prices,
-        menu,
-        tile_energy,
-        tile_cycles,
-        capacity,
-        result_bytes,
-        streamed,
-        copies,
+        leaf=leaf,
+        borders=borders,
+        known=known,
+        flow=flow,
+        passed=passed,
+        mesh=mesh,
+        prices=prices,
+        menu=menu,
+        tile_energy=tile_energy,
+        tile_cycles=tile_cycles,
+        capacity=capacity,
+        result_bytes=result_bytes,
+        streamed=streamed,
+        copies=copies,
     )
     least, fastest, least_moved = np.inf, np.inf, np.inf
     # Bytes that are read directly and whole pass a link for every tile but one that receives them, or DRAM

@@ -48,23 +48,23 @@ def summed(hulls: Iterable[Sequence[Point]]) -> list[Point]:
     return points
 
 
-def least_value(hull: Sequence[Point], floor: float, value: Callable[[float, float], float]) -> float:
+def least_value(hull: Sequence[Point], least_time: float, value: Callable[[float, float], float]) -> float:
     """The least of an objective of energy and time over a hull and everything above and behind it.
 
     Between two points of a falling line an objective ``E^n D^m`` is least at one of them.
 
     Parameters
     ----------
-    floor : no time is below that
+    least_time : no time is below that
     """
     best = math.inf
     for index, (time, energy) in enumerate(hull):
-        if time >= floor:
+        if time >= least_time:
             best = min(best, value(energy, time))
-            if index and hull[index - 1][0] < floor:
+            if index and hull[index - 1][0] < least_time:
                 before = hull[index - 1]
-                part = (floor - before[0]) / (time - before[0])
-                best = min(best, value(before[1] + part * (energy - before[1]), floor))
+                part = (least_time - before[0]) / (time - before[0])
+                best = min(best, value(before[1] + part * (energy - before[1]), least_time))
         elif index == len(hull) - 1:
-            best = min(best, value(energy, floor))
+            best = min(best, value(energy, least_time))
     return best

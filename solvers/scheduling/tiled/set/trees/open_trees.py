@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import DRAM
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.instance import HUGE
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node
@@ -259,8 +260,8 @@ class OpenTrees:
                 buffer = np.maximum(buffer, both)
                 inputs, weights = inputs + child.inputs, weights + child.weights
         inputs, weights = inputs * way.groups, weights * (not shift)
-        room = self.form.room
-        if int((buffer + weights).max()) > room or (not top and int(inputs.max()) > room):
+        capacity = self.form.capacity
+        if int((buffer + weights).max()) > capacity or (not top and int(inputs.max()) > capacity):
             return None
         return buffer, inputs, weights
 
@@ -304,7 +305,7 @@ class OpenTrees:
             cycles = form.bounded(cycles, cost.counts)
         energy = cost.energy * form.batch / asked.samples
         held = cost.buffer, cost.inputs, cost.weights
-        leaf = OpenTree(Leaf(layer, asked.samples), energy, float(cycles), float(cost.counts[1]), *held)
+        leaf = OpenTree(Leaf(layer, asked.samples), energy, float(cycles), float(cost.counts[DRAM]), *held)
         return leaf, cost.layout
 
     def _filled(

@@ -10,6 +10,11 @@ from tilewright.foundation.compiled import compiled
 SLACK = 1 + 1e-9
 """For sums in another order."""
 
+ENERGY, SLOWEST, MOVED, TO_COME = range(4)
+"""Columns of the sums over the children placed so far: pJ, cycles of the slowest, bytes of DRAM; and the
+least pJ of all that follow.
+"""
+
 
 @compiled
 def _within(
@@ -90,7 +95,7 @@ def side_by_side(
                     continue
                 # every order from left to right; of each begun one energy, cycles, bytes and energy to come
                 depth = 0
-                sums[0, :3], sums[0, 3], order[0] = 0.0, rest, -1
+                sums[0, :], sums[0, TO_COME], order[0] = 0.0, rest, -1
                 while depth >= 0:
                     order[depth] += 1
                     child = order[depth]
@@ -101,22 +106,22 @@ def side_by_side(
                         continue
                     here = begin[given[child]] + (first + offset[depth]) * apart
                     at[child] = here
-                    every = sums[depth, 0] + energy[child, here]
-                    to_come = sums[depth, 3] - low[child]
+                    every = sums[depth, ENERGY] + energy[child, here]
+                    to_come = sums[depth, TO_COME] - low[child]
                     for other in range(children):
                         if used[depth] >> other & 1 and passed[other, child] > 0:
                             every += passed[other, child] * distances[kinds[other], at[other], here]
                             to_come -= passed[other, child]
-                    slowest = max(sums[depth, 1], slots * cycles[child, here])
+                    slowest = max(sums[depth, SLOWEST], slots * cycles[child, here])
                     if not (every + to_come <= most and slowest <= longest):
                         continue
                     depth += 1
-                    sums[depth, 0], sums[depth, 1], sums[depth, 3] = every, slowest, to_come
-                    sums[depth, 2] = sums[depth - 1, 2] + moved[child, here]
+                    sums[depth, ENERGY], sums[depth, SLOWEST], sums[depth, TO_COME] = every, slowest, to_come
+                    sums[depth, MOVED] = sums[depth - 1, MOVED] + moved[child, here]
                     if depth == children:
                         spent[place] = min(spent[place], every)
                         taken[place] = min(taken[place], slowest)
-                        through[place] = min(through[place], sums[depth, 2])
+                        through[place] = min(through[place], sums[depth, MOVED])
                         depth -= 1
                         continue
                     used[depth] = used[depth - 1] | 1 << child

@@ -40,7 +40,7 @@ class Limit(NamedTuple):
 
     Parameters
     ----------
-    number : limits of different numbers are for trees of different cycles, and what they leave is kept apart
+    number : limits of different numbers are for trees of different cycles, what they leave is cached apart
     """
 
     energy: Floats

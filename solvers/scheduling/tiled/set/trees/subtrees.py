@@ -52,7 +52,7 @@ def sums_are_exact(times: tuple[float, ...], batch: int) -> bool:
 
 
 class SubtreeClasses:
-    """Finds and keeps the classes of subtrees of one network.
+    """Finds and caches the classes of subtrees of one network.
 
     Parameters
     ----------
