@@ -1,4 +1,6 @@
-"""The live document of a question: a search feeds it, listeners hear of it, it can be read at any time."""
+"""The live document of a question: a search feeds it, listeners receive its events, and it can be read at
+any time.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ Answer = TypeVar("Answer")
 
 
 class Listener:
-    """Hears of a live document; a subclass overrides what it wants to hear.
+    """Receives the events of a live document; a subclass overrides those that it wants.
 
-    Everything is told from the thread of the caller, but for ``point``, ``phase`` and ``changed``.
+    All are called from the thread of the caller, except ``point``, ``phase`` and ``changed``.
     """
 
     def begin(self, live: LiveDocument[Any]) -> None:
@@ -41,7 +43,15 @@ class Listener:
         """A goal of an exploration begins, counted from 1."""
 
     def reported(self, layer: SelectedLayer, design: int, reported: Reported, left: int) -> None:
-        """An exploration has searched a layer on a design; ``left`` designs are open."""
+        """An exploration has searched a layer on a design.
+
+        Parameters
+        ----------
+        layer : that was searched
+        design : its number in the grid
+        reported : status, objective value and bound of that search
+        left : designs that may still have to be looked at
+        """
 
     def changed(self) -> None:
         """The document has a better answer or bound than before."""
@@ -85,12 +95,13 @@ def _told(name: str) -> Any:
 
 
 class LiveDocument(Generic[Answer]):
-    """The document of a question while it is answered.  It observes its search, and tells its listeners.
+    """The document of a question while it is answered.  It observes its search, and notifies its listeners.
 
     Parameters
     ----------
+    subject : what the document is about
     so_far : the answer as far as it is known, from any thread; an exploration has none before its end
-    listeners : told in this order
+    listeners : notified in this order
     """
 
     def __init__(

@@ -112,9 +112,16 @@ def segment_directives(
 ) -> SegmentDirectives:
     """What a segment's layers declare with given partitions.
 
+    Parameters
+    ----------
+    network : whose layers the segment has
+    dataflow : which reads of the segment are direct, and whose results go to DRAM
+    scheme : the segment: its layers, kind, batch, groups and row stripes
+    partitions : by layer, how its results are divided over its tiles
+
     Raises
     ------
-    InputError : where its layers cannot run in its bands
+    InputError : where its layers cannot run in its row stripes
     """
     borders = stripe_borders(network, scheme.layers, scheme.bands) if scheme.bands > 1 else {}
     if borders is None:

@@ -61,7 +61,15 @@ LARGEST = 16
 
 
 def merge(tree: Node, path: Path, first: int, like: Cut) -> Node | None:
-    """Child ``first`` of a cut and the next one as a single cut like one of them."""
+    """Merge two consecutive children of a cut into one cut.
+
+    Parameters
+    ----------
+    tree : unchanged
+    path : to the cut
+    first : position of the first of the two
+    like : the child whose kind, batch and groups the new cut takes
+    """
     node = at(tree, path)
     assert isinstance(node, Cut)
     inner = like.batch // like.groups
@@ -78,8 +86,15 @@ def merge(tree: Node, path: Path, first: int, like: Cut) -> Node | None:
 
 
 def shift(tree: Node, path: Path, first: int, count: int, *, back: bool) -> Node | None:
-    """Some children of child ``first`` of a cut go to the next one, or ``back``; ``None`` where none would be
-    left.
+    """Move children across the border of two consecutive cuts; ``None`` where a cut would become empty.
+
+    Parameters
+    ----------
+    tree : unchanged
+    path : to the parent of both
+    first : position of the first of the two
+    count : children that are moved
+    back : whether they move from the second to the first
     """
     node = at(tree, path)
     assert isinstance(node, Cut)

@@ -119,8 +119,9 @@ class Counts:
 
     Parameters
     ----------
-    classes : of tasks, a partition
-    ways : in which the blocks that are counted one by one may have been fetched, at most
+    instance : the tasks of a round
+    given : classes of tasks, a partition
+    ways : in which the blocks that are counted individually may have been fetched, at most
     """
 
     instance: RoundInstance

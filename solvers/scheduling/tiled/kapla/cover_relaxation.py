@@ -61,10 +61,16 @@ class CoverRelaxation:
     def solve(
         self, energy: Floats, cycles: Floats, scale: tuple[float, float], stop: Callable[[], bool]
     ) -> bool:
-        """Bounds for costs, which are infinite where a segment is out; whether they were done in time.
+        """Bound chains by the costs of segments; returns whether that was done in time.
 
         Afterwards ``bound`` is at most the objective of every chain and ``through`` of every chain with each
         segment, ``least`` at most its energy and cycles, and ``used`` are segments of the programs' answers.
+
+        Parameters
+        ----------
+        energy, cycles : per segment, pJ and cycles; infinite where a segment is excluded
+        scale : pJ and cycles by which both are divided in the linear programs
+        stop : whether the time is up
         """
         alive = np.isfinite(energy)
         x, y = (np.where(alive, cost, 0.0) / of for cost, of in zip((energy, cycles), scale, strict=True))

@@ -67,8 +67,15 @@ class SegmentMaker:
     def fill_below(self, segments: Segments, sets: list[int], open_trees: OpenTrees, value: float) -> bool:
         """Add every segment that may be part of a tree below a value; returns whether these are all.
 
-        The short ones come first: what is left of a network beside a long segment is then covered by segments
-        that are known, so that the least they take is known as well.
+        Short segments come first: those that complete a long segment to a chain are then known, and so is the
+        least that they take.
+
+        Parameters
+        ----------
+        segments : added to
+        sets : down-sets of layers as sets of bits, the empty one first and the whole network last
+        open_trees : enumerates the trees over a set of layers that no bound excludes
+        value : of the objective
         """
         count = len(self.form.network)
         self._around = None

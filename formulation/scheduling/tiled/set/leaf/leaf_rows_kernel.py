@@ -79,8 +79,13 @@ class LeafRows(NamedTuple):
 
 @compiled
 def stripe_of(leaf: Leaf, low: int, high: int, known: int) -> Leaf:
-    """The rows of a leaf (of a weight update, of the gradient) from ``low`` up to ``high``, where inputs
-    before ``known`` do not travel.
+    """One row stripe of a leaf.
+
+    Parameters
+    ----------
+    leaf : the whole
+    low, high : first row of the results and the one after the last; of a weight update, rows of the gradient
+    known : rows of the inputs before it lie in the buffers already and do not travel
     """
     rows, taps = high - low, leaf.taps_rows
     if leaf.window == SUMMED:
@@ -117,7 +122,16 @@ def stripe_of(leaf: Leaf, low: int, high: int, known: int) -> Leaf:
 def largest_shares(
     leaf: Leaf, borders: Int64s, parts: Int64s, idle: bool, inputs: Int64s, weights: Int64s
 ) -> None:
-    """Fill in, per share, the most bytes of inputs of any stripe, and its weights."""
+    """Fill in, per share, the largest inputs and the largest weights of any stripe.
+
+    Parameters
+    ----------
+    leaf : the whole
+    borders : rows between which its stripes lie, shape (stripes + 1,)
+    parts : numbers of shares along K, B, H and W, shape (4,)
+    idle : a defect: tiles whose share is empty receive data too
+    inputs, weights : bytes per share, shape (shares,); overwritten
+    """
     stripe_in, stripe_weights = np.zeros_like(inputs), np.zeros_like(weights)
     inputs[:], weights[:] = 0, 0
     for j in range(len(borders) - 1):

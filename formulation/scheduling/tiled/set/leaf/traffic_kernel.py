@@ -118,7 +118,16 @@ def measure(targets: Targets) -> None:
 
 @compiled(inline=True)
 def send(counts: Int64s, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
-    """Count one multicast of ``size`` bytes from (x, y)."""
+    """Count one multicast.
+
+    Parameters
+    ----------
+    counts : bytes times links, bytes of DRAM and, where asked for, of every link; added to
+    x, y : tile or port of its source
+    targets : where it goes, already measured
+    size : bytes
+    loads : whether bytes of every link are counted
+    """
     west, east = min(x, targets.span[0]), max(x, targets.span[1])
     counts[HOPS] += (east - west + targets.climb[y]) * size
     if not loads:
@@ -146,7 +155,16 @@ def _port_part(ports: Ports, size: int, port: int) -> int:
 
 @compiled(inline=True)
 def fetch(counts: Int64s, ports: Ports, targets: Targets, size: int, loads: bool) -> None:
-    """Count a multicast from DRAM; targets have to be measured only where loads of links are asked for."""
+    """Count a multicast from DRAM.
+
+    Parameters
+    ----------
+    counts : bytes times links, bytes of DRAM and, where asked for, of every link; added to
+    ports : of DRAM; each sends its part of the bytes
+    targets : where it goes; they have to be measured only with ``loads``
+    size : bytes
+    loads : whether bytes of every link are counted
+    """
     counts[DRAM] += size
     n = len(ports.at)
     if loads:
@@ -165,7 +183,17 @@ def fetch(counts: Int64s, ports: Ports, targets: Targets, size: int, loads: bool
 
 @compiled(inline=True)
 def store(counts: Int64s, ports: Ports, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
-    """Count results of a tile on their way to DRAM; ``targets`` is room for the ports one by one."""
+    """Count results of a tile on their way to DRAM.
+
+    Parameters
+    ----------
+    counts : bytes times links, bytes of DRAM and, where asked for, of every link; added to
+    ports : of DRAM; each receives its part of the bytes
+    x, y : the tile
+    targets : scratch space, overwritten with ``loads``
+    size : bytes
+    loads : whether bytes of every link are counted
+    """
     counts[DRAM] += size
     n = len(ports.at)
     if loads:

@@ -172,10 +172,17 @@ def _row_shares(cost: NodeCost, rows: int) -> Borders:
 def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid) -> tuple[AtomicDag, Plan]:
     """The atoms and the plan of an evaluated tree over the units of a problem.
 
+    Parameters
+    ----------
+    problem : machine, batch and units, one per layer of the tree in the same order
+    tree : its leaves have partitions
+    dataflow : stages of the children of S cuts
+    grid : engine of every tile
+
     Raises
     ------
     InputError : where no division of a share into atoms fits a buffer
-    IllegalPlanError : from the completion
+    IllegalPlanError : from transfer routing and residency
     """
     units, batch = problem.units, problem.batch
     leafs = {leaf.node.layer: leaf for leaf in tree.walk() if isinstance(leaf.node, Leaf)}

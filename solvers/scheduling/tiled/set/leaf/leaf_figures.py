@@ -55,6 +55,8 @@ class LeafFigures:
 
         Parameters
         ----------
+        layer : its number in the network
+        batch : samples of one run
         stored : whether its results go to DRAM
         fetched : those of its reads that come from there, as a set of bits
         settled : whether nothing else is stored or fetched in the trees that are bounded
@@ -76,7 +78,15 @@ class LeafFigures:
         return figures
 
     def least(self, layer: int, stored: bool, fetched: int, given: Given = ()) -> tuple[float, float]:
-        """The least pJ and bytes of DRAM of a layer for the whole batch, over all batches and places."""
+        """The least pJ and bytes of DRAM of a layer for the whole batch, over all batches and places.
+
+        Parameters
+        ----------
+        layer : its number in the network
+        stored : whether its results go to DRAM
+        fetched : those of its reads that come from there, as a set of bits
+        given : direct reads of which the layout is known
+        """
         away, direct = self._away(layer, fetched), self.direct(layer, given)
         key = self.form.engine.shapes[layer], stored, away, direct
         least = self._least.get(key)

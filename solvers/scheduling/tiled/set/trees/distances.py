@@ -26,7 +26,12 @@ class Distances:
 
     Parameters
     ----------
-    tables : shape (tables, places, places)
+    form : evaluates leaves; names their layouts
+    places : ranges of tiles that a child may get
+
+    Attributes
+    ----------
+    tables : links, shape (tables, places, places)
     """
 
     def __init__(self, form: ClosedForm, places: Places) -> None:

@@ -105,7 +105,8 @@ class Rows:
         Parameters
         ----------
         mask : layers that can follow each other without any other between them, as a set of bits
-        hopeless : whether what a begun row stores and fetches, and its last stage, leave no hope
+        kind : of the cut
+        is_pruned : by what an unfinished row stores and fetches and by its last stage, whether it is excluded
         """
         seen: set[tuple[frozenset[int], int, int, int]] = set()
         return self._grown(mask, kind, Row((), 0, 0, 0), (), seen, is_pruned)
