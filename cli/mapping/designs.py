@@ -26,7 +26,7 @@ _QUIET_SECONDS = 1.0
 """Between two lines of progress."""
 
 
-class ToldCells(Listener):
+class CellProgress(Listener):
     """Prints from time to time how far the exploration is.
 
     Parameters

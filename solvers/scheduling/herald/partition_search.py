@@ -185,11 +185,11 @@ def _scheduled(search: CodesignSearch, one: Candidate) -> Candidate:
         result = inner.result(CpSatScheduler.name, CpSatScheduler().version)
         return search.learn(replace(one, result=result, visits=one.visits + 1))
 
-    def heard(point: TracePoint) -> None:
+    def notify(point: TracePoint) -> None:
         if point.key is not None and point.bound is not None and inner is not None:
             learn(inner)
 
-    inner = _resumed(search, one, limits, heard)
+    inner = _resumed(search, one, limits, notify)
     CpSatScheduler().solve(inner)
     return learn(inner)
 

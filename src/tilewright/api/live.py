@@ -84,14 +84,14 @@ class Subject:
     in_parts: bool = False
 
 
-def _told(name: str) -> Any:
-    """What tells all listeners of one kind of event."""
+def _event(name: str) -> Any:
+    """A method that passes one kind of event on to all listeners."""
 
-    def tell(live: LiveDocument[Any], *heard: Any) -> None:
+    def notify(live: LiveDocument[Any], *details: Any) -> None:
         for listener in live.listeners:
-            getattr(listener, name)(*heard)
+            getattr(listener, name)(*details)
 
-    return tell
+    return notify
 
 
 class LiveDocument(Generic[Answer]):
@@ -121,9 +121,9 @@ class LiveDocument(Generic[Answer]):
         for listener in self.listeners:
             listener.begin(self)
 
-    layer, point, phase, note = _told("layer"), _told("point"), _told("phase"), _told("note")
-    goal, reported = _told("goal"), _told("reported")
-    part, answered, _changed = _told("part"), _told("answered"), _told("changed")
+    layer, point, phase, note = _event("layer"), _event("point"), _event("phase"), _event("note")
+    goal, reported = _event("goal"), _event("reported")
+    part, answered, _changed = _event("part"), _event("answered"), _event("changed")
 
     def improved(self, point: TracePoint) -> None:
         """The search of the whole document found a better answer or bound."""
@@ -137,12 +137,12 @@ class LiveDocument(Generic[Answer]):
         return answer
 
 
-def hearing(listener: Observer | Watcher | None) -> tuple[Listener, ...]:
+def as_listeners(listener: Observer | Watcher | None) -> tuple[Listener, ...]:
     """The listeners that an observer of a search or the watcher of an exploration stands for."""
     if listener is None:
         return ()
-    hears = Listener()
+    adapter = Listener()
     for name in ("layer", "point", "phase", "note", "goal", "reported"):
         if hasattr(listener, name):
-            setattr(hears, name, getattr(listener, name))
-    return (hears,)
+            setattr(adapter, name, getattr(listener, name))
+    return (adapter,)

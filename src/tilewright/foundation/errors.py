@@ -111,7 +111,7 @@ def one_line(error: BaseException, limit: int = 300) -> str:
 
 
 @contextmanager
-def told_of(path: str, others: Collection[str] = ()) -> Iterator[None]:
+def located_in(path: str, others: Collection[str] = ()) -> Iterator[None]:
     """Let errors in what a file holds name the file, and as its field what they named themselves.
 
     Parameters
@@ -130,7 +130,7 @@ def told_of(path: str, others: Collection[str] = ()) -> Iterator[None]:
 @contextmanager
 def unverified(path: str) -> Iterator[None]:
     """Show an unchecked document; where its parts contradict each other, raise ``InputError``."""
-    with told_of(path):
+    with located_in(path):
         try:
             yield
         except InputError:
