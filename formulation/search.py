@@ -251,7 +251,7 @@ class Search(Generic[P, Answer, Evaluation]):
         ----------
         method, version : name and version of the method that searched
         exhausted : whether the whole space is accounted for, so that the answer is optimal or there is none
-        message : what to show beside the status; by default doubts about the method's proof, if any
+        message : what to show with the status; by default doubts about the method's proof, if any
         error : whether the method died or misbehaved; what it found before stays
 
         Raises

@@ -62,7 +62,7 @@ def run(
 
 
 def schedules(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Point 1: makespan and energy-delay product on Maelstrom, with Herald beside them."""
+    """Point 1: makespan and energy-delay product on Maelstrom, compared with Herald's."""
     for workload in arguments.workloads:
         for size in arguments.classes:
             for objective in arguments.objectives:

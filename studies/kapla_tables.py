@@ -1,4 +1,4 @@
-"""Tables beside KAPLA's tables IV and VI and figures 7, 8, 9 and 11: chains of segments by the closed form.
+"""Tables to compare with KAPLA's tables IV, VI and figures 7-9, 11: chains of segments by the closed form.
 
     python -m studies.kapla_tables figure7 --store kapla.sqlite --minutes 9
     python -m studies.kapla_tables figure9 --only-print

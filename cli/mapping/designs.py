@@ -1,4 +1,4 @@
-"""How ``explore`` runs and ends: lines of progress, files, and what the process tells the shell."""
+"""How ``explore`` runs and ends: lines of progress, files and the exit code."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def explored(
 
 
 def exit_code(record: ExploreDocument, *, interrupted: bool, quiet: bool) -> Exit:
-    """The exit code of an exploration; tells why there is no best design where nothing else has."""
+    """The exit code of an exploration; says why there is no best design where no other output does."""
     code = _exit(record, interrupted=interrupted)
     if quiet and code:
         counts = ", ".join(f"{count} {status}" for status, count in record.totals.statuses.items())

@@ -1,6 +1,6 @@
 """``tilewright evaluate``, ``show`` and ``check`` for resource allocation trees in files.
 
-The first two print the closed form of every node, the spatial-temporal graph, and the plan beside the closed
+The first two print the closed form of every node, the spatial-temporal graph, and the plan next to the closed
 form; the graph can be drawn.
 """
 

@@ -38,7 +38,7 @@ def handpose(batch: int) -> Blueprint:
 
 
 def branch(net: Blueprint, x: Value, finger: str) -> Value:
-    """Features of one part of the hand; its own pose leaves the network beside the fused one."""
+    """Features of one part of the hand; its own pose is an output next to the fused one."""
     with net.scope(finger):
         y = net.conv(x, 64, 3, pad=1, act="Relu", name="conv")
         y = net.flatten(net.max_pool(y, 2, stride=2))

@@ -1,4 +1,4 @@
-"""How long a call may read and import: one deadline, which every reader heeds.
+"""How long a call may read and import: one deadline, which every reader checks.
 
 A search that has begun has a limit of its own; the deadline is lifted then.
 """

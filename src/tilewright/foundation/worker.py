@@ -95,7 +95,7 @@ def serve() -> None:
     os.close(empty)
     from tilewright.foundation.extensions import install_finder
 
-    for name in ("SIGINT", "SIGHUP"):  # the terminal's signals are the parent's to heed
+    for name in ("SIGINT", "SIGHUP"):  # the terminal's signals are for the parent to handle
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # end at once, whatever is being computed
     install_finder()

@@ -59,7 +59,7 @@ class TreeMethod(Heuristic):
     rules: str = option("paper", "closed form: the paper's, or with the program's defects", choices=RULES)
 
     on_trees: ClassVar = True
-    """Whether the machine code of trees is needed beside that of plans."""
+    """Whether the machine code of trees is needed in addition to that of plans."""
 
     def form(self, search: TiledSearch) -> ClosedForm:
         """The closed form of the problem."""
@@ -76,7 +76,7 @@ class TreeMethod(Heuristic):
         return Rules() if self.rules == "paper" else PUBLISHED
 
     def solve(self, search: TiledSearch) -> Outcome:
-        """Offer plans; the message has the closed form of the best one's tree beside what the plan takes."""
+        """Offer plans; the message has the closed form of the best tree next to the cost of its plan."""
         self.offer(search)
         return Outcome(message=beside(search))
 

@@ -2,7 +2,7 @@
 
 === ====================================================================================================
 OP1 exchange two leaves that follow each other and do not depend on each other
-OP2 move a leaf into a neighbouring cut, or out of its cut beside it
+OP2 move a leaf into a neighbouring cut, or out of its cut into the parent, next to it
 OP3 put consecutive children of a cut under a new cut
 OP4 delete a cut and give its children to its parent
 OP5 more subbatches of a cut; what is below runs on smaller batches
@@ -116,7 +116,7 @@ def exchange(tree: Node, path: Path, other: Path, network: SetNetwork) -> Node |
 
 
 def move(tree: Node, path: Path, step: int) -> Node | None:
-    """OP2 on a leaf: into the cut beside it, or out of its cut where it stands at that end."""
+    """OP2 on a leaf: into the neighbouring cut, or out of its cut if it is the first or last child."""
     leaf, parent = at(tree, path), at(tree, path[:-1])
     assert isinstance(leaf, Leaf)
     assert isinstance(parent, Cut)

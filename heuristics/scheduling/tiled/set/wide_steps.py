@@ -1,8 +1,8 @@
-"""Random steps of our own annealing: SET's six operators, and steps that take several of these at once.
+"""Random steps of this package's annealing: SET's six operators, and steps that combine several of these.
 
-With few steps per layer, SET's operators seldom join two segments or move the border between them: on the way
-lie trees that pass more through DRAM, and a span of children at random is mostly too long for the buffers.
-Here half of the spans are short, and beside the six operators there are
+With few steps per layer, SET's operators seldom join two segments or move the border between them: the trees
+in between move more through DRAM, and a random span of children is mostly too long for the buffers.  Here
+half of the spans are short, and these steps are added to the six operators:
 
 ====== ==============================================================================================
 merge  two children that follow each other become one cut, as one of them is, of the children of both

@@ -1,6 +1,6 @@
 """Lower bounds on the closed form of trees: what no tree of a network undercuts.
 
-A network spends the energies of its layers (`floors.py`) and moves its inputs and outputs too; it takes the
+A network spends the energies of its layers (`layer_bounds.py`), and moves inputs and outputs; it takes the
 most of three: the work of all layers over all tiles, what its compulsory traffic takes of DRAM's rate, and
 the longest path of times.  Of a leaf with ``r`` runs of ``x`` cycles on ``t`` of ``n`` tiles that path has
 ``x + (r - 1) x t / n``: one run, and of the others their part of the tiles (docs/proofs.md).  What is fast

@@ -179,7 +179,7 @@ def answered(
     ----------
     stop : ends it with what is known
     started : the moment from which its time counts
-    watcher : told of goals and cells
+    watcher : notified of goals and cells
     """
     question = stated_question(request)
     settings, objective = question.settings, question.stated.objective

@@ -1,4 +1,4 @@
-"""Tasks of a plan that run through several steps, so that short ones beside them do not wait for their end.
+"""Tasks of a plan that run through several steps, so that short tasks of these steps do not wait for them.
 
 The completion gives every task one step, which ends for all engines together.  Where children of an S cut are
 of uneven length, a long task is to go on while others begin: its last step moves back, as far as its engine

@@ -226,7 +226,7 @@ class SubtreeClasses:
     def _limit_of_child(
         self, limit: Limit, kind: Kind, slots: int, passed: float, others: list[Taken]
     ) -> Limit:
-        """What the limit of a cut leaves for one child beside others."""
+        """What the limit of a cut leaves for one child, given the others."""
         energy, cycles = limit.energy - passed, limit.cycles / slots
         begin, apart = self.places.begin, self.places.apart
         for least in others:
