@@ -47,7 +47,7 @@ class IntraLayerEngine(LeafStatements):
     ----------
     costs : of shares on a tile
     rules : the paper's, or with defects of the released program
-    energy_power, delay_power : of the objective that each leaf keeps small for itself
+    energy_power, delay_power : of the objective that each leaf minimizes
     """
 
     def __init__(
@@ -231,7 +231,7 @@ class IntraLayerEngine(LeafStatements):
         return int(rows.row[int(value.argmin())])
 
     def _search(self, stated: LeafStatement, flow: Flow, streamed: int, first: int) -> int:
-        """The same of a whole leaf, where bounds spare most rows their counting."""
+        """The same of a whole leaf, where bounds avoid counting most rows exactly."""
         menu = stated.menu
         best: int = leaf_search_kernel.search(
             leaf=stated.leaf,

@@ -1,4 +1,4 @@
-"""What is known of a leaf's operands and results before tiles are: bytes, multicasts and their kinds."""
+"""What is known of a leaf's operands and results before its tiles are: bytes, multicasts and their kinds."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """What a leaf moves and spends with every partition of a menu, stripe by stripe, in machine code.
 
-A leaf runs in stripes of rows of its results; a whole one has a single stripe.  All stripes have one
-partition, each its own rows; those of a weight update are rows of the gradient.  Where rows are not shared
-among tiles, the rows that a stripe has in common with the one before are in the buffers already; they do not
-travel again.  Weights are loaded for the first stripe only, unless they are streamed.
+A leaf runs in row stripes of its results; a whole leaf has a single stripe.  All stripes share one partition,
+applied to their own rows; the stripes of a weight update are rows of the gradient.  Where tiles do not divide
+the rows, the rows that a stripe shares with the one before are in the buffers already and do not travel
+again.  Weights are loaded for the first stripe only, unless they are streamed.
 
-What passes on directly from layers whose tiles are not known is told apart: its bytes are counted, its links
-are for the caller to bound.
+What passes on directly from layers whose tiles are not known is reported separately: its bytes are counted,
+and the caller bounds its links.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class LeafRows(NamedTuple):
     ----------
     row : of the menu
     inputs, weights : bytes in all buffers together, inputs of the largest stripe
-    once, twice : bytes in the fullest buffer with its inputs once and twice
+    once, twice : bytes in the fullest buffer that holds its inputs once, or twice
     inside : per stripe, pJ in the tiles and at their buffers
     hops, moved : per stripe, bytes times links, and bytes of DRAM
-    passed : per stripe, bytes that pass on directly and are in neither
+    passed : per stripe, bytes that pass on directly; neither ``hops`` nor ``moved`` has them
     cycles : per stripe, of the slowest of array and DRAM
     """
 
@@ -66,7 +66,7 @@ class LeafRows(NamedTuple):
 
         Parameters
         ----------
-        links : per row, links that a byte passes at least that passes on directly
+        links : per row, the least number of links that a directly passed byte takes
         """
         energy = np.zeros(len(self.row))
         for inside, hops, moved, passed in zip(

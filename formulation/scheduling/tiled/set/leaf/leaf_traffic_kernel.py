@@ -1,4 +1,4 @@
-"""What one run of a leaf moves, in machine code."""
+"""What one run of a leaf moves, operand by operand, in machine code."""
 
 from __future__ import annotations
 

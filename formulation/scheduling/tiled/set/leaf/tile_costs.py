@@ -1,5 +1,4 @@
-"""What a tile takes for one share of a layer: figures of the released program's tile, or of the machine's
-engine.
+"""What a tile takes for one share of a layer, by the released program's tile or by the machine's engine.
 
 Both give cycles and pJ at the tile's unified buffer (reads by the array, results written), inside the array,
 on its bus and in its multipliers, and the normalized processing time (NPT) of a layer.
@@ -59,7 +58,7 @@ class ProgramTile:
 
     Parameters
     ----------
-    energy_power, delay_power : of the objective that its mapper keeps small
+    energy_power, delay_power : of the objective that its mapper minimizes
     """
 
     def __init__(self, energy_power: float = 1.0, delay_power: float = 1.0) -> None:

@@ -5,11 +5,11 @@ that tree once.  Data of DRAM is spread over all ports: of ``size`` bytes, port 
 ``size (i + 1) // n - size i // n``.  Links are numbered ``(x * height + y) * 4 + direction`` with directions
 east, down (``y - 1``), west, up.
 
-A *layout* says where a layer's results lie: an integer array of samples, shares along K, B, H and W, the
+A *layout* describes where a layer's results lie: an integer array of samples, shares along K, B, H and W, the
 borders of these, and x and y of every share (K outermost).
 
-What runs once per byte's source or target stands inline: a call costs more there than what it does, as every
-array that is passed is counted.
+Functions that run once per source or target of a multicast are inlined: their calls would cost more than
+their bodies, as every array argument is reference-counted.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def ports_of(at: Int64s, width: int, height: int) -> Ports:
 
 @compiled
 def no_targets(width: int, height: int) -> Targets:
-    """Room for the targets of one multicast after the other."""
+    """Buffers for the targets of one multicast after the other."""
     targets = Targets(
         np.empty(2, dtype=np.int64),
         np.empty(width, dtype=np.int64),
@@ -89,7 +89,7 @@ def no_targets(width: int, height: int) -> Targets:
 
 @compiled
 def forget(targets: Targets) -> None:
-    """No targets again."""
+    """Clear the targets."""
     width, height = len(targets.low), len(targets.climb)
     targets.span[0], targets.span[1] = width, -1
     for column in range(width):
@@ -98,7 +98,7 @@ def forget(targets: Targets) -> None:
 
 @compiled(inline=True)
 def aim(targets: Targets, x: int, y: int) -> None:
-    """One more target."""
+    """Add one target."""
     span, low, high = targets.span, targets.low, targets.high
     span[0], span[1] = min(span[0], x), max(span[1], x)
     low[x], high[x] = min(low[x], y), max(high[x], y)
@@ -106,7 +106,7 @@ def aim(targets: Targets, x: int, y: int) -> None:
 
 @compiled
 def measure(targets: Targets) -> None:
-    """Fill in what trees climb, once all targets are known."""
+    """Fill in the links along columns of every row's tree, once all targets are known."""
     climb = targets.climb
     climb[:] = 0
     for column in range(targets.span[0], targets.span[1] + 1):

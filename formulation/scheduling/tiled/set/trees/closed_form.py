@@ -1,6 +1,6 @@
 """What a tree costs in closed form (section 4.3): its segments, and what they come to together.
 
-Children of a root T cut know nothing of each other, so each is cached once evaluated (`segment_cost.py`,
+Children of a root T cut are independent of each other, so each is cached once evaluated (`segment_cost.py`,
 `striped.py`).
 """
 

@@ -43,7 +43,7 @@ class Reads:
 
 @dataclass
 class DataFlow:
-    """What follows from the trees of one network alone; stages are kept.
+    """What follows from the trees of one network alone; stages are cached.
 
     Parameters
     ----------

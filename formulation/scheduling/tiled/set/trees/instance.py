@@ -35,7 +35,7 @@ class TreeInstance:
     Parameters
     ----------
     costs : of shares on a tile
-    energy_power, delay_power : of the objective, which every leaf keeps small for itself
+    energy_power, delay_power : of the objective, which every leaf minimizes for itself
     partitions : per layer, a partition that is not searched for
 
     Attributes
