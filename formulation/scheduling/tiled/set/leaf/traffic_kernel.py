@@ -8,8 +8,7 @@ east, down (``y - 1``), west, up.
 A *layout* describes where a layer's results lie: an integer array of samples, shares along K, B, H and W, the
 borders of these, and x and y of every share (K outermost).
 
-Functions that run once per source or target of a multicast are inlined: their calls would cost more than
-their bodies, as every array argument is reference-counted.
+Functions that run once per source or target of a multicast are inlined: a call would cost more than the body.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far results travel between the children of an S cut, at least, by the places of both."""
+"""Least distances that results travel between the children of an S cut, by the places of both."""
 
 from __future__ import annotations
 

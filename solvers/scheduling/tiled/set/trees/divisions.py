@@ -1,4 +1,4 @@
-"""How S cuts may divide their tiles among their children, kept."""
+"""How S cuts may divide their tiles among their children, cached."""
 
 from __future__ import annotations
 
