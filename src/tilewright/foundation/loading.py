@@ -86,7 +86,7 @@ def too_slow(where: str, field: str | None = None) -> BudgetError:
 
 @contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Let a limit that strikes inside be told of this file."""
+    """Let a limit that strikes inside name this file."""
     try:
         yield
     except BudgetError as error:

@@ -1,4 +1,4 @@
-"""Which kept files are run: those that nobody but this user can have written.
+"""Which cached files are executed: those that nobody but this user can have written.
 
 Machine code and pickles run with this user's rights the moment they are loaded, so a folder that somebody
 else can fill is no place for them.  A folder is trusted where

@@ -59,7 +59,7 @@ def main_module() -> str:
 
 
 def first_message() -> bytes:
-    """What a worker is told first: the program that was started, and where the studies lie if in use."""
+    """What a worker receives first: the program that was started, and where the studies lie if in use."""
     studies = sys.modules.get(_STUDIES)
     folder = "" if studies is None else str(Path(studies.__file__ or "").parent)
     return json.dumps([main_module(), folder]).encode()

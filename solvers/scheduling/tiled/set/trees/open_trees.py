@@ -1,9 +1,9 @@
 """All open (unpruned) trees over a set of layers.
 
 The classes of subtrees (`subtrees.py`) bound what trees take; this module makes the trees of a class, from
-the top down, where every subtree has its place.  Children of S cuts stand in every order in which producers come
-first; one order of the children of a T cut represents all with the same direct reads (`members.py`).  Pruned
-are
+the top down, where every subtree has its place.  Children of S cuts stand in every order in which producers
+come first; one order of the children of a T cut represents all with the same direct reads (`members.py`).
+Pruned are
 
 - trees over budget: the budget of a subtree is the limit less what the leaves before it spend, mapped as they
   will be, and less the least that those after it spend;

@@ -91,7 +91,7 @@ class Rows:
         return ends
 
     def next_ends(self, mask: int, ends: Iterable[int]) -> Iterator[int]:
-        """Down-sets of ``mask`` that are larger by one layer than those in ``ends``; some of them repeatedly."""
+        """Down-sets of ``mask`` larger by one layer than those in ``ends``; some of them repeatedly."""
         for end in ends:
             for layer in range(mask.bit_length()):
                 if (mask & ~end) >> layer & 1 and not self._before[layer] & mask & ~end:
@@ -104,7 +104,7 @@ class Rows:
         ----------
         mask : layers that can follow each other without any other between them, as a set of bits
         kind : of the cut
-        is_pruned : by what an unfinished partition stores and fetches and its last stage, whether it is pruned
+        is_pruned : by what an unfinished partition stores and fetches and its last stage, whether to prune it
         """
         seen: set[tuple[frozenset[int], int, int, int]] = set()
         return self._grown(mask, kind, Row((), 0, 0, 0), (), seen, is_pruned)
