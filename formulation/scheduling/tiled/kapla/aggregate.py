@@ -1,8 +1,9 @@
-"""The loose estimate that KAPLA describes (section IV-B): all that is not known yet is taken at its best.
+"""The loose estimate that KAPLA describes (section IV-B): everything still undecided is assumed at its best.
 
-A segment has all tiles and buffers together; work spreads evenly over tiles; every layer inside forwards to
-every other; each byte is read and written once, of strided windows only what they touch; pipelines need no
-time to fill.  It is a lower bound as `Estimator` is, and far from the costs where pipelines are short.
+A segment uses the capacity of all tiles and buffers together; work spreads evenly over tiles; every layer
+inside forwards to every other; each byte is read and written once, of strided windows only the rows and
+columns they touch; pipelines need no time to fill.  Like `Estimator` it is a lower bound, and far from the
+costs where pipelines are short.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class AggregateEstimator:
             work, energy = work + share[0], energy + share[1] + stored
             energy += results * prices.read
             dram += moved
-            largest = -(-inputs // scheme.bands)  # of equal bands; of others it is more
+            largest = -(-inputs // scheme.bands)  # of equal stripes; of others it is more
             held += largest * (2 if scheme.groups * scheme.bands > 1 else 1)
             most = max(most, largest)
             streamed = form.rules.streamed_bytes

@@ -1,4 +1,4 @@
-"""SET as methods on tiled machines: a tree is found by the closed form, and its plan is what counts."""
+"""SET as methods on tiled machines: the closed form selects a tree, and its plan is evaluated."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class GrownTrees(TreeMethod):
 
 @dataclass(frozen=True)
 class AnnealedTrees(TreeMethod):
-    """Resource allocation trees by SET's annealing, with costs of leaves and segments kept."""
+    """Resource allocation trees by SET's annealing, with cached costs of leaves and segments."""
 
     steps: int = option(100, "steps per layer (beta)", low=1, high=10**7)
     heat: float = option(0.07, "temperature at first", low=0.0, high=10.0)
