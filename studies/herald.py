@@ -8,7 +8,7 @@
     python -m studies.herald utilization --out utilization.jsonl
     python -m studies.herald staying --out staying.jsonl
 
-Cost tables are computed beforehand and kept on disk; their time is told apart.
+Cost tables are computed beforehand and kept on disk; their time is reported separately.
 """
 
 from __future__ import annotations

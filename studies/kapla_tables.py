@@ -24,7 +24,7 @@ NETWORKS = ("alexnet", "mobilenet-v1", "vgg16", "googlenet", "resnet50", "mlp", 
 """The paper's seven, in the order of its tables."""
 
 SYSTEM = "kapla-16x16[engines=8x8,array=16x16,buffer=512]"
-"""As many PEs as the paper's machine; buffers in which the leaves of trees find room."""
+"""As many PEs as the paper's machine; buffers that are large enough for the leaves of trees."""
 
 PRUNED = {
     "alexnet": (700, 2),

@@ -170,7 +170,7 @@ def _document(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> di
 
 
 def _bound(stated: StatedTree) -> float | None:
-    """What no tree costs less than; ``None`` for a tree in bands, of which the bound says nothing."""
+    """Lower bound on all trees; ``None`` for a tree in row stripes, which the bound does not cover."""
     if any(isinstance(node, Cut) and node.bands > 1 for _, node in nodes(stated.tree)):
         return None
     return tree_bound(stated.form)

@@ -18,7 +18,7 @@ FAR = 1 << 30
 
 
 class Rules(NamedTuple):
-    """The rules by which completion decides.
+    """The rules of transfer routing and residency.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether a result document tells the truth: every claim is computed anew from the document itself."""
+"""Whether the claims of a result document hold: each is recomputed from the document itself."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class LeastBoundFirst:
     ----------
     recount : states the problem on a system from costs that are counted again
     costs : where costs are cached, for messages; by default the user's cache folder
-    note : told in words how far the search has come
+    note : called with a line on the progress of the search
     """
 
     name = "least-bound-first"

@@ -43,7 +43,7 @@ class Bounds:
 
     Parameters
     ----------
-    energy : pJ that no plan undercuts
+    energy : lower bound in pJ
     """
 
     work: int

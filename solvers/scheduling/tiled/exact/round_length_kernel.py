@@ -1,4 +1,4 @@
-"""The machine code that tells how long a round of tasks lasts at least, from what it reads and passes on."""
+"""Lower bounds on the length of a round of tasks, from what it reads and passes on, in machine code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Tables(NamedTuple):
     beside : engines adjacent to a DRAM port
     ports : of DRAM
     steady : whether every round runs a task: with idle ones, data may come before any task waits for it
-    linked : whether what the round before has run is told apart, and hops and results count
+    linked : whether what the round before has run is distinguished, and hops and results count
     engines : tasks of a round at most
     ceiling : of what is of interest
     """
@@ -169,7 +169,7 @@ def exchanged(t: Tables, s: Int64s, fresh: Int64s, scratch: Exchange, length: in
                 many += 1
     if many == 0:
         return length
-    # depth first: task ``at`` tries a place beside each class's results in turn, then one away from all
+    # depth first: task ``at`` tries an engine adjacent to each class's results in turn, then one that is not
     scratch.free[:] = fresh
     at, best = 0, NEVER
     scratch.choice[0], scratch.length[0] = -1, length
