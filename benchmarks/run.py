@@ -22,7 +22,7 @@ class Counts:
     Parameters
     ----------
     cells : distinct cells
-    kept : those that the store had an answer of
+    kept : those that the store already had
     done : those that were computed now
     failed : those among them whose status is ``error``
     """
@@ -53,7 +53,7 @@ def run_cells(
     ----------
     answers : who computes
     listener : notified of every cell as it ends
-    began : told before the first how many cells there are, and how many of them are to be computed
+    began : called before the first cell with the number of cells and how many of them are to be computed
     fresh : compute those again that the store has
     """
     store.place(entries)

@@ -38,7 +38,7 @@ _PRIMES = [
     (1021, 509, 3, 3, 3),
 ]
 
-#: One layer of each character that the standard suite is to have beside the paper's six.
+#: One layer of each character that the standard suite has in addition to the paper's six.
 FURTHER_STANDARD = {
     "pointwise": "conv:N=1,K=256,C=64,P=56,Q=56,R=1,S=1",
     "strided-pointwise": "conv:N=1,K=512,C=256,H=56,W=56,R=1,S=1,stride=2",

@@ -1,6 +1,6 @@
 """The SQLite file that holds a benchmark's cells.  ``docs/benchmarking.md`` describes its tables.
 
-Every cell is committed the moment it ends; a process that is killed loses none that had ended.
+Every cell is committed the moment it ends; killing the process loses no finished cell.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FinishedCell:
 
     Parameters
     ----------
-    evidence : hash of what the store keeps to prove it
+    evidence : hash of the stored evidence of the cell
     """
 
     key: str
@@ -173,7 +173,7 @@ class Store(SealedStore):
         super().__init__(path, _LAYOUT, create=create)
 
     def place(self, entries: Iterable[Entry]) -> None:
-        """Say which cells belong at which places; where inputs changed, a place gets another cell."""
+        """Assign cells to places; where inputs changed, a place gets another cell."""
         rows = list(entries)
         problems = [{"hash": entry.task.input_hash, "record": entry.task.problem} for entry in rows]
         places = [asdict(entry.place) | {"count": entry.count, "key": entry.task.key} for entry in rows]
@@ -182,11 +182,11 @@ class Store(SealedStore):
             self.add_all(_PLACE, places)
 
     def finished(self) -> set[str]:
-        """Keys of the cells that have an answer; those that failed are to be run again."""
+        """Keys of the cells that have an answer; failed ones are run again."""
         return {cell.key for cell in self.cells() if cell.answer.status != "error"}
 
     def put(self, task: BenchmarkTask, answer: CellAnswer) -> None:
-        """Store a cell for good; where the file takes none it stays in memory, and `failure` says why."""
+        """Store a cell durably; if the file cannot be written it stays in memory, and `failure` says why."""
         self.add(
             _CELL,
             {
@@ -219,7 +219,7 @@ class Store(SealedStore):
             return ProblemRecord.model_validate_json(self._problem_text(hashed))
 
     def is_contest(self, hashed: str) -> bool:
-        """Whether the problem of that input hash is one of `compare`, whose documents tell of its runs."""
+        """Whether the problem of that input hash is one of `compare`, whose documents report its runs."""
         with self.reading(f"problem {hashed[:12]}"):
             return "clock" in json.loads(self._problem_text(hashed))
 
@@ -230,11 +230,11 @@ class Store(SealedStore):
         return text
 
     def cells(self) -> Iterator[FinishedCell]:
-        """All cells that ever ended, those included whose inputs have changed since."""
+        """All finished cells, including those whose inputs have changed since."""
         return self.items(_CELL, ["key"])
 
     def evidence(self, hashed: str) -> str | None:
-        """What is kept to prove a run, by its hash."""
+        """The evidence of a run, by its hash."""
         return self.texts(EVIDENCE, [hashed]).get(hashed)
 
     def placed(self) -> list[Placed]:

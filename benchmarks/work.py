@@ -43,7 +43,7 @@ def answering(search: Callable[[BenchmarkTask], CellAnswer]) -> Callable[[Benchm
 
 @answering
 def answer(task: BenchmarkTask) -> CellAnswer:
-    """Search, and tell everything about it as plain data."""
+    """Search, and report the outcome as plain data."""
     made_method(task.method, flag="--solver")  # loaded, and compiled, before the clock starts
     prepare_mapping(task.method)
     record = ProblemRecord.model_validate_json(task.problem)

@@ -12,7 +12,7 @@ import typer
 
 from tilewright.cli import completion, options
 from tilewright.cli.exits import Exit
-from tilewright.foundation.errors import InputError, did_you_mean, told_of
+from tilewright.foundation.errors import InputError, did_you_mean, located_in
 
 if TYPE_CHECKING:
     from tilewright.api.mapping.evaluation import MappingEvaluation
@@ -85,7 +85,7 @@ def evaluate_command(
     }
     given = [name for name, value in said.items() if value is not None]
     texts = [text for text in (arch, layer, objective) if text is not None]
-    with told_of(str(mapping), {*given, *texts, "--in-order"}):
+    with located_in(str(mapping), {*given, *texts, "--in-order"}):
         data = read_data(mapping)
         if isinstance(data, dict) and "tree" in data:
             from tilewright.cli.scheduling.set_tree import evaluate_tree

@@ -174,7 +174,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
                 stream.reconfigure(errors="replace")  # type: ignore[union-attr]
         code = run(sys.argv[1:] if args is None else args)
         ignore_signals()  # everything is written; what is left takes no time
-    except Interruption:  # while an error was being told, or just after the end
+    except Interruption:  # while an error was being reported, or just after the end
         code = Exit.INTERRUPTED
     for number, stream in enumerate((sys.stdout, sys.stderr), 1):
         try:

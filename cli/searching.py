@@ -105,13 +105,13 @@ class SearchFlags:
         *,
         streams_to_terminal: bool = False,
     ) -> tuple[Answer, bool]:
-        """Ask a question, and hear of its document on stderr and in the log too.
+        """Ask a question, and report its progress on stderr and in the log too.
 
         Parameters
         ----------
         answer : the question's
         objective : of the figures on the way
-        listeners : told after the progress
+        listeners : notified after the progress
         streams_to_terminal : whether results appear on the same terminal meanwhile
 
         Returns

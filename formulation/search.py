@@ -214,7 +214,7 @@ class Search(Generic[P, Answer, Evaluation]):
         return key
 
     def raise_bound(self, bound: Fraction | int, source: str) -> None:
-        """Tell that nothing has a key below ``bound``."""
+        """Report that nothing has a key below ``bound``."""
         with self._best.lock:
             if self._best.bound is None or bound > self._best.bound:
                 self._best.bound = Fraction(bound)
@@ -245,13 +245,13 @@ class Search(Generic[P, Answer, Evaluation]):
     def result(
         self, method: str, version: str, exhausted: bool = False, message: str = "", error: bool = False
     ) -> Result[Answer, Evaluation]:
-        """The outcome; ``exhausted`` tells that the whole space is accounted for.
+        """The outcome; ``exhausted`` means that the whole space is accounted for.
 
         Parameters
         ----------
         method, version : name and version of the method that searched
         exhausted : whether the whole space is accounted for, so that the answer is optimal or there is none
-        message : what to show beside the status; by default doubts about the method's proof, if any
+        message : what to show with the status; by default doubts about the method's proof, if any
         error : whether the method died or misbehaved; what it found before stays
 
         Raises

@@ -131,7 +131,7 @@ SHOWING = ((wide_rows, (0, 11, 12)), (products, (255, 263, 344)))
 
 
 def fault(new_solver: Callable[[], cp_model.CpSolver]) -> str:
-    """Why the proofs of this release are not believed; empty where it is right on models that tell.
+    """Why the proofs of this release are rejected; empty where it is right on the probe's models.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def _new_solver() -> cp_model.CpSolver:
 
 @cache
 def release_fault() -> str:
-    """Why proofs of the installed release are not believed, or nothing; found out once per process."""
+    """Why proofs of the installed release are rejected, or nothing; determined once per process."""
     return fault(_new_solver)
 
 

@@ -9,7 +9,7 @@ from tilewright.workloads.selection import SelectedLayer
 
 
 class Observer(Protocol):
-    """Told of everything that happens, from the thread of the caller but for ``point``."""
+    """Receives the events of a search, from the thread of the caller except for ``point``."""
 
     def layer(self, index: int, total: int, layer: SelectedLayer) -> None:
         """The search for one layer begins, the ``index``-th of ``total``, counted from 1."""

@@ -65,7 +65,7 @@ class SearchRun(Generic[P, Answer, Evaluation]):
     listener : called with every better answer and bound
     before : offers what is known from the start
     grace : seconds that a search has to come back once it is asked to stop; ``None`` for the usual ones
-    unstated : what to tell where it ends before the problem is stated
+    unstated : the message if the limit strikes before the problem is stated
     """
 
     def __init__(

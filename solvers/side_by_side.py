@@ -13,7 +13,7 @@ from tilewright.formulation.result import TracePoint
 from tilewright.solvers.observer import Observer
 from tilewright.workloads.selection import SelectedLayer
 
-_STEP = 0.05  # seconds between two looks at a search that tells nothing
+_STEP = 0.05  # seconds between two looks at a silent search
 _ALONE = 0.5  # seconds that a search has to itself: short ones hardly leave the interpreter, which is one
 
 Answer = TypeVar("Answer")
@@ -34,7 +34,7 @@ def in_order(
 
     Parameters
     ----------
-    tasks : each is given whom to tell; they begin in their order
+    tasks : each is given its observer; they begin in their order
     workers : tasks that run at once; the next one joins those that have run for half a second
     over : set once nobody waits for the answers any more; tasks that run should end then
     ended : given every answer soon after it is there, and before it is yielded, in the thread of the caller

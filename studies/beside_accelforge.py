@@ -1,4 +1,4 @@
-"""Beside AccelForge's mapper: products of matrices on one machine that both programs read from one file.
+"""A comparison with AccelForge's mapper: products of matrices on a machine that both read from one file.
 
     python -m studies.beside_accelforge --python PEER/bin/python
 

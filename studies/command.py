@@ -22,7 +22,7 @@ class Work(Generic[Asked, Reported]):
     open_store : of the file's path
     compute : a function of a module, run in worker processes
     failed : the answer where a worker died of something
-    told : one line on a cell that has ended
+    told : called with a line on every finished cell
     fresh : whether every cell has a process of its own
     """
 

@@ -83,7 +83,7 @@ def _style(row: Row) -> str:
 
 
 def codesign_table(rows: list[Row], schedules: list[Row]) -> str:
-    """The best partition of every grid, with the one of table V beside it.
+    """The best partition of every grid, compared with that of table V.
 
     Parameters
     ----------

@@ -43,8 +43,8 @@ class ChainCell:
     number : the seed of ``random``, the rows that ``kapla`` keeps
     spatial, temporal : layers of a segment
     seconds : of the processor
-    bands : most parts of a sample that layers pass on
-    rooms : ``set``, or ``small`` for rooms of a part of a small buffer (`in_small_buffers`)
+    bands : most row stripes of a sample that layers pass on
+    rooms : ``set``, or ``small`` for capacities of a part of a small buffer (`in_small_buffers`)
     """
 
     network: str

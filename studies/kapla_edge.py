@@ -1,4 +1,4 @@
-"""A table beside KAPLA's figure 10: energy of inference on a small single-node edge device, layer by layer.
+"""A table to compare with KAPLA's figure 10: energy of inference on a small edge device, layer by layer.
 
     python -m studies.kapla_edge --networks alexnet mlp --seconds 5 --store edge.sqlite
 

@@ -1,4 +1,4 @@
-"""Tables beside KAPLA's tables IV and VI and figures 7, 8, 9 and 11: chains of segments by the closed form.
+"""Tables to compare with KAPLA's tables IV, VI and figures 7-9, 11: chains of segments by the closed form.
 
     python -m studies.kapla_tables figure7 --store kapla.sqlite --minutes 9
     python -m studies.kapla_tables figure9 --only-print
@@ -24,7 +24,7 @@ NETWORKS = ("alexnet", "mobilenet-v1", "vgg16", "googlenet", "resnet50", "mlp", 
 """The paper's seven, in the order of its tables."""
 
 SYSTEM = "kapla-16x16[engines=8x8,array=16x16,buffer=512]"
-"""As many PEs as the paper's machine; buffers in which the leaves of trees find room."""
+"""As many PEs as the paper's machine; buffers that are large enough for the leaves of trees."""
 
 PRUNED = {
     "alexnet": (700, 2),

@@ -117,7 +117,7 @@ def machine_file(name: str) -> str:
 
 @cache
 def default_factors(machine: str) -> str:
-    """What ``map`` takes on a machine unless told otherwise."""
+    """The defaults of ``map`` on a machine."""
     return PERFECT if cost_model(load_engine(machine_file(machine)).cost_model).perfect_only else IMPERFECT
 
 

@@ -1,4 +1,4 @@
-"""Tables beside figures 8 and 9 of SET (Cai et al., ISCA 2023): LS, LP, Tangram, annealing and our search.
+"""Tables to compare with figures 8 and 9 of SET (Cai et al., ISCA 2023): LS, LP, Tangram, annealing, search.
 
     python -m studies.set_figures --seconds 5 --store set.sqlite
     python -m studies.set_figures --platforms edge --batches 1 4 --seeds 3 --only-print

@@ -46,7 +46,7 @@ EVALUATIONS = 50
 """Evaluations of one mapping that are measured together."""
 
 NOISE = 0.10
-"""Growth that is never told of, however steady both runs were."""
+"""Growth that is never reported, however steady both runs were."""
 
 Ratio = Annotated[FiniteFloat, Field(gt=0)]
 
@@ -229,7 +229,7 @@ def run(
     out: Annotated[Path | None, typer.Option(help="write this run's file")] = None,
     repetitions: Annotated[int, typer.Option(min=3, help="measurements of every task")] = 9,
 ) -> None:
-    """Measure, print a table, and tell what has grown."""
+    """Measure, print a table, and report what has grown."""
     try:
         earlier = None if against is None else read_speed(against)
     except InputError as error:

@@ -1,11 +1,11 @@
-"""Tables beside figures 8 to 13 and table II of Atomic Dataflow (Zheng et al., HPCA 2022).
+"""Tables to compare with figures 8 to 13 and table II of Atomic Dataflow (Zheng et al., HPCA 2022).
 
     python -m studies.tiled_figures figure8 --seconds 20 --store figures.sqlite
     python -m studies.tiled_figures figure12 --networks vgg19 --links 16 --jobs 2
     python -m studies.tiled_figures table2 --only-print
 
 Cells that the store lacks are computed, each kept as it ends; a table is printed of those that are there.
-Figures of the paper stand beside where its text prints them.
+The paper's figures are included where its text prints them.
 """
 
 from __future__ import annotations

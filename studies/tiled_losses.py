@@ -7,7 +7,7 @@ before it are those of the best plan, and all that follows from it is chosen bes
 
 order : algorithm 2's rounds; places and movements chosen best
 places : the best plan's rounds, engines by equation 2's permutations; movements chosen best
-buffers : the best plan's rounds and engines; movements by completion with algorithm 3
+buffers : the best plan's rounds and engines; movements by routing and residency with algorithm 3
 atoms : the printed algorithm 1's sizes, the other stages of `atomic` as they are by default; in brackets
     the bound of those atoms, below which no order, places and buffers bring them
 pipeline : the printed method as a whole, its own atoms included

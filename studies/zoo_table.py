@@ -1,4 +1,4 @@
-"""The built-in networks beside their published figures, as the tables of `docs/networks.md`.
+"""The built-in networks compared with their published figures, as the tables of `docs/networks.md`.
 
 python -m studies.zoo_table
 """

@@ -15,7 +15,7 @@ def channel_activation_ratio(network: Network, layer: Layer) -> float:
 
     Parameters
     ----------
-    network : whose links tell how large the input is without padding
+    network : whose links determine the size of the input without padding
     layer : a layer that multiplies and accumulates
 
     Raises

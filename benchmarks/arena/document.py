@@ -71,7 +71,7 @@ def compare_document(
 def kept_run(
     task: BenchmarkTask, answer: CellAnswer, asked: str, clock: Clock, plan: PlanRecord | None = None
 ) -> KeptRun:
-    """A run as the store keeps it for evidence.
+    """A run as the store has it for evidence.
 
     Parameters
     ----------

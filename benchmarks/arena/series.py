@@ -3,7 +3,7 @@
     python -m tilewright.benchmarks.arena.series --networks resnet50 vgg19 --systems set-edge-4x4 atomic-8x8
     python -m tilewright.benchmarks.arena.series --only-print
 
-Runs that the store lacks are computed, each kept as it ends; ``--minutes`` ends a slice early, and the same
+Runs that the store lacks are computed, each stored as it ends; ``--minutes`` ends a slice early, and the same
 call continues from there.  ``NETWORK/PART`` stands for the layers of a network whose names begin with
 ``PART.``, such as ``bert-large/layer1``: a transformer cell.
 """

@@ -27,7 +27,7 @@ _LOADING = 120.0
 
 @answering
 def answer(task: BenchmarkTask) -> CellAnswer:
-    """Search for a plan, and tell about it as plain data."""
+    """Search for a plan, and report it as plain data."""
     stated = ContestProblem.model_validate_json(task.problem)
     if stated.hashed != task.input_hash:
         return failed("the worker states another problem than the plan")

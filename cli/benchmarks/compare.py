@@ -92,7 +92,7 @@ def compare_command(
 ) -> int:
     """Compare methods on one tiled machine with equal budgets, and rank them.
 
-    Every plan is judged by the same evaluator; what a method's own formula says stands beside it.  Every run
+    The same evaluator judges every plan; what a method's own formula says is shown too.  Every run
     is stored the moment it ends.
     """
     from tilewright.api.saving import SavedDocument, WrittenAtEnd

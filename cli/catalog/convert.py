@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tilewright.report.exchange.bundle import Settings
     from tilewright.report.exchange.convert import Conversion
 
-_UNTOLD = "Data missing in the files"
+_MISSING_DATA = "Data missing in the files"
 
 
 def convert_command(
@@ -55,14 +55,14 @@ def convert_command(
             "--arch",
             "-a",
             help="Machine, if the files have none.",
-            rich_help_panel=_UNTOLD,
+            rich_help_panel=_MISSING_DATA,
             autocompletion=completion.machines,
         ),
     ] = None,
     layer: Annotated[
         str | None,
         typer.Option(
-            "--layer", metavar="LAYER", help="Layer, if the files have none.", rich_help_panel=_UNTOLD
+            "--layer", metavar="LAYER", help="Layer, if the files have none.", rich_help_panel=_MISSING_DATA
         ),
     ] = None,
     energy: Annotated[
@@ -71,16 +71,16 @@ def convert_command(
             "--energy",
             metavar="LEVEL=PJ[,PJ]",
             help="pJ per element read (and written) at a level, MAC=PJ per multiply-accumulate; repeatable.",
-            rich_help_panel=_UNTOLD,
+            rich_help_panel=_MISSING_DATA,
         ),
     ] = None,
     element_bits: Annotated[
         int | None,
-        typer.Option("--element-bits", min=1, help="Bits of every element.", rich_help_panel=_UNTOLD),
+        typer.Option("--element-bits", min=1, help="Bits of every element.", rich_help_panel=_MISSING_DATA),
     ] = None,
     clock: Annotated[
         str | None,
-        typer.Option("--clock", metavar="MHZ", help="The machine's clock.", rich_help_panel=_UNTOLD),
+        typer.Option("--clock", metavar="MHZ", help="The machine's clock.", rich_help_panel=_MISSING_DATA),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors on stderr.")] = False,
 ) -> int:

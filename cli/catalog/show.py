@@ -125,7 +125,7 @@ def _show_name(thing: str, batch: int | None) -> int:
 
 
 def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[str], *, full: bool) -> int:
-    """Machines, layers, mappings and results are told apart by what the file holds."""
+    """Machines, layers, mappings and results are distinguished by the file's content."""
     from tilewright.foundation.yaml_file import with_line_numbers
     from tilewright.report.records.files import is_result, parse_document, read_data
     from tilewright.report.records.mapping.mapping_file import is_mapping, parse_mapping

@@ -1,4 +1,4 @@
-"""How ``explore`` runs and ends: lines of progress, files, and what the process tells the shell."""
+"""How ``explore`` runs and ends: lines of progress, files and the exit code."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _QUIET_SECONDS = 1.0
 """Between two lines of progress."""
 
 
-class ToldCells(Listener):
-    """A line now and then of how far the exploration is.
+class CellProgress(Listener):
+    """Prints from time to time how far the exploration is.
 
     Parameters
     ----------
@@ -44,6 +44,12 @@ class ToldCells(Listener):
             tell(f"[{number}/{total}] {designs} designs")
 
     def reported(self, layer: SelectedLayer, design: int, reported: Any, left: int) -> None:
+        """Count a search; print a line if it failed, if every search has one, or if the last line is old.
+
+        Parameters
+        ----------
+        layer, design, reported, left : as for `Listener.reported`
+        """
         self._cells += 1
         now = time.monotonic()
         failed = reported.status == "error"
@@ -93,7 +99,15 @@ def _write_page(path: Path, answer: ExplorationDocument) -> None:
 def explored(
     question: ExploreRequest, solver: str, seconds: float | None, gap: float, listeners: Sequence[Listener]
 ) -> tuple[ExplorationDocument, bool]:
-    """The answer, and whether the user ended the search."""
+    """The answer, and whether the user ended the search.
+
+    Parameters
+    ----------
+    question : the machines, the model and the objective
+    solver : of every layer on every design
+    seconds, gap : limits; no time limit where it is ``None``
+    listeners : of the live document
+    """
     with graceful_stop() as stop:
         budget = Budget(seconds, gap, NEVER, 1, 0, call.limit_from(seconds))
         answer = question.answer(SearchRequest(solver, budget, stop, listeners=listeners))
@@ -101,7 +115,7 @@ def explored(
 
 
 def exit_code(record: ExploreDocument, *, interrupted: bool, quiet: bool) -> Exit:
-    """The exit code of an exploration; tells why there is no best design where nothing else has."""
+    """The exit code of an exploration; says why there is no best design where no other output does."""
     code = _exit(record, interrupted=interrupted)
     if quiet and code:
         counts = ", ".join(f"{count} {status}" for status, count in record.totals.statuses.items())

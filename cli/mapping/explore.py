@@ -144,8 +144,8 @@ def explore_command(
         store=store,
     )
     files = designs.files(out, plot, report)
-    told = [] if quiet else [designs.ToldCells(every=verbose)]
-    listeners = [*told, *files, Printed(form)]
+    progress = [] if quiet else [designs.CellProgress(every=verbose)]
+    listeners = [*progress, *files, Printed(form)]
     answer, interrupted = designs.explored(question, solver, seconds, relative_gap, listeners)
     unsaved = [] if answer.unsaved is None else [str(answer.unsaved)]
     if failed(files, unsaved):

@@ -1,4 +1,4 @@
-"""How ``map`` ends: layers on stdout as they are answered, and what the process tells the shell."""
+"""How ``map`` ends: layers on stdout as they are answered, and its exit code."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def streams_to_terminal(form: str) -> bool:
 
 
 def tell_reasons(document: ResultDocument) -> None:
-    """Why layers have no mapping or no proof, where no progress has told it."""
+    """Why layers have no mapping or no proof, where no progress has shown it."""
     for layer in document.layers:
         solved = layer.mapping is not None
         if not solved or layer.status != "optimal":

@@ -1,6 +1,6 @@
 """``tilewright evaluate``, ``show`` and ``check`` for resource allocation trees in files.
 
-The first two print the closed form of every node, the spatial-temporal graph, and the plan beside the closed
+The first two print the closed form of every node, the spatial-temporal graph, and the plan next to the closed
 form; the graph can be drawn.
 """
 
@@ -18,7 +18,7 @@ from tilewright.formulation.scheduling.tiled.set.trees.expansion import expand
 from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, InvalidTreeError, Leaf, nodes
 from tilewright.formulation.scheduling.tiled.set.trees.unfit import UnfitTreeError
-from tilewright.foundation.errors import InputError, told_of
+from tilewright.foundation.errors import InputError, located_in
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.scheduling.tiled.set_tree import SetTreeRecord, StatedTree, stated_tree
@@ -77,7 +77,7 @@ def check_tree(data: dict[str, Any], where: str, form: str) -> int:
     record = parse_record(data, SetTreeRecord, where)
     fault = ""
     try:
-        with told_of(where):
+        with located_in(where):
             stated = stated_tree(record, where)
             _plan(stated, stated.form.evaluate(stated.tree))
     except (InvalidTreeError, UnfitTreeError, IllegalPlanError) as error:
@@ -93,7 +93,7 @@ def _evaluated(data: dict[str, Any], where: str, objective: str | None) -> tuple
     """The tree of a file and what it costs; raises ``InputError``."""
     record = parse_record(data, SetTreeRecord, where)
     try:
-        with told_of(where, {"--objective", str(objective)}):
+        with located_in(where, {"--objective", str(objective)}):
             stated = stated_tree(record, where, objective)
             return stated, stated.form.evaluate(stated.tree)
     except (InvalidTreeError, UnfitTreeError) as error:
@@ -170,7 +170,7 @@ def _document(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> di
 
 
 def _bound(stated: StatedTree) -> float | None:
-    """What no tree costs less than; ``None`` for a tree in bands, of which the bound says nothing."""
+    """Lower bound on all trees; ``None`` for a tree in row stripes, which the bound does not cover."""
     if any(isinstance(node, Cut) and node.stripes > 1 for _, node in nodes(stated.tree)):
         return None
     return tree_bound(stated.form)

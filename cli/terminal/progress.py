@@ -26,7 +26,7 @@ _QUIET_SECONDS = 1.0  # between two lines that only raise the bound
 
 
 class Progress(Listener):
-    """A listener that shows what it hears; the forms differ in how they show it."""
+    """A listener that shows the events; subclasses differ in how they show them."""
 
     def begin(self, live: LiveDocument[Any]) -> None:
         subject = live.subject
@@ -59,7 +59,7 @@ class Progress(Listener):
         raise NotImplementedError
 
     def close(self) -> None:
-        """Nothing more will come; may be told again."""
+        """Nothing more will come; may be called repeatedly."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""What expressions are built of beside sums and products: quotients, maxima, cases, functions, bounds.
+"""What expressions are built of besides sums and products: quotients, maxima, cases, functions, bounds.
 
 Each folds constants, and gives the equal expression that there is already.
 """

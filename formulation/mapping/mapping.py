@@ -164,7 +164,7 @@ _SHAPES: MappingABC[frozenset[str], type[Node]] = {
 
 
 def _node(row: object, where: str, field: str) -> Node:
-    # The keys alone tell which kind of node it is.
+    # The keys alone determine the kind of node.
     shape = _SHAPES.get(frozenset(row)) if isinstance(row, dict) else None
     if shape is None or not isinstance(row, dict):
         shapes = "{temporal, tile}, {temporal, tile, level}, {spatial, tile, axis} or {store, level}"

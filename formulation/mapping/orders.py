@@ -117,7 +117,7 @@ def all_order_classes(
     operator : whose tensors say which loops reuse what
     dims : dimensions of the loops that are ordered
     sliding : per tensor name, the dimensions along which its window can slide
-    tensors : names of tensors whose reuse tells orders apart; by default all
+    tensors : names of tensors whose reuse distinguishes orders; by default all
     """
     considered = [t.name for t in operator.tensors if tensors is None or t.name in tensors]
     return _effects(*_structure(operator, dims, sliding), frozenset(considered))

@@ -205,7 +205,7 @@ def _blocks(
     parts = segments(engine)
     for index, slot in enumerate(slots):
         level = engine.levels[slot.level]
-        # A level with several points of storage has several loop sites; their names tell them apart.
+        # A level with several points of storage has several loop sites; their names distinguish them.
         alone = [other.level for other in slots].count(slot.level) == 1
         site = LoopSite(level.name, None, () if alone else slot.tensors)
         classes = orders(index)

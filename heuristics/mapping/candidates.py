@@ -160,7 +160,7 @@ class Arena:
 
 
 def begin(search: LayerSearch, source: str) -> Arena:
-    """The arena of a search, with its root bound told."""
+    """The arena of a search, with its root bound reported."""
     arena = Arena(search.problem, search.limits)
     if arena.bound is not None and (search.key is None or arena.bound <= search.key):
         search.raise_bound(arena.bound, source)

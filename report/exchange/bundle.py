@@ -17,7 +17,7 @@ from tilewright.workloads.mapping.operator import Operator, Role
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the user says beside the files.
+    """What the user states in addition to the files.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ def convert(
     inputs : files of other programs; or machines, models, layers, mappings and results of this one
     target : the program to write for (`tilewright.report.exchange.registry.targets`)
     arch, layer : machine and layer of a mapping or of constraints that come without one
-    settings : what the files do not tell
+    settings : what the files do not state
 
     Raises
     ------
@@ -122,7 +122,7 @@ def _recognised(top: Field) -> bool:
 
 
 def _read_foreign(tops: Sequence[Field], bundle: Bundle) -> None:
-    """Read every part of every file, in the order in which one needs what another has told."""
+    """Read every part of every file, in the order in which one needs what another has provided."""
     for top in tops:
         for key, line in top.document.repeated() if top.document is not None else ():
             message = "appears more than once: the last one counts, which differs between programs"

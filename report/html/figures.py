@@ -165,7 +165,7 @@ def logarithmic(values: Sequence[float]) -> dict[str, Any]:
 
 
 SECONDS: dict[str, Any] = {"tickformat": "~s", "ticksuffix": "s", "nticks": 8}
-"""An axis of seconds, whose numbers tell their unit."""
+"""An axis of seconds, whose numbers have their unit."""
 _STANDOFF = 10  # pixels between an axis's numbers and its title
 _CORNER = 4  # between an axis and its numbers, so that those of two axes do not meet where both begin
 

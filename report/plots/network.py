@@ -99,7 +99,7 @@ def _curve(start: Point, end: Point) -> Outline:
 
 
 def positions(network: Network) -> dict[str, Point]:
-    """Where each layer stands: its depth downwards, layers of one depth beside each other, in columns.
+    """Where each layer stands: its depth downwards, layers of one depth side by side, in columns.
 
     Layers of one depth are in the order of the middles of what they read.
     """

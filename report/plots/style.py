@@ -1,4 +1,4 @@
-"""How all plots look: fonts, sizes, and colours that colour-blind readers can tell apart."""
+"""How all plots look: fonts, sizes, and colours that colour-blind readers can distinguish."""
 
 from __future__ import annotations
 

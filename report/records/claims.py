@@ -74,7 +74,7 @@ class ClaimRecord(KeyedRecord):
 
 
 class Figures(TypedDict):
-    """Fields of a record that tell a value and a bound."""
+    """Fields of a record with a value and a bound."""
 
     value: Number | None
     value_exact: str | None
@@ -83,7 +83,7 @@ class Figures(TypedDict):
 
 
 class Claim(Figures):
-    """Fields of a record that tell what a search claims."""
+    """Fields of a record with the claims of a search."""
 
     status: StatusName
     gap: float | None

@@ -17,7 +17,7 @@ CommandName = TypeVar("CommandName", bound=str)
 class Document(Record, Generic[SchemaName, CommandName]):
     """Base of whole documents, with the names of their schema and of the verb as types.
 
-    A document's fields stand in the sequence head, question, claims, and all that is told besides; its bases
+    A document's fields stand in the sequence head, question, claims, and everything else; its bases
     are named from the last to the first.
     """
 

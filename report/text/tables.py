@@ -155,7 +155,7 @@ def summary_text(document: ResultDocument, seconds: float) -> Text:
 
 
 def left_out_text(count: int) -> str:
-    """How many nodes of a model are in no layer, beside every status of what is left."""
+    """How many nodes of a model are in no layer, and every status of the others."""
     return f"{count} computing node{'' if count == 1 else 's'} left out"
 
 

@@ -122,7 +122,7 @@ def adopted(
 
 
 def _proven(result: LayerResult, limits: Limits, name: str, **claims: Any) -> LayerResult:
-    """The answer with what another search has proven in place of whatever had kept the solver from it."""
+    """The answer with another search's proof in place of what had prevented the solver's own."""
     message = "no mapping satisfies all constraints" if result.key is None else ""
     return replace(
         result,

@@ -216,7 +216,7 @@ class ArrangementTrees:
 
 
 def _report_bound(on_bound: Callable[[float], None], others: float, lower_bound: float, least: float) -> None:
-    """Tell the bound of all trees, with that of the one that goes on and what is known of it besides."""
+    """Report the bound of all trees, with that of the one that goes on and what is known of it besides."""
     on_bound(min(max(least, lower_bound), others))
 
 

@@ -60,7 +60,7 @@ class Branch:
                 return Outcome(True, "no tile sizes satisfy the constraints and fit the array")
             least = tree.run(self._bound(search))
         if least is not None:
-            # Something is open, yet the bound that was told may have met the value.
+            # Something is open, yet the reported bound may have met the value.
             return Outcome(search.key is not None and search.key == search.bound)
         # Nothing is open: the goal itself, the incumbent's key or the user's gap below it, is the bound.
         goal = goal_of(search)

@@ -62,7 +62,7 @@ class Division:
 
     @property
     def parts(self) -> dict[Expr, Part]:
-        """All terms, those that tell most first: innermost ones are the largest."""
+        """All terms, the most significant first: innermost ones are the largest."""
         return {**dict(reversed(self.relaxed.items())), **self.outer}
 
     def others_of(self, term: Expr) -> tuple[Expr, ...]:

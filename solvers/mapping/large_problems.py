@@ -72,7 +72,7 @@ def _offer(search: LayerSearch, part: LayerProblem, source: str, method: LayerMe
 
 
 class _Opening(LayerSearch):
-    """A search of a part, whose mappings another search hears of at once, as a heuristic's."""
+    """A search of a part, whose mappings are passed on to another search at once, as a heuristic's."""
 
     def __init__(self, whole: LayerSearch, part: LayerProblem, source: str) -> None:
         longest = None if whole.limits.deterministic else LONGEST

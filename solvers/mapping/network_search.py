@@ -82,7 +82,7 @@ def search_network(
     starts : per layer, mappings to begin with; empty for none
     observer : notified of what happens
     ended : given an answer as soon as it is there, whatever those before it do
-    tracebacks : whether the observer is told where an exception came from that ended a search
+    tracebacks : whether the observer gets the traceback of an exception that ended a search
     """
     limits = limits or Limits()
     search = _NetworkSearch(

@@ -1,4 +1,4 @@
-"""Partial decisions refined stage by stage, many at a time, and closed where their bounds tell so.
+"""Partial decisions refined stage by stage, many at a time, and pruned by their bounds.
 
 What lies outside a tile that is decided is exact, what lies inside is at least compulsory traffic and a full
 array (``docs/proofs.md`` shows why the bounds are valid).  Groups are refined one after the other, and

@@ -64,8 +64,8 @@ def layer_run(
     """
     engine = ByArrangement(method(name))
 
-    def state(heard: Callable[[TracePoint], None]) -> LayerSearch:
-        search = LayerSearch(build(), limits, heard, exact=engine.exact)
+    def state(notify: Callable[[TracePoint], None]) -> LayerSearch:
+        search = LayerSearch(build(), limits, notify, exact=engine.exact)
         if earlier is not None and earlier.input_hash:
             search.resume(earlier)
         return search

@@ -147,7 +147,7 @@ class _PatternSearch(LayerSearch):
 
     Parameters
     ----------
-    whole : hears of every mapping at once
+    whole : receives every mapping at once
     """
 
     def __init__(self, whole: LayerSearch, problem: LayerProblem, limits: Limits) -> None:

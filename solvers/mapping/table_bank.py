@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.foundation.arrays import Floats
 
 _CHUNK = 1 << 26
-"""Values of which an arena has room.  They are addresses; memory is taken as values are written."""
+"""Capacity of an arena in values.  They are addresses; memory is allocated as values are written."""
 
 
 class TableBank:
@@ -58,5 +58,5 @@ class TableBank:
 
 
 def _traits(values: Floats) -> tuple[float, float, float]:
-    """What tells most arrays of one length apart."""
+    """Values that distinguish most arrays of one length."""
     return (float(values[0]), float(values[-1]), float(values.sum())) if len(values) else (0.0, 0.0, 0.0)

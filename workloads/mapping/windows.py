@@ -180,7 +180,7 @@ def pad_pair(where: str, value: Pair) -> tuple[tuple[int, int], tuple[int, int]]
 
 
 def dimensions(bounds: dict[str, int], like: dict[str, str] | None = None) -> tuple[Dimension, ...]:
-    """Loops in the order given, each corresponding to the convolution loop of its own name unless told."""
+    """Loops in the order given, each corresponding to the convolution loop of its own name unless given."""
     renamed = like or {}
     return tuple(Dimension(name, bound, renamed.get(name, name)) for name, bound in bounds.items())
 

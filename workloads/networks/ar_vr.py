@@ -1,7 +1,7 @@
 """The two networks of Herald's table I that have no common name: hand pose and depth with focal length.
 
 Both papers draw their networks without listing every layer, and their figures were not at hand.  What is
-known is built as told there; what is not is chosen here and named as such, so these two are
+known is built as published there; what is not is chosen here and named as such, so these two are
 *reconstructions*.  `docs/networks.md` compares them with the figures that Herald's table I gives.
 """
 
@@ -18,7 +18,7 @@ def handpose(batch: int) -> Blueprint:
     """Hand pose from depth: a tree of local branches, and their fusion.
 
     M. Madadi et al., "End-to-end global to local CNN learning for hand pose recovery in depth data", 2017.
-    Told there: convolutions shared by all, one branch for the palm and one per finger, and a fusion network
+    Published: convolutions shared by all, one branch for the palm and one per finger, and a fusion network
     on the branches' features that regresses the whole pose.  From Herald's table I: one channel of 64 rows
     (ratio 1/64) and fully connected layers of 1024 inputs.  Chosen here: the numbers of filters, one
     convolution and two hidden layers per branch.
@@ -38,7 +38,7 @@ def handpose(batch: int) -> Blueprint:
 
 
 def branch(net: Blueprint, x: Value, finger: str) -> Value:
-    """Features of one part of the hand; its own pose leaves the network beside the fused one."""
+    """Features of one part of the hand; its own pose is an output next to the fused one."""
     with net.scope(finger):
         y = net.conv(x, 64, 3, pad=1, act="Relu", name="conv")
         y = net.flatten(net.max_pool(y, 2, stride=2))
@@ -52,7 +52,7 @@ def depthnet(batch: int) -> Blueprint:
     """Depth from one picture and its focal length.
 
     L. He, G. Wang, Z. Hu, "Learning depth from single images with deep neural network embedding focal
-    length", IEEE TIP 2018.  Told there: a VGG trunk, global features through fully connected layers into
+    length", IEEE TIP 2018.  Published there: a VGG trunk, global features through fully connected layers into
     which the focal length is embedded, and their fusion with middle-level features on the way up.  From
     Herald: the second fully connected layer is 4096 x 4096, and rows are restored by up-convolutions.  Chosen
     here: the 16-layer trunk at 224 x 224, 64 features for the focal length, a 14 x 14 map of 64 channels

@@ -63,7 +63,7 @@ def pooled(net: Blueprint, x: Value, channels: int) -> Value:
 
 
 def grid35(net: Blueprint, x: Value, projection: int) -> Value:
-    """Figure 5: 5x5 and two 3x3 convolutions beside each other."""
+    """Figure 5: 5x5 and two 3x3 convolutions in parallel branches."""
     return net.concat(
         unit(net, x, 64, 1, "1x1"),
         chain(net, x, "5x5", (48, 1), (64, 5)),

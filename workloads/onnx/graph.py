@@ -1,4 +1,4 @@
-"""An ONNX model made ready for import: constants told from activations, batch set, every shape inferred."""
+"""An ONNX model made ready for import: constants separated, batch set, every shape inferred."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a model file unfolds to in memory, told from its bytes before it is parsed.
+"""How much a model file unfolds to in memory, computed from its bytes before it is parsed.
 
 Tensors' bytes stay as many; but an empty message takes two bytes of a file and a hundred of memory.
 """

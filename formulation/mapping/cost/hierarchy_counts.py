@@ -49,7 +49,7 @@ def selected_counts(
 ) -> Counts:
     """Counts at a level under the chosen residency, per instance or over all instances.
 
-    ``among`` tells which of the residencies' alternatives count; the others count nothing.
+    ``among`` selects which of the residencies' alternatives count; the others count nothing.
 
     Parameters
     ----------

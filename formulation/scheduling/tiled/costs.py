@@ -124,7 +124,7 @@ def _pair_cycles(engine: TileEngine, s: AtomShapes) -> Int64s:
 
 
 def least_cycles(engine: TileEngine, shapes: AtomShapes) -> Int64s:
-    """Cycles that no division of these whole layers into atoms undercuts.
+    """Lower bound on the cycles of these whole layers over all divisions into atoms.
 
     Rounding up is subadditive, so atoms of any sizes take together at least what one atom without start-up
     does.  Under ``pairs`` atoms may choose different pairs; there the groups of lanes count as fully used.

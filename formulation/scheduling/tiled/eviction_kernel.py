@@ -18,7 +18,7 @@ FAR = 1 << 30
 
 
 class Rules(NamedTuple):
-    """The rules by which completion decides.
+    """The rules of transfer routing and residency.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def make_way(
     rules: Rules,
     ports: Ports,
 ) -> Any:  # pragma: no cover
-    """Let copies leave engine ``e`` until ``need`` bytes fit beside what it holds, or none may go any more;
+    """Let copies leave engine ``e`` until ``need`` more bytes fit, or none may leave any more;
     how many write-backs that takes.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The machine code that tells whether a plan is legal.
+"""Whether a plan is legal, in machine code.
 
 A fault is (kind, a, b, c); what it says in words is the evaluator's.
 """

@@ -1,4 +1,4 @@
-"""The machine code of completion: one pass over the steps, buffers as linked lists of copies."""
+"""Routing and residency in machine code: one pass over the steps, buffers as linked lists of copies."""
 
 from __future__ import annotations
 

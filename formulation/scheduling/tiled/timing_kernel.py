@@ -1,4 +1,4 @@
-"""The machine code that times a legal plan's steps, and tells what it transfers."""
+"""The times of a legal plan's steps, and what it transfers, in machine code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine code that tells when data is read again."""
+"""When data is read again, in machine code."""
 
 from __future__ import annotations
 

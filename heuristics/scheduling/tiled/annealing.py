@@ -93,7 +93,7 @@ def annealed_sizes(
 
     Parameters
     ----------
-    room : part of the buffer that an atom may need; where none needs as little, all of it
+    room : part of the buffer's capacity that an atom may need; where none needs as little, all of it
 
     Raises
     ------

@@ -51,7 +51,7 @@ def genetic_sizes(
 
     Parameters
     ----------
-    room : part of the buffer that an atom may need; where none needs as little, all of it
+    room : part of the buffer's capacity that an atom may need; where none needs as little, all of it
 
     Raises
     ------

@@ -110,7 +110,7 @@ def climb(
     most: int | None = None,
     kept: Callable[[Judged], object] = lambda judged: None,
 ) -> Sizes:
-    """Climb until told to stop; returns the best sizes.
+    """Climb until ``done``; returns the best sizes.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def climb(
     judge : what sizes lead to; ``None`` where their atoms fit no buffer
     done : whether to stop
     most : moves at most; ``None`` for no limit
-    kept : called with every plan that is better than all before
+    kept : called with every plan better than all before
     """
     moves = SizeMoves(problem, room=room)
     sizes, best = start, begun

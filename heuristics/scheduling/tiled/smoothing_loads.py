@@ -16,7 +16,7 @@ from tilewright.foundation.compiled import compiled
 
 NEVER = 1 << 30
 SMOOTH = 0.02
-"""Weight of the load of all links beside that of the busiest, so that moves on plateaus have a direction."""
+"""Weight of the load of all links against that of the busiest, so that moves on plateaus have a direction."""
 
 
 class Casts(NamedTuple):

@@ -146,7 +146,7 @@ def _repeated(listed: Sequence[SolutionRecord], where: str, problem: LayerProble
             mapping = Mapping.from_data(solution.mapping.nodes)
             mapping.validate(problem.operator, problem.engine)
         except InputError:
-            continue  # told elsewhere
+            continue  # reported elsewhere
         form = canonical_form(problem.operator, problem.engine, mapping)
         if form in seen:
             yield f"{where}[{index}]: the same as a mapping before it"

@@ -1,4 +1,4 @@
-"""Whether a result document tells the truth: every claim is computed anew from the document itself."""
+"""Whether the claims of a result document hold: each is recomputed from the document itself."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _is_stated(layer: LayerRecord) -> bool:
 
 
 def _space_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
-    """The claim names the space that was searched; a mapping beside it is legal and outside."""
+    """The claim names the space that was searched; an out-of-space solution is legal and outside."""
     fresh = space_record(problem)
     if layer.space is None:
         if _is_stated(layer):

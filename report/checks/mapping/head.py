@@ -134,7 +134,7 @@ def _model_faults(document: ResultDocument) -> Iterator[str]:
 
 
 def _known_layers(document: ResultDocument) -> tuple[dict[str, Operator], int] | None:
-    """Operators of all layers by name, and the batch; ``None`` where the model's name does not tell them.
+    """Operators of all layers by name, and the batch; ``None`` where the model's name does not give them.
 
     Raises ``InputError`` for a text of a layer that is none.
     """

@@ -65,7 +65,7 @@ def _bits(action: Field, node: Field) -> Fraction:
 
 
 def tell_energy(node: Field, bundle: Bundle) -> None:
-    """Note that a node's energy is not told."""
+    """Note that a node's energy is not stated."""
     message = "this file lacks its energy, which AccelForge's component models have: 0 pJ (--energy sets it)"
     node.lose(bundle.ledger, Effect.COST, message)
 

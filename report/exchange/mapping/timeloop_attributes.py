@@ -181,7 +181,7 @@ def action_energy(
 ) -> tuple[Fraction, Fraction]:
     """pJ per element of a component's actions: the user's word, or the table's over the elements of a word.
 
-    Where neither tells them they are 0, and that is a loss.
+    Where neither states them they are 0, which is a loss.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
-from tilewright.foundation.errors import told_of
+from tilewright.foundation.errors import located_in
 from tilewright.foundation.yaml_file import with_line_numbers
 from tilewright.report.records.files import is_result, parse_document, read_data
 from tilewright.report.records.mapping.document import ResultDocument
@@ -17,7 +17,7 @@ from tilewright.workloads.mapping.operator import Operator
 
 def read_mappings(path: Path) -> list[StoredMapping]:
     """All mappings of a file; raises ``InputError``, which names it, for one that holds none."""
-    with told_of(str(path)):
+    with located_in(str(path)):
         return mappings_in(read_data(path), path)
 
 

@@ -135,7 +135,7 @@ class Decisions:
         low, high = distinct[0], distinct[-1]
         if low == high:
             return low, low, high
-        # Two values need no variable, only the literal that tells them apart.
+        # Two values need no variable, only the literal that distinguishes them.
         if len(distinct) == 2:
             literal = self.subset(position, values == high)
             return low + (high - low) * literal, low, high

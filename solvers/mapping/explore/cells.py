@@ -80,7 +80,7 @@ class Cell:
 
     @classmethod
     def of(cls, operator: Operator, engine: Engine, asked: Asked, seconds: float) -> Cell:
-        """A cell with its content hash, of nothing but what the optimum depends on: only proofs are kept.
+        """A cell with its content hash, of nothing but what the optimum depends on: only proofs are stored.
 
         Parameters
         ----------

@@ -97,7 +97,7 @@ def explore(
     ----------
     designs : all of the grid; those that are no machines are left out
     answers : who computes cells
-    store : what was proven before, and where proofs are kept
+    store : earlier proofs, and where new ones are written
     jobs : how many cells are computed side by side
     """
     usable = tuple(design for design in designs if design.engine is not None)

@@ -1,7 +1,7 @@
-"""The SQLite file in which an exploration keeps what it has proven, so that another call goes on from there.
+"""The SQLite file of proofs of an exploration, from which another call can continue.
 
-A row is written the moment that a cell is proven; a process that is killed loses none.  Explorations of
-different spaces may share a file: a cell is known by the hash of all that its answer depends on.
+A row is written the moment that a cell is proven; killing the process loses none.  Explorations of different
+spaces may share a file: a cell is identified by the hash of all that its answer depends on.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ExploreStore(SealedStore):
         super().__init__(path, _LAYOUT)
 
     def get(self, key: str) -> Reported | None:
-        """What was proven of a cell; ``None`` where nothing was.
+        """The proven answer of a cell; ``None`` where there is none.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class ExploreStore(SealedStore):
         return self.find(_CELL, key=key)
 
     def put(self, cell: Cell, reported: Reported) -> None:
-        """Keep a proven cell; where the file takes none it stays in memory, and `failure` says why."""
+        """Store a proven cell; if the file cannot be written it stays in memory, and `failure` says why."""
         figure = reported.bound if reported.status == ABOVE else reported.value
         self.add(
             _CELL,

@@ -53,7 +53,7 @@ class Relaxation(LinearModel):
     # -- forms ---------------------------------------------------------------------------------------
 
     def cap(self, form: Form, limit: float) -> None:
-        """Tell that a form never exceeds a limit, before any form is stated."""
+        """State that a form never exceeds a limit, before any form is stated."""
         if not form.positive:
             return
         limit = max(limit, 0.0)

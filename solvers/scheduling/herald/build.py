@@ -51,7 +51,7 @@ def schedule_problem(
     ----------
     metric : by which the mapping of a layer on a sub-accelerator is chosen: ``cycles``, ``energy`` or ``edp``
     folder : of the cost tables
-    note : told in a line where costs on disk were not believed or could not be read
+    note : called with a line if costs on disk were rejected or could not be read
     reported : called with the number of costs that have been computed, and of all that are missing
 
     Raises

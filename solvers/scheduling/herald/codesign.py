@@ -88,14 +88,14 @@ def codesign_run(
     operators = workload_operators(workload)
     costs = CostsProgress(note)
 
-    def begin(heard: Callable[[TracePoint], None]) -> CodesignSearch:
+    def begin(notify: Callable[[TracePoint], None]) -> CodesignSearch:
         table = cost_table(operators, [*systems.values()], limits, folder, costs.reported, note=note)
         note(f"costs known after {limits.elapsed:.1f} s")
 
         def state(system: System) -> SchedulingProblem:
             return problem_from_table(workload, system, by, table)
 
-        return CodesignSearch(CodesignGoal(workload, systems, by, objective, state), limits, heard)
+        return CodesignSearch(CodesignGoal(workload, systems, by, objective, state), limits, notify)
 
     def recount(system: System, limits: Limits) -> SchedulingProblem:
         table = cost_table(operators, [system], limits, folder, metric=by)

@@ -1,6 +1,6 @@
 """List scheduling and annealing over flat arrays, compiled once per installation.
 
-The functions release the interpreter lock, so that a thread of annealing runs beside another solver.
+The functions release the interpreter lock, so that annealing runs in a thread next to another solver.
 """
 
 from __future__ import annotations

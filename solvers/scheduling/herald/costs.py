@@ -81,7 +81,7 @@ def cost_table(
     metric : whatever the file says by this metric is questioned: its mapping is evaluated, a layer that it
         lets fit nowhere is computed again.  Without it costs are held against their seals alone
     anew : compute everything, whatever the file holds
-    note : told in a line of rows that are not believed, and of a file that is locked
+    note : called with a line about rejected rows, or a locked file
 
     Raises
     ------
@@ -190,7 +190,7 @@ class _Shelf:
         self._kept(lambda store: store.write(digest, asked, best))
 
     def tell(self) -> None:
-        """Say how many rows were not believed."""
+        """Report how many rows were rejected."""
         if self._store is not None and (count := self._false + self._store.refused):
             entries = "1 entry is" if count == 1 else f"{count} entries are"
             self._note(f"{self._store.path}: {entries} with a wrong hash, computed again")

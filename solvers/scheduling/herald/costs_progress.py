@@ -9,11 +9,11 @@ _PAUSE = 1.0  # seconds between two lines
 
 
 class CostsProgress:
-    """Told of every cost that is computed; says so at most once a second.
+    """Receives every computed cost; reports progress at most once a second.
 
     Parameters
     ----------
-    say : told in words
+    say : called with a line of text
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -39,5 +39,5 @@ class CostsProgress:
 
     @property
     def stopped(self) -> str:
-        """What to tell where the limit struck first."""
+        """The message if the limit struck first."""
         return f"stopped while {self.text}; those are cached, and a further call continues from them"

@@ -1,6 +1,6 @@
 """What a layer costs under a dataflow, counted from the mapping that is named as evidence.
 
-Costs come from a file of earlier calls or from a document; neither is believed.  The mapping beside a cost
+Costs come from a file of earlier calls or from a document; neither is trusted.  The mapping with a cost
 is evaluated by the one evaluator, under the rules of the dataflow and inside the space that `machine_sizes`
 walks through.
 """

@@ -47,7 +47,7 @@ class LeastBoundFirst:
     ----------
     recount : states the problem on a system from costs that are counted again
     costs : where costs are cached, for messages; by default the user's cache folder
-    note : told in words how far the search has come
+    note : called with a line on the progress of the search
     """
 
     name = "least-bound-first"
@@ -185,11 +185,11 @@ def _scheduled(search: CodesignSearch, one: Candidate) -> Candidate:
         result = inner.result(CpSatScheduler.name, CpSatScheduler().version)
         return search.learn(replace(one, result=result, visits=one.visits + 1))
 
-    def heard(point: TracePoint) -> None:
+    def notify(point: TracePoint) -> None:
         if point.key is not None and point.bound is not None and inner is not None:
             learn(inner)
 
-    inner = _resumed(search, one, limits, heard)
+    inner = _resumed(search, one, limits, notify)
     CpSatScheduler().solve(inner)
     return learn(inner)
 

@@ -66,10 +66,15 @@ class Relaxation:
 
     Parameters
     ----------
+    search : whose bound it raises
+    options : of every task
     front : what is known of energy and makespan; raised
     annealing : is given schedules near the relaxation's solutions
     core : the tasks that are sequenced
-    solved : whether nothing more can be had from it
+
+    Attributes
+    ----------
+    solved : whether it can raise no bound any more
     """
 
     def __init__(

@@ -119,7 +119,7 @@ def may_reside(
     """The problem in which results may stay in the shared memory.
 
     A result that leaves the network is written in any case; an input that comes from outside is fetched in
-    any case; what is larger than the memory beside its own layer never stays.
+    any case; what does not fit the memory together with its own layer never stays.
 
     Parameters
     ----------

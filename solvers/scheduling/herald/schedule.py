@@ -47,9 +47,9 @@ def schedule_run(
     scheduler = METHODS.make(method)
     costs = CostsProgress(phase)
 
-    def state(heard: Callable[[TracePoint], None]) -> ScheduleSearch:
+    def state(notify: Callable[[TracePoint], None]) -> ScheduleSearch:
         problem = schedule_problem(workload, system, metric, limits, note=phase, reported=costs.reported)
         phase(f"{scheduler.name} on {len(problem.tasks)} layers")
-        return ScheduleSearch(ScheduleGoal(problem, objective), limits, heard, exact=scheduler.exact)
+        return ScheduleSearch(ScheduleGoal(problem, objective), limits, notify, exact=scheduler.exact)
 
     return SearchRun(state, scheduler, method, limits, reported, grace=GRACE, unstated=lambda: costs.stopped)

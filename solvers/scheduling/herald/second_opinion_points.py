@@ -93,14 +93,14 @@ def _searched(
     """What a new search on the partition says, which ends as soon as it decides."""
     decided = Event()
 
-    def heard(point: TracePoint) -> None:
+    def notify(point: TracePoint) -> None:
         below = point.key is not None and point.key <= claim.key
         bounded = point.bound is not None and point.bound >= claim.bound
         if (reached or below) and bounded:
             decided.set()
 
     mine = limits.share(longest=LONGEST).stopping(WhenSet(decided))
-    search = ScheduleSearch(ScheduleGoal(problem, objective), mine, heard)
+    search = ScheduleSearch(ScheduleGoal(problem, objective), mine, notify)
     basic_bounds(search, feasible_options(problem))
     if not decided.is_set():
         CpSatScheduler().solve(search)

@@ -1,4 +1,4 @@
-"""The cost tables on disk: what the mapping side has found, kept by content.
+"""The cost tables on disk: what the mapping side has found, cached by content.
 
 One SQLite file in the user's cache directory; ``TILEWRIGHT_CACHE`` names another directory.
 """
@@ -92,8 +92,8 @@ _LAYOUT = Layout(0, 0, (_COSTS, _MAPPINGS), "a file of cost tables", is_cache=Tr
 class CostStore(SealedStore):
     """An open file of costs.  Use as a context manager.
 
-    A row whose seal does not fit what it holds, or whose mapping is gone, is passed over as if it had never
-    been written, and counted in `refused`.
+    A row whose seal does not match, or whose mapping is missing, is skipped as if it had never been written,
+    and counted in `refused`.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class CostStore(SealedStore):
             ) from None
 
     def read(self, digest: str) -> Costs:
-        """Everything known of a layer; ``None`` where nothing fits the machine."""
+        """All stored costs of a layer; ``None`` where nothing fits the machine."""
         rows = list(self.items(_COSTS, survey=digest))
         nodes = self.texts(_MAPPINGS, {row.mapping for row in rows if row.mapping is not None})
         mappings: dict[str | None, Mapping] = {}
@@ -146,7 +146,7 @@ class CostStore(SealedStore):
         return costs
 
     def forget(self, digest: str) -> None:
-        """Drop everything known of a layer."""
+        """Delete the stored costs of a layer."""
         self.drop(_COSTS, survey=digest)
 
     def write(
@@ -155,7 +155,7 @@ class CostStore(SealedStore):
         asked: Iterable[tuple[MachineSize, str]],
         answers: MappingABC[tuple[MachineSize, str], BestMapping],
     ) -> None:
-        """Keep the answers for a layer; what was asked for and has none fits nowhere, and is kept as such."""
+        """Store the answers for a layer; asked without an answer means that nothing fits."""
         rows: list[Values] = []
         texts: set[str] = set()
         for point, metric in asked:

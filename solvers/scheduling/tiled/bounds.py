@@ -41,7 +41,7 @@ class Bounds:
 
     Parameters
     ----------
-    energy : pJ that no plan undercuts
+    energy : lower bound in pJ
     """
 
     work: int

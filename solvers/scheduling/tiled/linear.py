@@ -33,7 +33,7 @@ class LinearStatement:
     Parameters
     ----------
     most : greatest value per column
-    chosen : columns that a MIP must be told to keep whole
+    chosen : columns that a MIP declares as integers
     rows : (columns, coefficients, least, most)
     objective : coefficient per column
     """

@@ -127,7 +127,7 @@ class LargeNeighbourhoods(Heuristic):
         lost = np.maximum(0.0, np.diff(result.step_start) - longest) + 1e-3
         last = numbers.choices(range(plan.steps), lost.tolist())[0]
         rounds = range(max(0, last - self.window + 1), last + 1)
-        flows = flows_of(answer.dag, plan.first, from_dram=False)  # ports are completion's choice
+        flows = flows_of(answer.dag, plan.first, from_dram=False)  # ports are chosen by transfer routing
         limits = replace(search.limits.share(longest=self.proof), threads=1, seed=turn)
         placed, _ = TaskRounds(problem.machine, flows, plan.first).replaced(
             rounds, plan.engine, limits, exchange=True

@@ -1,4 +1,4 @@
-"""The machine code of plans: their DAGs, completion, evaluation, bounds, and the methods on atoms."""
+"""Machine code of plans: their DAGs, routing and residency, evaluation, bounds, and the methods on atoms."""
 
 from __future__ import annotations
 

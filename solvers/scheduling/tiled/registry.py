@@ -122,5 +122,5 @@ METHODS: Registry[TiledMethod] = Registry(
         ),
     },
     group="tiled_methods",
-    synonyms={"lp": "set-lp"},  # as papers on tiled machines say it, beside LS
+    synonyms={"lp": "set-lp"},  # the term of papers on tiled machines, next to LS
 )

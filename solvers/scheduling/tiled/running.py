@@ -84,10 +84,10 @@ def plan_run(
     planner = METHODS.make(method)
     needed = _kernels_of(planner)
 
-    def begin(heard: Callable[[TracePoint], None]) -> TiledSearch:
+    def begin(notify: Callable[[TracePoint], None]) -> TiledSearch:
         goal = TiledGoal(state())
         phase(f"{planner.name} on {len(goal.problem.units)} layers")
-        return TiledSearch(goal, limits, heard, exact=planner.exact)
+        return TiledSearch(goal, limits, notify, exact=planner.exact)
 
     def before(search: TiledSearch) -> None:
         if not all(kernels.are_compiled for kernels in needed):

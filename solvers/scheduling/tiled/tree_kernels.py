@@ -63,4 +63,4 @@ TREES: Final = Kernels(
     ),
     calls,
 )
-"""What methods on trees and segments need beside the code of plans."""
+"""What methods on trees and segments need in addition to the code of plans."""

@@ -70,7 +70,7 @@ class SearchRequest:
     stop : set by the user to end the search with what is known
     warm_starts : as they were given; each kind of question reads its own
     listeners : of the live document
-    tracebacks : whether listeners are told where an exception came from that ended a search
+    tracebacks : whether listeners get the traceback of an exception that ended a search
     """
 
     method: str | None

@@ -18,7 +18,7 @@ from tilewright.api.scheduling.plan import Codesign, Plan
 from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import Stop
-from tilewright.foundation.errors import told_of
+from tilewright.foundation.errors import located_in
 from tilewright.report.records.files import read_data
 from tilewright.report.records.kinds import AnyRecord, parse_any
 from tilewright.report.records.mapping.document import ResultDocument
@@ -93,7 +93,7 @@ def check(
 
 def parsed(data: Any, where: str) -> AnyRecord:
     """The document that plain data hold; raises ``InputError``, which names the file."""
-    with told_of(where):
+    with located_in(where):
         return parse_any(data, where)
 
 
@@ -116,7 +116,7 @@ def checked(
     ------
     InputError : naming the file, for what it holds and cannot be
     """
-    with told_of(where):
+    with located_in(where):
         return _checked(record, where, limits, reported, store)
 
 

@@ -1,4 +1,6 @@
-"""The live document of a question: a search feeds it, listeners hear of it, it can be read at any time."""
+"""The live document of a question: a search feeds it, listeners receive its events, and it can be read at
+any time.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ Answer = TypeVar("Answer")
 
 
 class Listener:
-    """Hears of a live document; a subclass overrides what it wants to hear.
+    """Receives the events of a live document; a subclass overrides those that it wants.
 
-    Everything is told from the thread of the caller, but for ``point``, ``phase`` and ``changed``.
+    All are called from the thread of the caller, except ``point``, ``phase`` and ``changed``.
     """
 
     def begin(self, live: LiveDocument[Any]) -> None:
@@ -41,7 +43,15 @@ class Listener:
         """A goal of an exploration begins, counted from 1."""
 
     def reported(self, layer: SelectedLayer, design: int, reported: Reported, left: int) -> None:
-        """An exploration has searched a layer on a design; ``left`` designs are open."""
+        """An exploration has searched a layer on a design.
+
+        Parameters
+        ----------
+        layer : that was searched
+        design : its number in the grid
+        reported : status, objective value and bound of that search
+        left : designs that may still have to be looked at
+        """
 
     def changed(self) -> None:
         """The document has a better answer or bound than before."""
@@ -74,23 +84,24 @@ class Subject:
     in_parts: bool = False
 
 
-def _told(name: str) -> Any:
-    """What tells all listeners of one kind of event."""
+def _event(name: str) -> Any:
+    """A method that passes one kind of event on to all listeners."""
 
-    def tell(live: LiveDocument[Any], *heard: Any) -> None:
+    def notify(live: LiveDocument[Any], *details: Any) -> None:
         for listener in live.listeners:
-            getattr(listener, name)(*heard)
+            getattr(listener, name)(*details)
 
-    return tell
+    return notify
 
 
 class LiveDocument(Generic[Answer]):
-    """The document of a question while it is answered.  It observes its search, and tells its listeners.
+    """The document of a question while it is answered.  It observes its search, and notifies its listeners.
 
     Parameters
     ----------
+    subject : what the document is about
     so_far : the answer as far as it is known, from any thread; an exploration has none before its end
-    listeners : told in this order
+    listeners : notified in this order
     """
 
     def __init__(
@@ -110,9 +121,9 @@ class LiveDocument(Generic[Answer]):
         for listener in self.listeners:
             listener.begin(self)
 
-    layer, point, phase, note = _told("layer"), _told("point"), _told("phase"), _told("note")
-    goal, reported = _told("goal"), _told("reported")
-    part, answered, _changed = _told("part"), _told("answered"), _told("changed")
+    layer, point, phase, note = _event("layer"), _event("point"), _event("phase"), _event("note")
+    goal, reported = _event("goal"), _event("reported")
+    part, answered, _changed = _event("part"), _event("answered"), _event("changed")
 
     def improved(self, point: TracePoint) -> None:
         """The search of the whole document found a better answer or bound."""
@@ -126,12 +137,12 @@ class LiveDocument(Generic[Answer]):
         return answer
 
 
-def hearing(listener: Observer | Watcher | None) -> tuple[Listener, ...]:
+def as_listeners(listener: Observer | Watcher | None) -> tuple[Listener, ...]:
     """The listeners that an observer of a search or the watcher of an exploration stands for."""
     if listener is None:
         return ()
-    hears = Listener()
+    adapter = Listener()
     for name in ("layer", "point", "phase", "note", "goal", "reported"):
         if hasattr(listener, name):
-            setattr(hears, name, getattr(listener, name))
-    return (hears,)
+            setattr(adapter, name, getattr(listener, name))
+    return (adapter,)

@@ -74,7 +74,7 @@ class SavedDocument(FileListener):
     Parameters
     ----------
     path : a device or pipe gets the whole document alone
-    form : the format of a file whose suffix tells none
+    form : the format of a file whose suffix does not determine it
     known : formats that the document has
 
     Raises

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
 from tilewright.api.arguments import SearchRequest, interruptible, named_arguments, read_budget
-from tilewright.api.live import hearing
+from tilewright.api.live import as_listeners
 from tilewright.formulation.stopping import Stop
 from tilewright.solvers.observer import Observer
 
@@ -59,5 +59,5 @@ def solve(
     """
     budget = read_budget(stop, threads, seed)
     with named_arguments(), interruptible() as event:
-        request = SearchRequest(method, budget, event, warm_starts, deterministic, hearing(observer))
+        request = SearchRequest(method, budget, event, warm_starts, deterministic, as_listeners(observer))
         return question.answer(request)

@@ -56,7 +56,7 @@ def code_folders(module: Path) -> Iterator[tuple[Path, Path | None]]:
 
 
 def is_writable(folder: Path, module: Path | None = None) -> bool:
-    """Whether files can be kept in a folder, which is made itself where it does not exist."""
+    """Whether files can be written to a folder; it is created if it does not exist."""
     try:
         trust.make(folder, module)
         if trust.doubt(folder, module):
@@ -77,7 +77,7 @@ def temporary_folder() -> Path | None:
 
 
 def leave_no_empty_folder() -> None:
-    """Remove this user's folder under the temporary directory where nothing was kept in it."""
+    """Remove this user's folder under the temporary directory if it is empty."""
     owner = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
     with suppress(OSError):  # not there, or not empty
         (Path(tempfile.gettempdir()) / f"tilewright{owner}").rmdir()

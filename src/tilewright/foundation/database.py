@@ -1,8 +1,8 @@
 """SQLite files that several programs share; locks, damage and full disks are errors of one line.
 
-Whoever keeps rows on disk opens them here.  A lock is waited for no longer than the caller has patience; a
-wait listens to the event that stops the call.  Where a disk fills up while rows are computed, those that do
-not fit stay in memory.  `tilewright.foundation.store` keeps tables of sealed rows in such files.
+A lock is waited for no longer than the caller's patience; the event that stops the call ends the wait.  Where
+a disk fills up while rows are computed, those that do not fit stay in memory.  `tilewright.foundation.store`
+has tables of sealed rows in such files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tilewright.foundation.disk import check_writable, is_stream, suffix_error
 from tilewright.foundation.errors import InputError, OutputError, one_line
 
 PATIENCE = 30.0
-"""Seconds that a lock is waited for where the caller has no limit of its own."""
+"""Seconds to wait for a lock where the caller has no limit."""
 _PAUSE = 0.02
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _UNUSABLE = {
@@ -53,7 +53,7 @@ def check_database(path: Path) -> None:
 
 
 class LockedError(InputError):
-    """Another program holds the file, and patience is over."""
+    """Another program holds the file, and the patience is over."""
 
 
 class UnusableError(InputError):
@@ -65,7 +65,7 @@ class DamagedError(InputError):
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a damaged file, with what SQLite keeps beside it, so that a new one can take its place.
+    """Rename a damaged file and SQLite's companion files, so that a new one can take its place.
 
     Returns
     -------
@@ -93,7 +93,7 @@ class Database:
 
     Attributes
     ----------
-    failure : why rows that are to be kept are not in the file; ``None`` where all of them are
+    failure : why rows are pending in memory; ``None`` where all are in the file
 
     Raises
     ------
@@ -116,11 +116,11 @@ class Database:
         self._waiting: list[tuple[str, Sequence[object]]] = []
 
     def keep(self, statement: str, row: Sequence[object]) -> None:
-        """Write a row for good, or have it in memory where the file takes none.
+        """Write a row durably, or hold it in memory if the file cannot be written.
 
-        What waits in memory is written with the next row that the file takes.  Until then reads find it in a
-        copy of what the file held, and ``failure`` says why it waits.  Raises as every method does where the
-        file cannot even be read.
+        Pending rows are written with the next row that the file accepts.  Until then reads find them in a
+        copy of the file's content, and ``failure`` says why they are pending.  Raises as every method does
+        where the file cannot even be read.
         """
         self._waiting.append((statement, row))
         try:
@@ -136,7 +136,7 @@ class Database:
             self.failure = None
 
     def _write_waiting(self) -> None:
-        """Write into the file, in one transaction, whatever waits."""
+        """Write all pending rows into the file, in one transaction."""
         self._file.execute("BEGIN IMMEDIATE")
         try:
             for statement, row in self._waiting:
@@ -147,7 +147,7 @@ class Database:
                 self._file.execute("ROLLBACK")
 
     def _copied(self) -> sqlite3.Connection:
-        """What the file holds, in memory."""
+        """A copy of the file's content in memory."""
         with self._reported():
             copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             self._file.backup(copy)
@@ -163,13 +163,13 @@ class Database:
         return self._patiently(lambda: self._connection.execute(statement, values).fetchall())
 
     def run_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        """One statement for each of some rows."""
+        """Run a statement once for each row."""
         listed = list(rows)
         self._patiently(lambda: self._connection.executemany(statement, listed))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Everything inside is kept, or nothing; no other program writes meanwhile."""
+        """Everything inside is committed, or nothing; no other program writes meanwhile."""
         self.rows("BEGIN IMMEDIATE")
         try:
             yield
@@ -200,7 +200,7 @@ class Database:
 
     @contextmanager
     def reading(self, what: str) -> Iterator[None]:
-        """Whatever a row's content cannot be read as is told as damage of ``what``."""
+        """Report content that cannot be interpreted as damage of ``what``."""
         try:
             yield
         except InputError as error:
@@ -213,7 +213,7 @@ class Database:
             raise self.damaged(f"{what}: {one_line(error)}") from None
 
     def copy_to(self, path: Path) -> None:
-        """A copy of everything that is stored now, even while others write."""
+        """A consistent copy of the file, even while others write."""
         other = Database(path, self._patience, self._stop)
         try:
             with self._reported():
@@ -262,7 +262,7 @@ class Database:
 
 
 def _has_odd_header(path: Path) -> bool:
-    """Whether the header asks for another SQLite, of which SQLite says that the file is not writable."""
+    """Whether the header asks for another SQLite, which SQLite reports as a file that is not writable."""
     try:
         with path.open("rb") as stream:
             header = stream.read(_HEADER)

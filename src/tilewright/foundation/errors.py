@@ -37,7 +37,7 @@ class TilewrightError(Exception):
 
 
 class InputError(TilewrightError, ValueError):
-    """Bad input, told in one line: ``where: field: message``.
+    """Bad input, reported in one line: ``where: field: message``.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class BudgetError(InputError):
 
 
 class OutputError(TilewrightError):
-    """A file that could not be written, told in one line: ``path: cannot be written: reason``.
+    """A file that could not be written, reported in one line: ``path: cannot be written: reason``.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ def one_line(error: BaseException, limit: int = 300) -> str:
 
 
 @contextmanager
-def told_of(path: str, others: Collection[str] = ()) -> Iterator[None]:
-    """Let errors in what a file holds name the file, and as its field what they named themselves.
+def located_in(path: str, others: Collection[str] = ()) -> Iterator[None]:
+    """Let errors in a file's content name the file; what they named before becomes the field.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def told_of(path: str, others: Collection[str] = ()) -> Iterator[None]:
 @contextmanager
 def unverified(path: str) -> Iterator[None]:
     """Show an unchecked document; where its parts contradict each other, raise ``InputError``."""
-    with told_of(path):
+    with located_in(path):
         try:
             yield
         except InputError:

@@ -73,7 +73,7 @@ def _executable() -> str:
 
 
 def _places() -> list[str]:
-    """Where this process looks for modules, in the same sequence, without what it was not told to."""
+    """Where this process looks for modules, in the same sequence, without folders that it was not given."""
     unwanted = _unwanted()
     main = sys.modules.get("__main__")
     script = getattr(main, "__file__", None)

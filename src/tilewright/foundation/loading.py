@@ -1,4 +1,4 @@
-"""How long a call may read and import: one deadline, which every reader heeds.
+"""How long a call may read and import: one deadline, which every reader checks.
 
 A search that has begun has a limit of its own; the deadline is lifted then.
 """
@@ -86,7 +86,7 @@ def too_slow(where: str, field: str | None = None) -> BudgetError:
 
 @contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Let a limit that strikes inside be told of this file."""
+    """Let a limit that strikes inside name this file."""
     try:
         yield
     except BudgetError as error:

@@ -31,8 +31,8 @@ def option(
     about : in a few words
     low, high : the range of a number, ends included
     choices : the texts that a text option may be
-    read : how a text becomes the value, where the type alone does not tell; raises ``ValueError`` saying
-        what was expected
+    read : how a text becomes the value, where the type alone does not determine it; raises ``ValueError``
+        saying what was expected
     show : the inverse of ``read``
     """
     rules = {"about": about, "low": low, "high": high, "choices": choices, "read": read, "show": show}

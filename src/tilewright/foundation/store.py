@@ -1,8 +1,8 @@
 """Stores: SQLite files of declared tables, whose rows are sealed.
 
-Whoever keeps rows declares their tables, what a row's values stand for, and the layout of the file.  A store
-makes, recognises and brings up files of that layout, writes rows for good, and reads them back.  Every row
-has a *seal*, the hash of what it holds, so that a changed byte is noticed whether or not SQLite does.
+A caller declares its tables, what a row's values stand for, and the layout of the file.  A store creates,
+recognises and upgrades files of that layout, writes rows durably, and reads them back.  Every row has a
+*seal*, the hash of its content, so that a changed byte is noticed whether or not SQLite notices it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Table(Generic[Item]):
 
 @dataclass(frozen=True)
 class Texts:
-    """A table of texts, each known by the hash of what it says, so that none is ever replaced.
+    """A table of texts, each identified by its hash, so that none is ever replaced.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Texts:
         return [_create(self.name, columns, ["hash"], has_row_ids=has_row_ids)]
 
     def hash_of(self, text: str) -> str:
-        """What a text is known by."""
+        """The hash that identifies a text."""
         return hashlib.sha256(text.encode()).hexdigest()[: self.digits]
 
     @property
@@ -118,11 +118,11 @@ class Texts:
         return self.hash_of(text), zlib.compress(text.encode(), 9) if self.is_compressed else text
 
     def read(self, base: Database, hashes: Iterable[str], *, pass_over: bool = False) -> dict[str, str]:
-        """Those texts that a file has of some hashes, by hash.
+        """The texts of a file with some hashes, by hash.
 
         Parameters
         ----------
-        pass_over : leave out those that are not what was written; else they are damage
+        pass_over : skip damaged texts; otherwise they raise `DamagedError`
         """
         texts: dict[str, str] = {}
         listed = list(hashes)
@@ -161,12 +161,13 @@ class Layout:
 
     Parameters
     ----------
-    application : SQLite's ``application_id``, by which the kind is known
+    application : SQLite's ``application_id``, which identifies the kind
     version : of the tables, SQLite's ``user_version``
     name : of the kind, for errors
-    readable : older versions, which had no other tables and columns than this one; they are brought up
-    is_cache : whether all of it can be computed again: rows that are damaged are passed over, a file that
-        cannot be written can still be read, and opening it reads none of its pages
+    tables : of the current version
+    readable : older versions, which had no other tables and columns than this one; their files are upgraded
+    is_cache : whether all of it can be computed again: damaged rows are skipped, a file that cannot be
+        written can still be read, and opening it reads none of its pages
     """
 
     application: int
@@ -187,7 +188,7 @@ class SealedStore(Database):
 
     Attributes
     ----------
-    refused : rows of a cache that were passed over, because they are not what was written
+    refused : rows of a cache that were skipped, because they are not what was written
 
     Raises
     ------
@@ -214,7 +215,7 @@ class SealedStore(Database):
             raise
 
     def _adopt(self, create: bool) -> None:
-        """Make the tables of an empty file where wanted, recognise any other, and bring it up."""
+        """Create the tables of an empty file if wanted; recognise any other file, and upgrade it."""
         layout = self._layout
         if create and self.is_empty():
             if not layout.is_cache:
@@ -273,21 +274,21 @@ class SealedStore(Database):
         self.run_many(f"UPDATE {table.name} SET seal = ? WHERE {chosen}", sealed)
 
     def add(self, table: Table[Any], values: Values) -> None:
-        """Write a row for good, in place of one of its key, or have it in memory (`Database.keep`)."""
+        """Write a row durably, in place of one of its key, or hold it in memory (`Database.keep`)."""
         self.keep(_insertion(table, "REPLACE"), _sealed(table, values))
 
     def add_all(self, table: Table[Any], rows: Iterable[Values], *, replace: bool = True) -> None:
-        """Write rows, or nothing where the file does not take them all.
+        """Write rows, all or none.
 
         Parameters
         ----------
-        replace : rows of their keys; else those stay as they are
+        replace : existing rows of their keys; otherwise those remain
         """
         insertion = _insertion(table, "REPLACE" if replace else "IGNORE")
         self.run_many(insertion, [_sealed(table, values) for values in rows])
 
     def items(self, table: Table[Item], order: Sequence[str] = (), /, **chosen: object) -> Iterator[Item]:
-        """What rows of a table stand for.
+        """The items that rows of a table stand for.
 
         Parameters
         ----------
@@ -314,7 +315,7 @@ class SealedStore(Database):
                 yield item
 
     def find(self, table: Table[Item], **chosen: object) -> Item | None:
-        """What the only row with some values stands for, if there is one; raises as `items` does."""
+        """The item of the only row with some values, if there is one; raises as `items` does."""
         return next(self.items(table, (), **chosen), None)
 
     def drop(self, table: Table[Any], **chosen: object) -> None:
@@ -326,17 +327,17 @@ class SealedStore(Database):
         return int(self.rows(f"SELECT count(*) FROM {table.name}")[0][0])
 
     def add_text(self, table: Texts, text: str) -> str:
-        """Write a text for good, as `add` does a row; returns its hash."""
+        """Write a text durably, as `add` does a row; returns its hash."""
         row = table.row(text)
         self.keep(table.insertion, row)
         return row[0]
 
     def add_texts(self, table: Texts, texts: Iterable[str]) -> None:
-        """Write texts, or none where the file does not take them all."""
+        """Write texts, all or none."""
         self.run_many(table.insertion, map(table.row, texts))
 
     def texts(self, table: Texts, hashes: Iterable[str]) -> dict[str, str]:
-        """Those texts that are there, by hash; of a cache without those that are damaged."""
+        """The texts that the file has, by hash; of a cache without damaged ones."""
         return table.read(self, hashes, pass_over=self._layout.is_cache)
 
     def _unsealed(self, table: Table[Any], row: Sequence[Any]) -> tuple[Any, ...]:

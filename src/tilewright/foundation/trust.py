@@ -1,4 +1,4 @@
-"""Which kept files are run: those that nobody but this user can have written.
+"""Which cached files are executed: those that nobody but this user can have written.
 
 Machine code and pickles run with this user's rights the moment they are loaded, so a folder that somebody
 else can fill is no place for them.  A folder is trusted where
@@ -8,7 +8,7 @@ else can fill is no place for them.  A folder is trusted where
   exchange there what is not his, and that the user's private group may write to it.
 
 A file in it is read under the same conditions.  Folders are made with mode 0700; files are written beside
-their place, made by this process alone with mode 0600, and then moved there.  What lies beside a module of
+their place, made by this process alone with mode 0600, and then moved there.  What lies next to a module of
 this program may also be its owner's, who can write that as well, whatever is above the two; all may read it.
 """
 

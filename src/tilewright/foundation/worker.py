@@ -59,7 +59,7 @@ def main_module() -> str:
 
 
 def first_message() -> bytes:
-    """What a worker is told first: the program that was started, and where the studies lie if in use."""
+    """What a worker receives first: the program that was started, and where the studies lie if in use."""
     studies = sys.modules.get(_STUDIES)
     folder = "" if studies is None else str(Path(studies.__file__ or "").parent)
     return json.dumps([main_module(), folder]).encode()
@@ -95,7 +95,7 @@ def serve() -> None:
     os.close(empty)
     from tilewright.foundation.extensions import install_finder
 
-    for name in ("SIGINT", "SIGHUP"):  # the terminal's signals are the parent's to heed
+    for name in ("SIGINT", "SIGHUP"):  # the terminal's signals are for the parent to handle
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # end at once, whatever is being computed
     install_finder()

@@ -68,7 +68,7 @@ _PLACE = re.compile(r"(\w+)|\[(\d+)\]")
 
 @contextmanager
 def with_line_numbers(path: Path) -> Iterator[None]:
-    """Let errors on a field of a YAML file tell its line: ``m.yaml: nodes[3] (line 12): ...``."""
+    """Let errors on a field of a YAML file name its line: ``m.yaml: nodes[3] (line 12): ...``."""
     try:
         yield
     except InputError as error:

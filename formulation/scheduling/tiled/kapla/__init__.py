@@ -1,1 +1,1 @@
-"""Segments of layers, spread over the machine or in turn on it, and what one costs at least."""
+"""Segments of layers, spread over the machine or in turn on it, and lower bounds on their costs."""

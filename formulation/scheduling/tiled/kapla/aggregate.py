@@ -1,8 +1,9 @@
-"""The loose estimate that KAPLA describes (section IV-B): all that is not known yet is taken at its best.
+"""The loose estimate that KAPLA describes (section IV-B): everything still undecided is assumed at its best.
 
-A segment has all tiles and buffers together; work spreads evenly over tiles; every layer inside forwards to
-every other; each byte is read and written once, of strided windows only what they touch; pipelines need no
-time to fill.  It is a lower bound as `Estimator` is, and far from the costs where pipelines are short.
+A segment uses the capacity of all tiles and buffers together; work spreads evenly over tiles; every layer
+inside forwards to every other; each byte is read and written once, of strided windows only the rows and
+columns they touch; pipelines need no time to fill.  Like `Estimator` it is a lower bound, and far from the
+costs where pipelines are short.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chains of segments: rows of children of a root T cut, with their costs or with what they cost at least."""
+"""Chains of segments: sequences of children of a root T cut, with their costs or lower bounds on them."""
 
 from __future__ import annotations
 

@@ -3,10 +3,10 @@ and updates.
 
 Every layer of a segment declares what one tile's buffer holds: its inputs under the names of the layers that
 make them, its weights, its results under its own name.  Stacks lay these out over its tiles, the outermost
-first, and one update moves on by the samples of a subbatch, or by one sample and within it by the rows of a
-stripe (the largest: borders of stripes follow from the readers' windows).  Inside a segment a tensor of the
-same name and a matched update are a direct passage from tiles to tiles; what cannot pass so goes through
-DRAM, and says it.
+first.  One update moves on by the samples of a subbatch; in row stripes, by one sample and within it by the
+rows of a stripe (the largest: borders of stripes follow from the readers' windows).  Inside a segment, equal
+tensor names and matching updates mean a direct passage from tiles to tiles; what cannot pass directly goes
+through DRAM, which the directive states.
 """
 
 from __future__ import annotations
@@ -61,8 +61,15 @@ class TileStack:
 
 @dataclass(frozen=True, slots=True)
 class LayerDirectives:
-    """One layer of a segment; its update moves on by ``step`` samples, and by ``rows`` rows where these are
-    not 0.
+    """One layer of a segment.
+
+    Parameters
+    ----------
+    name : of the layer
+    tensors : what one tile's buffer holds
+    stacks : how these lie on its tiles, the outermost first
+    step : samples by which its update moves on
+    rows : rows by which it moves on within a sample; 0 where it has no row stripes
     """
 
     name: str
@@ -74,7 +81,7 @@ class LayerDirectives:
 
 @dataclass(frozen=True, slots=True)
 class SegmentDirectives:
-    """Layers that are pipelined, spatially or temporally, over ``batch`` samples, in ``stripes`` of each."""
+    """Layers that are pipelined, spatially or temporally, over samples in ``stripes`` row stripes."""
 
     kind: Kind
     batch: int
@@ -112,9 +119,16 @@ def segment_directives(
 ) -> SegmentDirectives:
     """What a segment's layers declare with given partitions.
 
+    Parameters
+    ----------
+    network : whose layers the segment has
+    dataflow : which reads of the segment are direct, and whose results go to DRAM
+    scheme : the segment: its layers, kind, batch, groups and row stripes
+    partitions : by layer, how its results are divided over its tiles
+
     Raises
     ------
-    InputError : where its layers cannot run in its stripes
+    InputError : where its layers cannot run in its row stripes
     """
     borders = stripe_borders(network, scheme.layers, scheme.stripes) if scheme.stripes > 1 else {}
     if borders is None:

@@ -1,4 +1,4 @@
-"""Chains of segments from the directives of whole pipelines, held against network, stacks and updates."""
+"""Chains of segments from the directives of whole pipelines, checked against network, stacks and updates."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@
         tensor conv1(N=1, C=64, Yi=57, Xi=112) from tiles
         ...
 
-A segment in stripes of rows is ``segment spatial batch=4 bands=8``, its updates ``update(N+=1, Yo+=ROWS)``.
+A segment in row stripes is ``segment spatial batch=4 bands=8``, its updates ``update(N+=1, Yo+=ROWS)``.
 ``#`` begins a comment; indentation does not matter.
 """
 

@@ -9,13 +9,13 @@ cycles   ``>= g sum t`` in turn, ``>= (g + stages) max t`` side by side
 cycles   ``>= ceil(g sum d / rate)``
 ======== =============================================================================
 
-Where layers pass on stripes of a sample, ``g`` are samples, ``e`` and ``d`` are of all stripes of one, ``t``
-in turn is the least sum over the stripes, and side by side every slot takes the least cycles of its slowest
-stripe.
+Where layers pass on row stripes, ``g`` counts samples, and ``e`` and ``d`` are those of all stripes of a
+sample.  In turn, ``t`` is the least sum over the stripes; side by side, every slot takes the least cycles of
+its slowest stripe.
 
-Who passes on directly and which tiles a layer gets follow from the scheme alone, so results that cannot be
-forwarded count with their way through DRAM, and a pipeline with the time that it takes to fill.  A scheme is
-thrown out only where every choice of partitions overflows a buffer, or the closed form refuses its tiles.
+The scheme alone determines who passes on directly and which tiles a layer gets.  So results that cannot be
+forwarded are charged with their way through DRAM, and a pipeline with the time to fill it.  A scheme is
+rejected only where every choice of partitions overflows a buffer, or the closed form rejects its tiles.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Estimator:
         return self._temporal(scheme)
 
     def _flows(self, start: int) -> DataFlow:
-        """The data flow of schemes that begin at one state; those of others are dropped, as they are many."""
+        """The data flow of schemes that begin at one state; only those are cached, as all are many."""
         if start != self._start:
             self._start = start
             self._dataflow = DataFlow(self.form.network, self.form.dataflow.times)

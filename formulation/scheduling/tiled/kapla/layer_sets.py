@@ -1,8 +1,8 @@
-"""Sets of layers that a segment may hold where a network has too many down-sets to look at each.
+"""Sets of layers that a segment may hold where a network has too many down-sets to enumerate.
 
-A set is *convex* where no way from one of its layers to another leaves it, so that all that it reads can come
-before it.  A segment gains nothing from layers that have nothing to do with each other but the room they
-leave, so sets grow from single layers by one neighbour at a time and stay convex.
+A set is *convex* where no path from one of its layers to another leaves it, so that all that it reads can
+come before it.  Unconnected layers gain nothing from a common segment except the capacity that each leaves to
+the others, so sets grow from single layers by one neighbour at a time and stay convex.
 """
 
 from __future__ import annotations

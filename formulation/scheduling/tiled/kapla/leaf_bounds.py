@@ -1,4 +1,4 @@
-"""What one run of a layer in a segment costs at least, whatever partition it gets (KAPLA, section IV-B)."""
+"""Lower bounds on one run of a layer in a segment, over all its partitions (KAPLA, section IV-B)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.formulation.scheduling.tiled.set.trees.closed_form import Closed
 from tilewright.foundation.arrays import Int64s
 
 ROUNDING = 1e-9
-"""Part of an energy that is given away, as sums of floats depend on their order."""
+"""Relative slack of an energy, as sums of floats depend on their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class LeafRun(NamedTuple):
 
     Parameters
     ----------
-    batch : samples; 1 where it runs in stripes
+    batch : samples; 1 where it runs in row stripes
     first, tiles : where it runs
     stored : whether results go to DRAM
     runs : runs that share one load of the weights
     direct : per producer, whether it passes its results on directly
     apart : whether producers have tiles of their own
-    borders : of its stripes; empty where it makes all rows at once
+    borders : of its row stripes; empty where it makes all rows at once
     copies : how often the inputs of a stripe lie in a buffer
     """
 

@@ -1,10 +1,10 @@
 """Segment slicing and layer pipelining (KAPLA, section III-A; Tangram): which segments a network can be cut
 into.
 
-A *scheme* is a row of layers with a kind and a number of subbatches.  *Spatial* pipelining puts every layer
-on tiles of its own (SET's S cut), *temporal* pipelining all layers in turn on all tiles (T cut).  ``groups``
-is the granularity of forwarding: ``batch / groups`` samples of every layer pass on together; where single
-samples do, ``stripes`` parts of each may pass on one after the other (`set/leaf/stripes.py`).
+A *scheme* is a sequence of layers with a kind and a number of subbatches.  *Spatial* pipelining puts every
+layer on tiles of its own (SET's S cut), *temporal* pipelining runs all layers in turn on all tiles (T cut).
+``groups`` is the granularity of forwarding: ``batch / groups`` samples of every layer pass on together.
+Where single samples do, each may pass on in ``stripes`` row stripes (`set/leaf/stripes.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SegmentScheme:
     kind : spatial or temporal; a single layer is temporal
     groups : subbatches
     batch : samples
-    stripes : parts of a sample that pass on; more than one where every subbatch is one sample
+    stripes : row stripes of a sample that pass on; more than one only where every subbatch is one sample
     """
 
     start: int
@@ -74,7 +74,7 @@ class SegmentSpace:
         in the network's order; ``all``, in every topological order; ``auto``, ``sets`` where there are few
         enough of them, else ``own``
     most_down_sets : that are looked at
-    stripes : most parts of a sample that pass on; powers of two up to that are tried
+    stripes : most row stripes of a sample that pass on; powers of two up to that are tried
 
     Raises
     ------
@@ -140,7 +140,7 @@ class SegmentSpace:
                 yield from self._striped(start, end, layers, kind)
 
     def _striped(self, start: int, end: int, layers: tuple[int, ...], kind: Kind) -> Iterator[SegmentScheme]:
-        """The schemes that pass on parts of single samples."""
+        """The schemes that pass on row stripes of single samples."""
         stripes = 2
         while stripes <= self.stripes and stripe_borders(self.network, layers, stripes) is not None:
             yield SegmentScheme(start, end, layers, kind, self.batch, self.batch, stripes)

@@ -1,6 +1,4 @@
-"""KAPLA and Tangram as methods on tiled machines: chains are found by the closed form, their plans are what
-counts.
-"""
+"""KAPLA and Tangram as methods on tiled machines: the closed form selects chains, plans judge them."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ class PipelineMethod(TreeMethod):
     )
 
     def rules_on(self, machine: TiledMachine) -> Rules:
-        """The rules of trees, with rooms that the machine's buffers have."""
+        """The rules of trees, with capacities that fit the machine's buffers."""
         rules = super().rules_on(machine)
         if self.rooms == "set":
             return rules
@@ -68,7 +66,7 @@ class ChainMethod(PipelineMethod):
 
     @property
     def slicing(self) -> Slicing:
-        """The chains that are looked at."""
+        """The chains that are searched."""
         kinds = PIPELINING[self.pipelining]
         return Slicing(kinds, self.spatial, self.temporal, ORDERS[self.orders], self.splits, self.bands)
 
@@ -120,7 +118,7 @@ class Tangram(PipelineMethod):
     name = "tangram"
 
     def offer(self, search: TiledSearch) -> None:
-        """Every segment gets its cost; one row is kept per layer."""
+        """Every segment is evaluated; one partial chain continues per layer."""
         form = self.form(search)
         self.offer_first(search, form)
         tangram_chain(

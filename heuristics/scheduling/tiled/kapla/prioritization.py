@@ -1,7 +1,7 @@
 """KAPLA's dynamic programming over chains of segments (section IV-B): the best few at every state.
 
-At every set of layers done, the ``keep`` rows of segments with the least value so far continue.  An objective
-such as energy times delay is no sum, so that even with exact costs the best chain may be lost.
+At every set of layers done, the ``keep`` partial chains with the least value continue.  An objective such as
+energy times delay is not additive, so even with exact costs the best chain may be lost.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def top_chains(
     ----------
     starts : all states, smallest first
     candidates : by where they start
-    keep : rows kept at every state
+    keep : partial chains that continue at every state
     """
     rows: dict[int, list[_Row]] = {starts[0]: [_Row(0.0, 0)]}
     for start in starts[:-1]:

@@ -1,9 +1,9 @@
 """KAPLA between layers, and Tangram: chains of segments for one closed form.
 
-KAPLA prunes schemes that cannot fit, prices the others by what they cost at least, throws out those that
-another one of the same layers beats in everything, and keeps the best few chains.  These alone get
-partitions; the best of them is the answer.  Tangram prices every spatial segment of the network's own order
-by its cost and keeps one row per layer.
+KAPLA rejects schemes that cannot fit, bounds the costs of the others, drops those that another scheme of the
+same layers dominates, and continues with the best few chains.  Only these get partitions; the best of them is
+the answer.  Tangram evaluates every spatial segment of the network's own order, and its dynamic program has
+one partial chain per layer.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tilewright.heuristics.scheduling.tiled.kapla.prioritization import top_chai
 
 @dataclass(frozen=True, slots=True)
 class Slicing:
-    """Which chains are looked at.
+    """Which chains are searched.
 
     Parameters
     ----------
     kinds, longest_spatial, longest_temporal, orders : see `SegmentSpace`
     splits : whether the root may run in subbatches
-    stripes : most parts of a sample that layers pass on
+    stripes : most row stripes of a sample that layers pass on
     """
 
     kinds: tuple[Kind, ...] = BOTH
@@ -73,7 +73,7 @@ class KaplaSolver:
 
     Parameters
     ----------
-    keep : chains kept at every state, ``k_S`` in the paper, which takes 4
+    keep : partial chains that continue at every state, ``k_S`` in the paper, which takes 4
     estimator : what schemes are taken to cost at least: `AggregateEstimator` is closer to the paper,
         `Estimator` to the costs
     stop : whether the time is up
@@ -89,7 +89,7 @@ class KaplaSolver:
     pruning: Pruning = field(default_factory=Pruning)
 
     def solve(self) -> Chain | None:
-        """The best of the chains that were kept; ``None`` where no chain fits or the time ran out first."""
+        """The best of the remaining chains; ``None`` where no chain fits or the time ran out first."""
         best: Chain | None = None
         for splits, space in self.slicing.spaces(self.form):
             valid = self.valid(splits, space)
@@ -147,7 +147,7 @@ def tangram_chain(
     Parameters
     ----------
     longest : layers of a segment
-    stripes : most parts of a sample that layers pass on
+    stripes : most row stripes of a sample that layers pass on
     stop : whether the time is up
     found : notified of every better chain
     """

@@ -1,8 +1,8 @@
-"""SET's annealing (section 4.2): all leaves under a root T cut at first, then one random operator a step.
+"""SET's annealing (section 4.2): all leaves under a root T cut at first, then one random operator per step.
 
 ``beta`` steps per layer; at step ``n`` of ``N`` the temperature is ``T0 (1 - n/N) / (1 + alpha n/N)``, and a
-tree that costs more is taken with probability ``exp((c - c') / (c T))``.  Costs of leaves and of segments are
-cached, so a step costs what it changes.
+tree that costs more is accepted with probability ``exp((c - c') / (c T))``.  Costs of leaves and of segments
+are cached, so a step costs only what it changes.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def anneal(
     Parameters
     ----------
     begun : tree and value to begin with
-    found : told of every better tree
+    found : called with every better tree
     used : part of the time that has passed; where that is more than the part of the steps, the temperature
         falls with it, so that an annealing that the clock ends has cooled down by then
     step : makes a random change of a tree; the paper's operators unless others are given

@@ -1,8 +1,8 @@
-"""Chains of segments: the best row of children of a root T cut, over all topological orders.
+"""Chains of segments: the best sequence of children of a root T cut, over all topological orders.
 
-What is done after some segments is a *down-set*: layers with all that they read.  Segments are edges between
-down-sets with an energy and a time; both add up along a chain.  Labels (energy, time) at every down-set are
-kept as long as no other is better in both and their best completion is below the best value known, so the
+The layers done after some segments form a *down-set*: layers with all that they read.  Segments are edges
+between down-sets with an energy and a time; both add up along a chain.  A label (energy, time) at a down-set
+is dropped where another is no worse in both or its best completion is not below the best value known.  So the
 chain found is the best of all that the segments allow.
 """
 
@@ -43,7 +43,7 @@ class Segments:
     by_start: dict[int, dict[int, list[Segment]]] = field(default_factory=dict)
 
     def add(self, one: Segment) -> bool:
-        """Keep a segment unless another one is as good; returns whether it was kept."""
+        """Add a segment unless another one is as good; returns whether it was added."""
         rivals = self.by_start.setdefault(one.start, {}).setdefault(one.end, [])
         if any(other.energy <= one.energy and other.cycles <= one.cycles for other in rivals):
             return False
@@ -94,7 +94,7 @@ def best_chain(
     Parameters
     ----------
     value : of energy and cycles, rising in both
-    most_labels : labels kept per down-set; 0 for all
+    most_labels : labels per down-set; 0 for all
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Growing segments: from every down-set leaf by leaf, a beam of trees wide.
+"""Growing segments: from every down-set leaf by leaf, in a beam search over trees.
 
 The next leaf is any layer that is ready.  It becomes the last child of a cut on the tree's right edge, or
 shares a new cut with a node there.  Trees of one set of layers are rated by ``ratio * energy + cycles``
-against the best chain of what is known, and the best of them grow on.
+against the best chain of the segments known; the best of them continue.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Growth:
 
     Parameters
     ----------
-    beam : trees kept per number of layers
+    beam : trees per number of layers
     longest : layers of a segment
     patience : layers by which a segment grows on without any tree better than the chain of what is known
     deepest : cuts above a leaf
@@ -69,7 +69,7 @@ def singles(layer: int, batch: int) -> Iterator[Node]:
 def by_samples(tree: Node) -> bool:
     """Whether a segment is a layer that runs on the whole batch, or runs all of its layers on single samples.
 
-    Leaves of one sample are priced many times faster than those of many, which are divided in many ways.
+    Leaves of one sample are evaluated much faster than those of many samples, which have more partitions.
     """
     return isinstance(tree, Leaf) or all(leaf.batch == 1 for leaf in leaves(tree))
 
@@ -93,7 +93,7 @@ def grow_from(
     stop: Callable[[], bool],
     loads: int,
 ) -> None:
-    """Grow segments that begin behind a down-set, and keep all that are good.
+    """Grow segments that begin after a down-set, and collect all good ones.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""SET as methods on tiled machines: a tree is found by the closed form, and its plan is what counts."""
+"""SET as methods on tiled machines: the closed form selects a tree, and its plan is evaluated."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class TreeMethod(Heuristic):
     rules: str = option("paper", "closed form: the paper's, or with the program's defects", choices=RULES)
 
     on_trees: ClassVar = True
-    """Whether the machine code of trees is needed beside that of plans."""
+    """Whether the machine code of trees is needed in addition to that of plans."""
 
     def form(self, search: TiledSearch) -> ClosedForm:
         """The closed form of the problem."""
@@ -76,7 +76,7 @@ class TreeMethod(Heuristic):
         return Rules() if self.rules == "paper" else PUBLISHED
 
     def solve(self, search: TiledSearch) -> Outcome:
-        """Offer plans; the message has the closed form of the best one's tree beside what the plan takes."""
+        """Offer plans; the message has the closed form of the best tree next to the cost of its plan."""
         self.offer(search)
         return Outcome(message=beside(search))
 
@@ -157,7 +157,7 @@ class GrownTrees(TreeMethod):
 
 @dataclass(frozen=True)
 class AnnealedTrees(TreeMethod):
-    """Resource allocation trees by SET's annealing, with costs of leaves and segments kept."""
+    """Resource allocation trees by SET's annealing, with cached costs of leaves and segments."""
 
     steps: int = option(100, "steps per layer (beta)", low=1, high=10**7)
     heat: float = option(0.07, "temperature at first", low=0.0, high=10.0)

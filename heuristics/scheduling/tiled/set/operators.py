@@ -2,7 +2,7 @@
 
 === ====================================================================================================
 OP1 exchange two leaves that follow each other and do not depend on each other
-OP2 move a leaf into a neighbouring cut, or out of its cut beside it
+OP2 move a leaf into a neighbouring cut, or out of its cut into the parent, next to it
 OP3 put consecutive children of a cut under a new cut
 OP4 delete a cut and give its children to its parent
 OP5 more subbatches of a cut; what is below runs on smaller batches
@@ -97,7 +97,14 @@ def divisors(number: int) -> list[int]:
 
 
 def exchange(tree: Node, path: Path, other: Path, network: SetNetwork) -> Node | None:
-    """OP1 on two leaves that follow each other; ``None`` where the second reads the first."""
+    """OP1: exchange two leaves that follow each other; ``None`` where the second reads the first.
+
+    Parameters
+    ----------
+    tree : unchanged
+    path, other : to the first leaf and to the second
+    network : says who reads whom
+    """
     first_leaf, second_leaf = at(tree, path), at(tree, other)
     assert isinstance(first_leaf, Leaf)
     assert isinstance(second_leaf, Leaf)
@@ -109,7 +116,7 @@ def exchange(tree: Node, path: Path, other: Path, network: SetNetwork) -> Node |
 
 
 def move(tree: Node, path: Path, step: int) -> Node | None:
-    """OP2 on a leaf: into the cut beside it, or out of its cut where it stands at that end."""
+    """OP2 on a leaf: into the neighbouring cut, or out of its cut if it is the first or last child."""
     leaf, parent = at(tree, path), at(tree, path[:-1])
     assert isinstance(leaf, Leaf)
     assert isinstance(parent, Cut)
@@ -134,7 +141,15 @@ def move(tree: Node, path: Path, step: int) -> Node | None:
 
 
 def group(tree: Node, path: Path, begin: int, end: int, kind: Literal["S", "T"], groups: int) -> Node | None:
-    """OP3 on children ``begin`` to ``end`` of a cut."""
+    """OP3: put consecutive children of a cut under a new cut.
+
+    Parameters
+    ----------
+    tree : unchanged
+    path : to the cut
+    begin, end : its first child and the one after the last
+    kind, groups : of the new cut
+    """
     node = at(tree, path)
     assert isinstance(node, Cut)
     batch = node.batch // node.groups
@@ -196,7 +211,15 @@ def random_step(tree: Node, network: SetNetwork, random: Random) -> Node | None:
 
 
 def operator_step(tree: Node, network: SetNetwork, random: Random, which: int) -> Node | None:
-    """One operator on a place at random; ``None`` where it does not apply there."""
+    """One operator on a place at random; ``None`` where it does not apply there.
+
+    Parameters
+    ----------
+    tree : unchanged
+    network : says who reads whom
+    random : chooses the place and the operator's arguments
+    which : number of the operator, 1 to 6
+    """
     leafs, cuts = places(tree)
     if which == 1:
         if len(leafs) < 2:

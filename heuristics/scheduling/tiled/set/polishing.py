@@ -1,8 +1,7 @@
-"""Polishing: neighbouring segments become one, and every segment descends to a tree that no operator
-improves.
+"""Polishing: neighbouring segments merge, and every segment descends to a tree that no operator improves.
 
-Segments know nothing of each other, so a change of one or two of them is judged by these alone: with energy
-``E`` and cycles ``T`` of all others, the value of ``E + e`` and ``T + t``.
+Segments are independent of each other, so a change of one or two is judged by these alone: with energy ``E``
+and cycles ``T`` of all others, by the value of ``E + e`` and ``T + t``.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ def every_segment(_: Node) -> bool:
 
 
 class Polisher:
-    """Improves rows of segments.
+    """Improves sequences of segments.
 
     Parameters
     ----------
     loads : samples for which weights are loaded once
     stop : whether the time is up
-    found : told of every better row
+    found : called with every better sequence
     allowed : whether a segment is looked at
     """
 

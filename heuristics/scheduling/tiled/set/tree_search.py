@@ -1,8 +1,8 @@
 """Better trees than annealing finds: short segments are chained, merged and polished, then annealed; then
 longer ones grow, and the best tree is shaken.
 
-All parts share the best tree known, and each begins where the one before has come to its end, so that the
-pace of a network on a machine, and nothing else, says how far a search gets in its time:
+All parts share the best tree known.  Each begins where the one before has ended, so how far a search gets
+depends only on how fast trees of a network are evaluated:
 
 ======= ==============================================================================================
 chain   the best chain of segments of one or two layers in the network's own order: the segments that
@@ -51,7 +51,7 @@ annealing over single samples is done, and when all annealing is: what comes the
 """
 
 HEAT, STEPS = 0.03, 100
-"""Of our annealing: the temperature at first, and steps per layer and number of subbatches."""
+"""Of this annealing: the temperature at first, and steps per layer and number of subbatches."""
 
 LABELS = 200
 """Labels per down-set of a chain that is polished anyway."""
@@ -84,7 +84,7 @@ class TreeSearch:
 
     Parameters
     ----------
-    found : told of every better tree with its value
+    found : called with every better tree and its value
     shakes : random changes at most
     """
 
@@ -243,13 +243,13 @@ class TreeSearch:
     def _polish(
         self, row: Row, group: int, stop: Callable[[], bool], allowed: Allowed = every_segment
     ) -> None:
-        """Polish a row, and keep its segments for the chains to come."""
+        """Polish a sequence of segments, and collect them for later chains."""
         polished = self._polisher(group, stop, allowed).polish(row)
         self._offer(polished, group)
         self._learn(group, polished)
 
     def _learn(self, group: int, row: Row) -> None:
-        """Keep the segments of a row."""
+        """Collect the segments of a sequence."""
         segments = self.segments.setdefault(group, Segments())
         done = 0
         for tree in row:

@@ -1,8 +1,8 @@
-"""Random steps of our own annealing: SET's six operators, and steps that take several of these at once.
+"""Random steps of this package's annealing: SET's six operators, and steps that combine several of these.
 
-With few steps per layer, SET's operators seldom join two segments or move the border between them: on the way
-lie trees that pass more through DRAM, and a span of children at random is mostly too long for the buffers.
-Here half of the spans are short, and beside the six operators there are
+With few steps per layer, SET's operators seldom join two segments or move the border between them: the trees
+in between move more through DRAM, and a random span of children is mostly too long for the buffers.  Here
+half of the spans are short, and these steps are added to the six operators:
 
 ====== ==============================================================================================
 merge  two children that follow each other become one cut, as one of them is, of the children of both
@@ -61,7 +61,15 @@ LARGEST = 16
 
 
 def merge(tree: Node, path: Path, first: int, like: Cut) -> Node | None:
-    """Child ``first`` of a cut and the next one as a single cut like one of them."""
+    """Merge two consecutive children of a cut into one cut.
+
+    Parameters
+    ----------
+    tree : unchanged
+    path : to the cut
+    first : position of the first of the two
+    like : the child whose kind, batch and groups the new cut takes
+    """
     node = at(tree, path)
     assert isinstance(node, Cut)
     inner = like.batch // like.groups
@@ -78,8 +86,15 @@ def merge(tree: Node, path: Path, first: int, like: Cut) -> Node | None:
 
 
 def shift(tree: Node, path: Path, first: int, count: int, *, back: bool) -> Node | None:
-    """Some children of child ``first`` of a cut go to the next one, or ``back``; ``None`` where none would be
-    left.
+    """Move children across the border of two consecutive cuts; ``None`` where a cut would become empty.
+
+    Parameters
+    ----------
+    tree : unchanged
+    path : to the parent of both
+    first : position of the first of the two
+    count : children that are moved
+    back : whether they move from the second to the first
     """
     node = at(tree, path)
     assert isinstance(node, Cut)

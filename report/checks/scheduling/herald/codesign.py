@@ -1,4 +1,4 @@
-"""Whether a document of ``codesign`` tells the truth: points, best schedule, and what they add up to."""
+"""Whether the claims of a document of ``codesign`` hold: points, best schedule, and what they add up to."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _option_faults(
     index = problem.engines.index(record.engine) if record.engine in problem.engines else -1
     flows = {flow.name: flow for flow in system.subs[index].dataflows} if index >= 0 else {}
     if record.layout not in flows:
-        return  # told already
+        return  # reported already
     sub, flow = system.subs[index], flows[record.layout]
     point = MachineSize(flow.array(sub.pes), sub.bandwidth)
     try:

@@ -38,7 +38,7 @@ _FIGURES = ("cycles", "energy_pj", "dram_bytes", "hop_bytes", "utilization", "at
 
 @dataclass(frozen=True, eq=False)
 class Least:
-    """What no plan of a contest undercuts, computed again.
+    """The lower bound on all plans of a contest, recomputed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The report of a contest: methods beside each other, and every run."""
+"""The report of a contest: a comparison of methods, and every run."""
 
 from __future__ import annotations
 

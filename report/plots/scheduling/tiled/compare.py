@@ -1,4 +1,4 @@
-"""A contest as a picture: every run of every method beside the bound."""
+"""A contest as a picture: every run of every method, and the bound."""
 
 from __future__ import annotations
 

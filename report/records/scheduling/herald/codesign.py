@@ -89,7 +89,7 @@ def partition_data(parts: Parts) -> list[dict[str, float]]:
 
 
 def grid_figures(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
-    """What is told of the whole grid: the claim, the best partition, and how many were looked at."""
+    """What is reported of the whole grid: the claim, the best partition, and how many were looked at."""
     return {
         "objective": objective.value,
         **claim(parse_objective(objective_name(objective)), result, float),

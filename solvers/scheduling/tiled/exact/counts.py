@@ -19,7 +19,7 @@ from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 Classes = tuple[tuple[int, ...], ...]
 
 LARGEST = 12
-"""Tasks in a class at most, since all its subsets are gone through."""
+"""Most tasks in a class, since all its subsets are enumerated."""
 
 
 def twins(instance: RoundInstance) -> Classes:
@@ -119,8 +119,9 @@ class Counts:
 
     Parameters
     ----------
-    classes : of tasks, a partition
-    ways : in which the blocks that are counted one by one may have been fetched, at most
+    instance : the tasks of a round
+    given : classes of tasks, a partition
+    ways : in which the blocks that are counted individually may have been fetched, at most
     """
 
     instance: RoundInstance
@@ -194,7 +195,7 @@ class Counts:
     def results(self) -> Int64s:
         """Per class and class before the time of a result, or what is read of it, through an engine's port.
 
-        Of classes that tell exactly what has run (`twins`); 1 part of a cycle at least, so that hops count.
+        Of classes that determine what has run (`twins`); 1 part of a cycle at least, so that hops count.
         """
         instance, rate = self.instance, self.instance.port_rate
         durations = np.zeros((len(self.classes), len(self.classes)), dtype=np.int64)

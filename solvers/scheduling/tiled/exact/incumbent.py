@@ -50,7 +50,7 @@ class Beginning:
     Parameters
     ----------
     dag : the atoms
-    plans : round plans of them, with whatever idle steps completion needed
+    plans : round plans of them, with the idle steps that routing and residency needed
     free : the best plan of any atoms and of any kind that heuristics found, if any
     """
 
@@ -119,7 +119,7 @@ def orders(dag: AtomicDag, machine: TiledMachine) -> Iterator[Int32s]:
 
 
 def quick_plans(dag: AtomicDag, machine: TiledMachine) -> Iterator[Plan]:
-    """Round plans of all orders; none of an order where completion exceeds a buffer."""
+    """Round plans of all orders; none of an order where residency exceeds a buffer."""
     for step in orders(dag, machine):
         yield from placed_plans(dag, machine, step)
 

@@ -1,4 +1,4 @@
-"""The machine code that tells how long a round of tasks lasts at least, from what it reads and passes on."""
+"""Lower bounds on the length of a round of tasks, from what it reads and passes on, in machine code."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Tables(NamedTuple):
     results : (class, class before) the time that a task takes to get a result through its engine's port; all
         0 where nothing is said of it
     reading, leaving_passing : per class what a task fetches, and its result, in the time of one port
-    hop : from an engine to the next one, and from a port to the engines beyond those beside it
-    beside : engines beside a DRAM port
+    hop : from an engine to the next one, and from a port to engines that are not adjacent to it
+    beside : engines adjacent to a DRAM port
     ports : of DRAM
     steady : whether every round runs a task: with idle ones, data may come before any task waits for it
-    linked : whether what the round before has run is told apart, and hops and results count
+    linked : whether what the round before has run is distinguished, and hops and results count
     engines : tasks of a round at most
     ceiling : of what is of interest
     """
@@ -63,7 +63,7 @@ class Tables(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Arrays for one search for places beside results: per task of a round, and per class before it."""
+    """Arrays for one search for engines adjacent to results: per task of a round, and per class before it."""
 
     task: Int64s
     coming: Int64s
@@ -147,7 +147,7 @@ def exchanged(t: Tables, s: Int64s, fresh: Int64s, scratch: Exchange, length: in
     """Parts of a cycle of a round whose tasks read what the round before has made (``fresh``, per class).
 
     An engine that has run a task of that round runs one of this round at most, for which the result is there:
-    the best of all ways to place the tasks beside results, depth first.
+    the best of all placements of tasks on engines with results that they read, depth first.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def exchanged(t: Tables, s: Int64s, fresh: Int64s, scratch: Exchange, length: in
                 many += 1
     if many == 0:
         return length
-    # depth first: task ``at`` tries a place beside each class's results in turn, then one away from all
+    # depth first: task ``at`` tries an engine adjacent to each class's results in turn, then one that is not
     scratch.free[:] = fresh
     at, best = 0, NEVER
     scratch.choice[0], scratch.length[0] = -1, length

@@ -16,7 +16,7 @@ from tilewright.solvers.scheduling.tiled.exact.round_length_kernel import Tables
 from tilewright.solvers.scheduling.tiled.exact.sequence_kernel import ENDED, RUNNING, advance
 
 LINKED = 6
-"""Engines up to which all ways to run tasks beside results are gone through."""
+"""Most engines for which all placements of tasks next to results are enumerated."""
 
 LARGEST_KEY = 1 << 62
 """Numbers below which all that may have run must be distinguished."""
@@ -33,7 +33,7 @@ class RoundSequence:
 
     Parameters
     ----------
-    bound : cycles that no round plan undercuts
+    bound : lower bound on the cycles of all round plans
     ended : whether it is the relaxation's optimum, or no plan is below what was asked
     counts : the classes
     rounds : per round the number of tasks of each class, where an optimum was found
@@ -50,7 +50,7 @@ class RoundSequence:
 def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
     """Arrays for the kernel; ``most`` cycles are still of interest; ``steady`` as of `searched`.
 
-    Hops and results of the round before count for classes that tell exactly what has run, on few engines.
+    Hops and results of the round before count for classes that determine what has run, on few engines.
     """
     instance = counts.instance
     linked = steady and counts.exact and instance.networked and instance.engines <= LINKED

@@ -1,1 +1,1 @@
-"""Proven chains of segments: best-first on the estimates until they meet the best chain known."""
+"""Proven chains of segments: best-first search on lower bounds until they meet the best chain known."""

@@ -1,11 +1,9 @@
-"""Proven chains of segments: schemes get their costs best-first on their bounds, until these meet the best
-chain.
+"""Proven chains of segments: schemes are evaluated best-first, until bounds meet the best chain.
 
-At first every scheme has the least cost that its estimate allows.  A bound through every scheme follows
-(`relaxation.py`); those whose bound reaches the value of the best chain known are gone for good.  Of the
-others the most promising are evaluated, which raises bounds and gives better chains.  When none is left
-unevaluated, the best chain over what is left is found exactly over labels (energy, cycles) that no other one
-beats.
+At first every scheme has the lower bound of its estimate.  `relaxation.py` bounds all chains through each
+scheme; schemes whose bound reaches the value of the best chain known are excluded for good.  The most
+promising of the others are evaluated, which raises bounds and gives better chains.  When all remaining
+schemes are evaluated, the best chain of them is found exactly over undominated labels (energy, cycles).
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ class BestFirst:
     ----------
     stop : whether the time is up
     found : notified of every better chain
-    warm : chains kept by the dynamic programming on estimates that comes first; 0 for none
+    warm : partial chains per state of the dynamic program on estimates that comes first; 0 for none
     """
 
     form: ClosedForm
@@ -46,7 +44,7 @@ class BestFirst:
     warm: int = 4
 
     def solve(self) -> ProvenChain:
-        """Prove the best chain, or say how far bounds have come."""
+        """Prove the best chain, or return the bounds reached."""
         best = BestKnown(self.form, self.stop, self.found)
         if self.warm:
             KaplaSolver(self.form, self.slicing, self.warm, stop=self.stop, found=best.offer).solve()
@@ -101,13 +99,13 @@ class _Split:
         return Relaxation(self.edges, prices.energy, prices.cycles, prices.scale, powers)
 
     def _try(self, chains: list[list[int]]) -> None:
-        """Offer those chains all of whose schemes have their costs."""
+        """Offer the chains whose schemes are all evaluated."""
         for chain in chains:
             if self.prices.known[chain].all():
                 self.prices.offer(chain)
 
     def _finish(self) -> float:
-        """The best chain over what is left, all of which has its costs."""
+        """The best chain of the remaining schemes, all of which are evaluated."""
         number: dict[object, int] = {}
         segments, prices = Segments(), self.prices
         for edge in np.flatnonzero(np.isfinite(prices.energy)):

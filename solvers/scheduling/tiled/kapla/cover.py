@@ -1,11 +1,12 @@
-"""Proven chains over all orders of a network, where there may be too many down-sets to look at each.
+"""Proven chains over all orders of a network, even where there are too many down-sets to enumerate.
 
-Segments cover the layers, each exactly once, in some order.  Schemes begin with the least costs that their
-estimates allow; linear programs (`cover_relaxation.py`) bound every chain with a scheme, throw out what
-cannot be better than the best chain known, and say which schemes to evaluate next.  When all that is left has
-its costs, a linear statement of the choice (`cover_statement.py`) goes to CP-SAT or a MIP, with more pieces
-of the logarithms near the last answer until no chain can be better by more than `TOLERANCE`.  Before that the
-statement of what has its costs already looks for better chains, whenever these have doubled.
+Segments cover the layers, each exactly once, in some order.  Schemes begin with the lower bounds of their
+estimates.  Linear programs (`cover_relaxation.py`) bound every chain with a scheme, exclude schemes that
+cannot be part of a better chain than the best one known, and select the schemes to evaluate next.  When all
+remaining schemes are evaluated, a linear statement of the choice (`cover_statement.py`) goes to CP-SAT or a
+MIP solver, with more pieces of the logarithms near the last answer until no chain can be better by more than
+`TOLERANCE`.  Before that, whenever the number of evaluated schemes has doubled, the same statement over these
+looks for better chains.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ PIECES = 8
 """Of each logarithm at first."""
 
 ROUNDING = 1e-9
-"""Part of a bound that is given away for the rounding of floats."""
+"""Relative slack of a bound for the rounding of floats."""
 
 TOLERANCE = 1e-4
 """A chain is proven where none is better by more than that part."""
@@ -113,7 +114,7 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A chain by numbers of schemes, if there is one, and what no better chain undercuts."""
+    """A chain by numbers of schemes, if there is one, and a lower bound on all better chains."""
 
     bound: float
     chain: list[int] | None
@@ -172,7 +173,7 @@ class _Split:
             if bound >= self.best.value * (1 - TOLERANCE):
                 break
             here = float(energy[answer.chain].sum()), float(cycles[answer.chain].sum())
-            if here in near:  # units are too coarse to tell it from a better one
+            if here in near:  # units are too coarse to distinguish it from a better one
                 break
             near.append(here)
         return max(bound, self.relaxation.bound)

@@ -1,13 +1,13 @@
-"""Bounds on covers of a network's layers by segments: linear programs over shares of segments.
+"""Bounds on covers of a network's layers by segments: linear programs over fractions of segments.
 
 For weights ``w`` of energy against cycles and any prices ``p`` of layers, a chain costs
 
     sum of c[s] = sum of p[l] + sum over its segments of (c[s] - sum of p[l] over the layers l of s)
 
-and at most ``n`` segments cover ``n`` layers, so ``sum of p + n min(0, least rest)`` is at most the cost of
-every chain, and that plus a segment's own rest at most that of every chain with it.  The best prices are the
-duals of the linear program, which gets those segments only that its prices find too cheap; rounding in prices
-makes the bound weaker, not wrong.
+The bracket is the *reduced cost* of a segment.  At most ``n`` segments cover ``n`` layers, so
+``sum of p + n min(0, least reduced cost)`` is at most the cost of every chain, and that plus a segment's own
+reduced cost at most that of every chain with it.  The best prices are the duals of the linear program.  It
+contains only segments with a negative reduced cost so far; rounded prices weaken the bound but keep it valid.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.solvers.scheduling.tiled.kapla.relaxation import WEIGHTS, corners
 
 UNCOVERED = 1e2
-"""What it costs to leave a layer out of a linear program's answer; a good chain costs about 1."""
+"""Cost of a layer that a linear program leaves uncovered; a good chain costs about 1."""
 
 AT_ONCE = 256
-"""Segments that a linear program gets between two solutions."""
+"""Most segments that are added to a linear program between two solutions."""
 
 EXACT = 1e-9
-"""A segment is too cheap by less than that."""
+"""Tolerance for negative reduced costs."""
 
 SHARE = 1e-6
-"""A segment is in a linear program's answer with more than that."""
+"""Least fraction with which a segment counts as part of a linear program's answer."""
 
 NEAR = 0.01
-"""Segments that cost more than that beyond the prices of their layers are left out of the next program."""
+"""Segments with a larger reduced cost are left out of the next program."""
 
 
 class CoverRelaxation:
@@ -61,10 +61,16 @@ class CoverRelaxation:
     def solve(
         self, energy: Floats, cycles: Floats, scale: tuple[float, float], stop: Callable[[], bool]
     ) -> bool:
-        """Bounds for costs, which are infinite where a segment is out; whether they were done in time.
+        """Bound chains by the costs of segments; returns whether that was done in time.
 
         Afterwards ``bound`` is at most the objective of every chain and ``through`` of every chain with each
         segment, ``least`` at most its energy and cycles, and ``used`` are segments of the programs' answers.
+
+        Parameters
+        ----------
+        energy, cycles : per segment, pJ and cycles; infinite where a segment is excluded
+        scale : pJ and cycles by which both are divided in the linear programs
+        stop : whether the time is up
         """
         alive = np.isfinite(energy)
         x, y = (np.where(alive, cost, 0.0) / of for cost, of in zip((energy, cycles), scale, strict=True))
@@ -85,13 +91,13 @@ class CoverRelaxation:
         return True
 
     def rest(self, costs: Floats, prices: Floats) -> Floats:
-        """What every segment costs beyond the prices of its layers."""
+        """The reduced cost of every segment: its cost less the prices of its layers."""
         reduced: Floats = costs - np.add.reduceat(prices[self._layer], self._begin)
         return reduced
 
 
 class _Program:
-    """The linear program of one weight, over the segments that its prices have found too cheap."""
+    """The linear program of one weight, over the segments that had a negative reduced cost."""
 
     def __init__(self, relaxation: CoverRelaxation) -> None:
         self.relaxation = relaxation
@@ -100,7 +106,7 @@ class _Program:
         self.used: list[int] = []
 
     def solve(self, alive: Bools, costs: Floats) -> tuple[float, Floats]:
-        """A bound on every chain, and what each segment adds to it."""
+        """A bound on every chain, and the reduced costs of all segments."""
         program = pywraplp.Solver.CreateSolver("GLOP")
         program.Objective().SetMinimization()
         covered = [program.Constraint(1.0, 1.0) for _ in range(self.relaxation.layers)]
@@ -120,7 +126,7 @@ class _Program:
             for number in new:
                 there[number] = add(self.relaxation.rows[number], float(costs[number]))
             solved = program.Solve() == pywraplp.Solver.OPTIMAL
-            if solved:  # else the last prices stand, which hold as any do
+            if solved:  # else the last prices stand, as any prices give a valid bound
                 self.prices = np.array([row.dual_value() for row in covered])
                 self.used = [column for column, share in there.items() if share.solution_value() > SHARE]
             rest = self.relaxation.rest(costs, self.prices)

@@ -9,9 +9,9 @@ segment in the chain
                                                                 neighbours u and v in a segment's row
 
 so that segments have an order in which each comes behind all that it reads.  ``E^a T^b`` is small where
-``a log E + b log T`` is.  Each logarithm is replaced by chords between some values (``pieces``), on which it
-lies from below, with one choice per piece: of a sum of segments the chords tell at most its logarithm.  Sums
-count whole units, rounded down, so that no chain has an objective below the statement's.
+``a log E + b log T`` is.  Each logarithm is replaced by chords between some values (``pieces``), which lie
+below it, with one choice per piece: chords of a sum are at most its logarithm.  Sums count whole units,
+rounded down, so that no chain has an objective below the statement's.
 """
 
 from __future__ import annotations

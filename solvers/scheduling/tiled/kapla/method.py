@@ -1,4 +1,4 @@
-"""Proven chains as methods on tiled machines; their proofs are ones for the closed form, not for plans."""
+"""Proven chains as methods on tiled machines; the proofs hold for the closed form, not for plans."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilewright.solvers.scheduling.tiled.kapla.prices import ProvenChain
 from tilewright.solvers.scheduling.tiled.linear import SOLVERS, missing_solver
 
 EXACT = 1e-8
-"""What bounds give away for the arithmetic of floats is less than that."""
+"""Bound on the relative slack of bounds for float arithmetic."""
 
 
 @dataclass(frozen=True)

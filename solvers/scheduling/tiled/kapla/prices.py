@@ -1,4 +1,6 @@
-"""What searches for a proven chain share: the best one known, and what segments cost or cost at least."""
+"""The state that searches for a proven chain share: the best chain known, and the costs of segments or lower
+bounds on them.
+"""
 
 from __future__ import annotations
 
@@ -60,13 +62,13 @@ class BestKnown:
         return inf if self.chain is None else self.form.value(self.chain.energy, self.chain.cycles)
 
     def offer(self, chain: Chain) -> None:
-        """Keep a chain that is better."""
+        """Store a chain if it is better."""
         if self.form.value(chain.energy, chain.cycles) < self.value:
             self.chain = chain
             self.found(chain)
 
     def offer_row(self, segments: Sequence[SegmentScheme], splits: int) -> None:
-        """Keep a row of segments that fits and is better."""
+        """Store a sequence of segments if it fits and is better."""
         chain = priced_chain(self.form, segments, splits)
         if isinstance(chain, Chain):
             self.offer(chain)
@@ -135,7 +137,7 @@ class Prices:
 
 
 def least_prices(best: BestKnown, splits: int, schemes: Iterable[SegmentScheme]) -> Prices | None:
-    """What every scheme costs at least, of those that may fit; ``None`` where the time is up."""
+    """Lower bounds of every scheme that may fit; ``None`` where the time is up."""
     estimator = Estimator(best.form, loads_of(best.form, splits))
     valid: list[SegmentScheme] = []
     lower_bounds: list[tuple[float, float]] = []

@@ -1,8 +1,8 @@
 """Bounds on chains of segments with two costs, energy and cycles, under an objective ``E^a T^b``.
 
 For weights ``w``, the least ``w E + (1 - w) T`` over all chains through an edge is two shortest paths and the
-edge.  All these together leave a convex region of pairs ``(E, T)``, and the objective, quasi-concave, is
-least at one of its corners, where the lines of two neighbouring weights meet.
+edge.  The bounds of all weights leave a convex region of pairs ``(E, T)``.  The objective is quasi-concave,
+so its minimum lies at a corner of the region, where the lines of two neighbouring weights meet.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ WEIGHTS: Floats = np.array([*((one, 1.0) for one in SLOPES), (1.0, 0.0)])
 """Weights of energy and of cycles, shape (weights, 2)."""
 
 ROUNDING = 1e-9
-"""Part of a bound that is given away for the rounding of sums of floats."""
+"""Relative slack of a bound for the rounding of sums of floats."""
 
 
 def corners(least: Floats, scale: tuple[float, float], powers: tuple[float, float]) -> Floats:
-    """The least objective of all pairs of energy and cycles that half-planes leave.
+    """The least objective of all pairs of energy and cycles in an intersection of half-planes.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ def least_transfers(
     width: int = 3,
     limits: Limits,
 ) -> int:
-    """Bytes times hops that no engines for this order undercut: windows that share no round, added up.
+    """Lower bound on bytes times hops over all engines of this order: windows that share no round, added up.
 
     What passes between windows is taken to cost nothing.
 

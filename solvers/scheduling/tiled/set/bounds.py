@@ -1,10 +1,10 @@
-"""Lower bounds on the closed form of trees: what no tree of a network undercuts.
+"""Lower bounds on the closed form of all trees of a network.
 
-A network spends the energies of its layers (`leaf/layer_bounds.py`) and moves its inputs and outputs too; it
-takes the most of three: the work of all layers over all tiles, what its compulsory traffic takes of DRAM's
-rate, and the longest path of times.  Of a leaf with ``r`` runs of ``x`` cycles on ``t`` of ``n`` tiles that
-path has ``x + (r - 1) x t / n``: one run, and of the others their part of the tiles (docs/proofs.md).  What
-is fast and what is frugal are bounded together (`frontier.py`).
+Energy is at least that of the layers (`layer_bounds.py`) with the network's inputs and outputs.  Time is at
+least the largest of three: the work of all layers over all tiles, the compulsory traffic over DRAM's rate,
+and the longest path of times.  A leaf with ``r`` runs of ``x`` cycles on ``t`` of ``n`` tiles adds
+``x + (r - 1) x t / n`` to that path: one run, and the other runs in proportion to its tiles (docs/proofs.md).
+Energy and time are bounded together (`frontier.py`).
 """
 
 from __future__ import annotations

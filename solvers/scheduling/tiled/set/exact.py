@@ -1,10 +1,10 @@
 """Proven trees: the best chain of all segments of a space, over all topological orders.
 
-Spaces are LS and LP (section 3.4), and all trees whose cuts have at least two children; but for LP, a root T
-cut may have a single child, a segment for the whole network without DRAM inside.  Children of a root T cut
-know nothing of each other, so the best tree is a chain of segments, found by Pareto labels over down-sets.
-That looks at every segment once where enumeration looks at every row of them.  Of all trees only those are
-looked at that may be below a value (`open_trees.py`), which rises until there is one.
+Spaces are LS and LP (section 3.4), and all trees whose cuts have at least two children.  Except in LP, a root
+T cut may have a single child: a segment for the whole network without DRAM inside.  Children of a root T cut
+are independent, so the best tree is a chain of segments; Pareto labels over down-sets find it.  Every segment
+is then evaluated once, where enumeration would evaluate every sequence of them.  Of all trees only those are
+evaluated that may be below a value (`open_trees.py`), which rises until there is one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tilewright.solvers.scheduling.tiled.set.segments import SegmentMaker
 from tilewright.solvers.scheduling.tiled.set.trees.open_trees import OpenTrees
 
 STEP, GROWTH = 0.02, 1.6
-"""How far above what all layers take at least the first value lies, and by how much more each step grows."""
+"""Part by which the first value exceeds the lower bound of all layers, and the factor of every next step."""
 
 CLOSE = 1.03
 """How many times a value a tree known may have for its own value to be next."""
@@ -55,7 +55,7 @@ def best_tree(
     ----------
     space : ``ls``, ``lp`` or ``all``
     stop : whether the time is up
-    known : a tree of the space to begin with, so that what cannot be better is left out
+    known : a tree of the space to begin with; what cannot be better is pruned
     """
     if space == "all":
         return _best_of_all(form, stop, known)
@@ -127,6 +127,6 @@ def _best_of_all(form: ClosedForm, stop: Callable[[], bool], known: Node | None)
 
 
 def _least(trees: OpenTrees) -> float:
-    """What no tree undercuts, layer by layer."""
+    """A lower bound of all trees, layer by layer."""
     energy, cycles = trees.classes.others(0)
     return trees.form.value(energy, cycles)

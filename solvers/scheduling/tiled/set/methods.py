@@ -1,7 +1,7 @@
 """Proven trees as methods on tiled machines.
 
-What is proven is the closed form over a space of trees; the plan that a tree means is judged like any other,
-and no claim is made about plans.
+The proof holds for the closed form over a space of trees.  The plan of the best tree is evaluated like any
+other, and no claim is made about plans.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""All segments of a kind, behind every down-set: what exact chains choose from.
+"""All segments of a kind, from every down-set on: what exact chains choose from.
 
 ``ls``: layers in turn on all tiles, a T cut of leaves.  ``lp``: layers side by side, an S cut of leaves.
 All trees: those whose cuts have at least two children, as far as they may be part of one below a value.
 Leaves alone are segments of each kind.
 
 With one sample and the paper's rules an LS segment is a path: a leaf's cost depends on the layout of the leaf
-before it and on whether anyone but the next one reads it.  Leaves that do not read the one before them gain
-nothing from its company, since every node is bounded by its own traffic, so only those that do continue a
-path; paths that end in the same leaf with the same past are compared by energy and cycles.
+before it and on whether anyone but the next one reads it.  A leaf that does not read the one before it gains
+nothing from sharing a segment with it, since every node is bounded by its own traffic.  So a path continues
+only with leaves that do.  Paths that end in the same leaf with the same past compete by energy and cycles.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SegmentMaker:
     ----------
     samples : of one run of a segment
     loads : samples for which weights are loaded once
-    stop : whether the time is up; what comes then is not all
+    stop : whether the time is up; the segments are then incomplete
     """
 
     form: ClosedForm
@@ -67,8 +67,15 @@ class SegmentMaker:
     def fill_below(self, segments: Segments, sets: list[int], open_trees: OpenTrees, value: float) -> bool:
         """Add every segment that may be part of a tree below a value; returns whether these are all.
 
-        The short ones come first: what is left of a network beside a long segment is then covered by segments
-        that are known, so that the least they take is known as well.
+        Short segments come first: those that complete a long segment to a chain are then known, and so is the
+        least that they take.
+
+        Parameters
+        ----------
+        segments : added to
+        sets : down-sets of layers as sets of bits, the empty one first and the whole network last
+        open_trees : enumerates the trees over a set of layers that no bound excludes
+        value : of the objective
         """
         count = len(self.form.network)
         self._around = None
@@ -95,7 +102,7 @@ class SegmentMaker:
         return longer_ends
 
     def _between(self, open_trees: OpenTrees, start: int, end: int, value: float) -> Iterator[Segment]:
-        """The layers between two down-sets as every tree with hope below a value."""
+        """Segments of the layers between two down-sets, as every tree that may be below a value."""
         form, runs = self.form, self.form.batch // self.samples
         energy, cycles = self._others(open_trees, start, end)
         least = open_trees.classes.least_of_segment(open_trees.segment(end ^ start, self.samples))
@@ -110,11 +117,11 @@ class SegmentMaker:
                 cost = self._cost(open_trees, tree.node)
                 if cost is not None:
                     yield Segment(start, end, cost.energy, cost.cycles, cost.node)
-                    if end ^ start == (1 << len(form.network)) - 1:  # nothing is beside it
+                    if end ^ start == (1 << len(form.network)) - 1:  # it covers the whole network
                         value = min(value, form.value(runs * cost.energy, runs * cost.cycles))
 
     def _others(self, open_trees: OpenTrees, start: int, end: int) -> tuple[float, float]:
-        """pJ and cycles that all segments beside one take at least."""
+        """Least pJ and cycles of all other segments of a chain with this one."""
         if self._around is None:
             return open_trees.classes.others(end ^ start)
         runs, (ahead, behind) = self.form.batch // self.samples, self._around
@@ -216,8 +223,8 @@ class SegmentMaker:
 def parts_of_time(least: float, last: float) -> list[tuple[float, float]]:
     """Spans of cycles that follow each other from the least that a segment takes to the most that it may.
 
-    The energy that is left for a segment falls with its cycles.  Within a span it is known better than over
-    all of them, and what is frugal but slow is not let in together with what is fast but costly.
+    The energy budget of a segment falls with its cycles.  Within a span the budget is tighter than over all
+    cycles, so that a slow segment cannot use the budget of a fast one.
     """
     ends, longest = [least], last / SPAN
     while least > 0 and ends[-1] < longest and len(ends) < SPANS:
@@ -273,7 +280,7 @@ class _Past:
     previous: LeafCost | None
 
     def fits(self, last: LeafCost, capacity: int) -> bool:
-        """Whether the last leaf fits the buffers beside the one before it."""
+        """Whether the last leaf fits the buffers together with the one before it."""
         if self.previous is None:
             return True
         both = last.inputs + last.weights + self.previous.buffer + self.previous.weights

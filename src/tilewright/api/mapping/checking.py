@@ -1,4 +1,4 @@
-"""Whether a document about layers tells the truth."""
+"""Whether the claims of a document about layers hold."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tilewright.solvers.mapping.second_opinion import prove
 from tilewright.solvers.second_opinion import Proof, Verdict
 
 Reported = Callable[[int, int, str, Proof], None]
-"""Told of a second opinion: its place, how many there are, the layer, and what was said."""
+"""Called for a second opinion: its place, how many there are, the layer, and what was said."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -116,7 +116,7 @@ def convert(
     to : ``tilewright``, ``timeloop`` or ``zigzag``
     arch, layer : of a mapping or of constraints that come without
     energies : pJ per element read (or read and written) by level; ``MAC`` for the multiplier
-    element_bits, clock_mhz : where the files do not tell them, or tell something else
+    element_bits, clock_mhz : where the files do not state them, or state something else
 
     Raises
     ------

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.api.arguments import SearchRequest, interruptible, named_arguments, read_budget
-from tilewright.api.live import LiveDocument, Subject, hearing
+from tilewright.api.live import LiveDocument, Subject, as_listeners
 from tilewright.api.mapping.exploration_document import ExplorationDocument
 from tilewright.api.mapping.layer import Layer
 from tilewright.api.mapping.machine import Machine, machine_of
@@ -167,7 +167,7 @@ def explore(
             cluster=cluster,
             store=None if store is None else Path(store),
         )
-        return question.answer(SearchRequest(method, budget, event, listeners=hearing(watcher)))
+        return question.answer(SearchRequest(method, budget, event, listeners=as_listeners(watcher)))
 
 
 def answered(
@@ -179,7 +179,7 @@ def answered(
     ----------
     stop : ends it with what is known
     started : the moment from which its time counts
-    watcher : told of goals and cells
+    watcher : notified of goals and cells
     """
     question = stated_question(request)
     settings, objective = question.settings, question.stated.objective

@@ -1,4 +1,4 @@
-"""Whether a document of an exploration tells the truth."""
+"""Whether the claims of a document of an exploration hold."""
 
 from __future__ import annotations
 

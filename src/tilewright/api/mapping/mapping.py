@@ -61,7 +61,7 @@ class LayerMapping(Displayed):
 
     @property
     def directives(self) -> str:
-        """The mapping as tensor-centric directives, told from the PEs outwards."""
+        """The mapping as tensor-centric directives, from the PEs outwards."""
         return write_directives(Directives.of(self.operator, self.nodes, self.engine))
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -43,7 +43,7 @@ Start = LayerMapping | MappingResult | MappingDocument | StoredMapping | Mapping
 
 
 class Demands(TypedDict, total=False):
-    """What is asked beside the objective: the keyword arguments of `LayerOnMachine`, which explains them."""
+    """The question besides its objective: the keyword arguments of `LayerOnMachine`, which explains them."""
 
     constraints: Iterable[str]
     cost_model: str | None

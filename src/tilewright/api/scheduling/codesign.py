@@ -24,7 +24,12 @@ from tilewright.solvers.scheduling.herald.codesign import CodesignRun, codesign_
 
 
 class WorkloadOnClass(SearchedQuestion[Codesign]):
-    """The question for the best split of a class's resources; `codesign` has the parameters."""
+    """The question for the best split of a class's resources.
+
+    Parameters
+    ----------
+    work, resources, dataflows, objective, metric, search, pe_step, bandwidth_step : as for `codesign`
+    """
 
     method = "cpsat"
 

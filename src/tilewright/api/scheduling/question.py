@@ -72,7 +72,7 @@ class SearchedQuestion(Generic[Answer]):
         return None
 
     def _begin(self, method: str, request: SearchRequest, live: LiveDocument[Answer], starts: Any) -> Run:
-        """The search, which tells the live document; raises ``InputError`` for an unknown method."""
+        """The search, which feeds the live document; raises ``InputError`` for an unknown method."""
         raise NotImplementedError
 
     def _document(

@@ -48,7 +48,7 @@ class IntraLayerEngine(LeafStatements):
     ----------
     costs : of shares on a tile
     rules : the paper's, or with defects of the released program
-    energy_power, delay_power : of the objective that each leaf keeps small for itself
+    energy_power, delay_power : of the objective that each leaf minimizes
     """
 
     def __init__(
@@ -90,10 +90,13 @@ class IntraLayerEngine(LeafStatements):
 
         Parameters
         ----------
+        layer : its number in the network
+        batch : samples of the run
+        first, tiles : its first tile in the order of the grid, and their number
         stored : whether its results go to DRAM
         runs : runs that share one load of its weights
         direct : per producer, the number of the layout that it passes on directly, or -1
-        borders : of its stripes; none where it runs as a whole
+        borders : of its row stripes; none where it runs as a whole
         copies : how often the inputs of a stripe lie in a buffer
         """
         key = (self.shapes[layer], batch, first, tiles, stored, runs, direct, borders, copies)
@@ -128,7 +131,13 @@ class IntraLayerEngine(LeafStatements):
         borders: Borders = (),
         copies: int = 1,
     ) -> LeafCost | None:
-        """One run of a layer with a given partition; ``None`` where it cannot be mapped or does not fit."""
+        """One run of a layer with a given partition; ``None`` where it cannot be mapped or does not fit.
+
+        Parameters
+        ----------
+        layer, batch, first, stored, runs, direct, borders, copies : as for `leaf`
+        partition : of the results over the tiles from ``first`` on, as many as it has shares
+        """
         shape = self.shapes[layer]
         stated = self.statement(shape, batch, first, partition.tiles, borders, partition)
         if borders:
@@ -205,7 +214,15 @@ class IntraLayerEngine(LeafStatements):
     def flows(
         self, layer: int, stored: bool, runs: int, direct: tuple[int, ...]
     ) -> Iterator[tuple[int, Flow]]:
-        """Bytes of a buffer that weights pass through, and the flow then: they are loaded at every run."""
+        """Bytes of a buffer that weights pass through, and the flow then.
+
+        Parameters
+        ----------
+        layer : its number in the network
+        stored : whether its results go to DRAM
+        runs : runs that share one load of weights that stay; streamed ones are loaded at every run
+        direct : per producer, the number of the layout that it passes on directly, or -1
+        """
         for streamed in self.stream_bytes(layer):
             yield streamed, self.flow(layer, stored, 1 if streamed else runs, direct)
 
@@ -246,7 +263,7 @@ class IntraLayerEngine(LeafStatements):
         return int(rows.row[int(value.argmin())])
 
     def _search(self, stated: LeafStatement, flow: Flow, streamed: int, first: int) -> int:
-        """The same of a whole leaf, where bounds spare most rows their counting."""
+        """The same of a whole leaf, where bounds avoid counting most rows exactly."""
         menu = stated.menu
         best: int = leaf_search_kernel.search(
             leaf=stated.leaf,

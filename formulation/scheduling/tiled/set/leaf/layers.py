@@ -19,7 +19,7 @@ channels; a weight update: the channels of its rows, at all positions.
 """
 
 SUM_BYTES = 4
-"""Bytes of a sum that is kept from sample to sample."""
+"""Bytes of a sum that is carried from sample to sample."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,17 @@ def divided(leaf: Leaf, parts: Int64s, steps: Int64s) -> Shares:
 def input_box(
     leaf: Leaf, need: Int64s, k0: int, k1: int, b0: int, b1: int, h0: int, h1: int, w0: int, w1: int
 ) -> None:
-    """The box of inputs that a box of results reads."""
+    """Fill in the box of inputs that a box of results reads.
+
+    Parameters
+    ----------
+    leaf : whose window relates the two
+    need : begin and end of input channels, samples, rows and columns, shape (8,); overwritten
+    k0, k1 : output channels of the box of results
+    b0, b1 : its samples
+    h0, h1 : its rows, counted from the leaf's ``first_row``
+    w0, w1 : its columns
+    """
     need[SAMPLES_FROM], need[SAMPLES_TO] = b0, b1
     if leaf.window == SWAPPED:
         need[CHANNELS_FROM], need[CHANNELS_TO] = h0, h1
@@ -222,7 +232,17 @@ def volume(need: Int64s) -> int:
 
 @compiled
 def usage(leaf: Leaf, parts: Int64s, idle_receive: bool, inputs: Int64s, weights: Int64s) -> None:
-    """Fill in, per share, the bytes of inputs and of weights that its tile receives."""
+    """Fill in, per share, the bytes of inputs and of weights that its tile receives.
+
+    Operands of fused layers count as inputs, and sums of a weight update as weights.
+
+    Parameters
+    ----------
+    leaf : or a stripe of one
+    parts : numbers of shares along K, B, H and W, shape (4,)
+    idle_receive : a defect: tiles whose share is empty receive data too
+    inputs, weights : bytes per share, shape (shares,); overwritten
+    """
     shares = divided(leaf, parts, parts)
     need = np.zeros(8, dtype=np.int64)
     per_channel = leaf.inputs // leaf.groups * leaf.taps_rows * leaf.taps_columns if leaf.weighs else 0
@@ -269,7 +289,15 @@ def fullest(inputs: Int64s, weights: Int64s, streamed: int) -> tuple[int, int]:
 
 @compiled
 def buffer_energy(leaf: Leaf, inputs: Int64s, weights: Int64s, runs: int, prices: Prices) -> float:
-    """pJ at the tiles' buffers outside the arrays: inputs and weights written, results read."""
+    """pJ at the tiles' buffers outside the arrays: inputs and weights written, results read.
+
+    Parameters
+    ----------
+    leaf : or a stripe of one
+    inputs, weights : bytes that each tile receives, shape (shares,), see `usage`
+    runs : runs that share one load of weights, or that a weight update sums up before it is stored
+    prices : pJ per byte read and written
+    """
     all_inputs, all_weights = 0, 0
     for i in range(len(inputs)):
         all_inputs += inputs[i]

@@ -1,4 +1,4 @@
-"""What is known of a leaf's operands and results before tiles are: bytes, multicasts and their kinds."""
+"""What is known of a leaf's operands and results before its tiles are: bytes, multicasts and their kinds."""
 
 from __future__ import annotations
 
@@ -74,7 +74,15 @@ def _add_size(known: Int64s, size: int, ports: int) -> None:
 
 @compiled
 def know_results(known: Int64s, leaf: Leaf, flow: Flow, mesh: Mesh, shares: Shares) -> None:
-    """Fill in what is known of the results that one run stores."""
+    """Fill in what is known of the results that one run stores.
+
+    Parameters
+    ----------
+    known : ``BYTES`` to ``RATIO``, shape (6,); overwritten
+    leaf, flow : what runs, and whether its results go to DRAM
+    mesh : for its number of ports
+    shares : how the results are divided
+    """
     known[:] = 0
     known[LEAST], known[KIND], known[RATIO] = MANY, APART, flow.runs if leaf.window == SUMMED else 1
     if not flow.stored:
@@ -88,7 +96,16 @@ def know_results(known: Int64s, leaf: Leaf, flow: Flow, mesh: Mesh, shares: Shar
 
 @compiled
 def know_operand(known: Int64s, leaf: Leaf, flow: Flow, mesh: Mesh, shares: Shares, which: int) -> None:
-    """Fill in what is known of one operand."""
+    """Fill in what is known of one operand.
+
+    Parameters
+    ----------
+    known : ``BYTES`` to ``RATIO``, shape (6,); overwritten
+    leaf, flow : what runs, and where its data comes from
+    mesh : for its ports and its defects
+    shares : how the results are divided
+    which : producer from 0 on, -1 for inputs of DRAM, -2 for weights of DRAM
+    """
     known[:] = 0
     known[KIND], known[RATIO] = KNOWN, 1
     if not has_operand(leaf, which):
@@ -125,7 +142,15 @@ def know_operand(known: Int64s, leaf: Leaf, flow: Flow, mesh: Mesh, shares: Shar
 
 @compiled
 def producer_bytes(leaf: Leaf, flow: Flow, mesh: Mesh, shares: Shares) -> int:
-    """Bytes that one run reads of all producers of a flow whose results come from DRAM."""
+    """Bytes that one run reads of all producers of a flow whose results come from DRAM.
+
+    Parameters
+    ----------
+    leaf : or a stripe of one
+    flow : its producers
+    mesh : for its ports and its defects
+    shares : how the results are divided
+    """
     known, size = np.zeros(6, dtype=np.int64), 0
     for which in range(len(flow.producers)):
         know_operand(known, leaf, flow, mesh, shares, which)

@@ -1,12 +1,12 @@
 """What a leaf moves and spends with every partition of a menu, stripe by stripe, in machine code.
 
-A leaf runs in stripes of rows of its results; a whole one has a single stripe.  All stripes have one
-partition, each its own rows; those of a weight update are rows of the gradient.  Where rows are not shared
-among tiles, the rows that a stripe has in common with the one before are in the buffers already; they do not
-travel again.  Weights are loaded for the first stripe only, unless they are streamed.
+A leaf runs in row stripes of its results; a whole leaf has a single stripe.  All stripes share one partition,
+applied to their own rows; the stripes of a weight update are rows of the gradient.  Where tiles do not divide
+the rows, the rows that a stripe shares with the one before are in the buffers already and do not travel
+again.  Weights are loaded for the first stripe only, unless they are streamed.
 
-What passes on directly from layers whose tiles are not known is told apart: its bytes are counted, its links
-are for the caller to bound.
+What passes on directly from layers whose tiles are not known is reported separately: its bytes are counted,
+and the caller bounds its links.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class LeafRows(NamedTuple):
     ----------
     row : of the menu
     inputs, weights : bytes in all buffers together, inputs of the largest stripe
-    once, twice : bytes in the fullest buffer with its inputs once and twice
+    once, twice : bytes in the fullest buffer that holds its inputs once, or twice
     inside : per stripe, pJ in the tiles and at their buffers
     hops, moved : per stripe, bytes times links, and bytes of DRAM
-    passed : per stripe, bytes that pass on directly and are in neither
+    passed : per stripe, bytes that pass on directly; neither ``hops`` nor ``moved`` has them
     cycles : per stripe, of the slowest of array and DRAM
     """
 
@@ -66,7 +66,7 @@ class LeafRows(NamedTuple):
 
         Parameters
         ----------
-        links : per row, links that a byte passes at least that passes on directly
+        links : per row, the least number of links that a directly passed byte takes
         """
         energy = np.zeros(len(self.row))
         for inside, hops, moved, passed in zip(
@@ -79,8 +79,13 @@ class LeafRows(NamedTuple):
 
 @compiled
 def stripe_of(leaf: Leaf, low: int, high: int, known: int) -> Leaf:
-    """The rows of a leaf (of a weight update, of the gradient) from ``low`` up to ``high``, where inputs
-    before ``known`` do not travel.
+    """One row stripe of a leaf.
+
+    Parameters
+    ----------
+    leaf : the whole
+    low, high : first row of the results and the one after the last; of a weight update, rows of the gradient
+    known : rows of the inputs before it lie in the buffers already and do not travel
     """
     rows, taps = high - low, leaf.taps_rows
     if leaf.window == SUMMED:
@@ -117,7 +122,16 @@ def stripe_of(leaf: Leaf, low: int, high: int, known: int) -> Leaf:
 def largest_shares(
     leaf: Leaf, borders: Int64s, parts: Int64s, idle: bool, inputs: Int64s, weights: Int64s
 ) -> None:
-    """Fill in, per share, the most bytes of inputs of any stripe, and its weights."""
+    """Fill in, per share, the largest inputs and the largest weights of any stripe.
+
+    Parameters
+    ----------
+    leaf : the whole
+    borders : rows between which its stripes lie, shape (stripes + 1,)
+    parts : numbers of shares along K, B, H and W, shape (4,)
+    idle : a defect: tiles whose share is empty receive data too
+    inputs, weights : bytes per share, shape (shares,); overwritten
+    """
     stripe_in, stripe_weights = np.zeros_like(inputs), np.zeros_like(weights)
     inputs[:], weights[:] = 0, 0
     for j in range(len(borders) - 1):

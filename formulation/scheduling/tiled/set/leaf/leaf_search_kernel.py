@@ -1,13 +1,12 @@
-"""The best partition of a leaf, in machine code: what each row of a menu costs at least decides which are
-counted.
+"""The best partition of a leaf, in machine code; lower bounds decide which rows of a menu are counted.
 
-Bytes of DRAM are known exactly without looking at tiles.  Links are known at least:
+DRAM bytes are known exactly without looking at tiles.  Links have lower bounds:
 
-* Of what tiles fetch, every multicast takes ``size // n`` bytes from each of ``n`` ports at least.  Links of
-  all multicasts of a kind with one byte from every port depend on nothing but the partition and the mesh, so
-  they are counted once and cached.  All multicasts have at least the smallest one's bytes, and what others
-  have beyond that goes to some tile.
-* Of what comes straight from other tiles, bytes for ``m`` tiles pass ``m - 1`` links at least.
+* Of what tiles fetch, every multicast takes at least ``size // n`` bytes from each of ``n`` ports.  The links
+  of all multicasts of a kind with one byte from every port depend on the partition and the mesh only, so they
+  are counted once and cached.  All multicasts have at least the bytes of the smallest, and bytes beyond that
+  travel at least to the nearest tile.
+* Of what comes directly from other tiles, bytes for ``m`` tiles pass at least ``m - 1`` links.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one run of a leaf moves, in machine code."""
+"""What one run of a leaf moves, operand by operand, in machine code."""
 
 from __future__ import annotations
 
@@ -56,7 +56,15 @@ def aim_at_shares(
     h: tuple[int, int],
     w: tuple[int, int],
 ) -> None:
-    """The tiles of a box of shares as targets, those with an empty share only where these receive, too."""
+    """Make the tiles of a box of shares the targets; those of empty shares only if they receive data too.
+
+    Parameters
+    ----------
+    targets : overwritten
+    mesh : tiles of the leaf
+    shares : their borders and steps
+    k, b, h, w : of each dimension, the first share of the box and the one after the last
+    """
     forget(targets)
     steps, idle = shares.steps, mesh.idle_receive
     for k2 in range(k[0], k[1]):
@@ -152,7 +160,15 @@ def needed_box(
     h: tuple[int, int],
     w: tuple[int, int],
 ) -> None:
-    """The box of an operand that a box of results reads."""
+    """Fill in the box of an operand that a box of results reads.
+
+    Parameters
+    ----------
+    leaf : or a stripe of one
+    operand : inputs, weights or an operand of a fused layer
+    need : begin and end of channels, samples, rows and columns, shape (8,); overwritten
+    k, b, h, w : begin and end of the box of results in each dimension
+    """
     if operand.weights:
         summed = leaf.window == SUMMED
         need[CHANNELS_FROM], need[CHANNELS_TO] = k
@@ -258,8 +274,18 @@ def add_operand(
     loads: bool,
     enough: float = np.inf,
 ) -> None:
-    """Add what one run moves of one operand, numbered as in `operand_of`, or less but more than ``enough``
-    bytes times links; ``part`` is scratch space for counts.
+    """Add what one run moves of one operand.
+
+    Parameters
+    ----------
+    counts : bytes times links, bytes of DRAM and, where asked for, of every link; added to
+    part : scratch space of the same shape
+    leaf, flow : what runs, and where its data comes from
+    mesh, shares : its tiles, and how its results are divided
+    which : producer from 0 on, -1 for inputs of DRAM, -2 for weights of DRAM
+    targets : scratch space
+    loads : whether bytes of every link are counted
+    enough : bytes times links; counting may end once there are more, and then adds less than all
     """
     if not has_operand(leaf, which):
         return
@@ -311,7 +337,17 @@ def add_results(
     targets: Targets,
     loads: bool,
 ) -> None:
-    """Add what one run stores in DRAM."""
+    """Add what one run stores in DRAM.
+
+    Parameters
+    ----------
+    counts : bytes times links, bytes of DRAM and, where asked for, of every link; added to
+    part : scratch space of the same shape
+    leaf, flow : what runs, and whether its results go to DRAM
+    mesh, shares : its tiles, and how its results are divided
+    targets : scratch space
+    loads : whether bytes of every link are counted
+    """
     if not flow.stored:
         return
     part[:] = 0
@@ -330,7 +366,16 @@ def add_results(
 def traffic(
     counts: Int64s, leaf: Leaf, flow: Flow, mesh: Mesh, parts: Int64s, steps: Int64s, loads: bool
 ) -> None:
-    """Count everything that one run of a leaf moves; link loads only where asked for."""
+    """Count everything that one run of a leaf moves.
+
+    Parameters
+    ----------
+    counts : bytes times links, bytes of DRAM and, where asked for, of every link; overwritten
+    leaf, flow : what runs, and where its data comes from and goes to
+    mesh : its tiles
+    parts, steps : numbers of shares along K, B, H and W, and steps between their tiles, shape (4,) each
+    loads : whether bytes of every link are counted
+    """
     counts[:] = 0
     part = np.empty_like(counts)
     shares = divided(leaf, parts, steps)

@@ -1,4 +1,4 @@
-"""Partitions of a layer over some tiles that are tried, with what their largest shares cost on a tile."""
+"""The candidate partitions of a layer over some tiles, with what their largest shares cost on a tile."""
 
 from __future__ import annotations
 

@@ -94,7 +94,10 @@ class LeafStatements:
 
         Parameters
         ----------
-        borders : of its stripes; none where it runs as a whole
+        layer : its number in the network
+        batch : samples of one run
+        first, tiles : its first tile in the order of the grid, and their number
+        borders : of its row stripes; none where it runs as a whole
         fixed : the only partition that is tried, where it is given
         """
         shape = self.shapes[layer]
@@ -124,7 +127,16 @@ class LeafStatements:
     def layout(
         self, layer: int, batch: int, first: int, partition: Partition, borders: tuple[int, ...] = ()
     ) -> int:
-        """The number of the layout of a leaf's results, whose tiles share out each of its stripes."""
+        """The number of the layout of a leaf's results.
+
+        Parameters
+        ----------
+        layer : its number in the network
+        batch : samples of one run
+        first : its first tile in the order of the grid
+        partition : of the results, and of every row stripe where it has any
+        borders : of its row stripes; none where it runs as a whole
+        """
         divided, grid = self.network.layers[layer], self.grid
         k, b, h, w = (
             np.array(shares(size, count), dtype=np.int64)
@@ -196,7 +208,15 @@ class LeafStatements:
         return self._meshes[key]
 
     def flow(self, layer: int, stored: bool, runs: int, direct: tuple[int, ...]) -> Flow:
-        """Where a leaf's data comes from and goes to, as the kernels read it."""
+        """Where a leaf's data comes from and goes to, as the kernels read it.
+
+        Parameters
+        ----------
+        layer : its number in the network
+        stored : whether its results go to DRAM
+        runs : runs that share one load of its weights, or that a weight update sums up before it is stored
+        direct : per producer, the number of the layout that it passes on directly, or -1
+        """
         producers = self.network.layers[layer].producers
         rows = np.zeros((len(producers), 6), dtype=np.int64)
         used: list[Int64s] = []

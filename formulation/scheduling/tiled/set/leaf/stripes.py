@@ -1,11 +1,11 @@
-"""Parts of a sample: stripes of rows of a layer's results, in which the layers of a segment run and pass on.
+"""Row stripes: parts of a sample in which the layers of a segment run and pass on their results.
 
-The stripes of a layer that none in the segment reads are even.  Those of any other end where its readers'
-stripes of the same number cease to read: a window of three rows moves the border of its producer one row on,
-one of stride 2 doubles it.  So a reader's stripe needs nothing of later stripes, and what it needs of earlier
-ones is the halo; no row is computed twice.
+If no layer of the segment reads a layer, its stripes are equal.  Otherwise each stripe ends where the
+readers' stripes of the same number stop reading: a window of three rows moves the border of its producer one
+row on, one of stride 2 doubles it.  So a stripe never needs later stripes; what it needs of earlier ones is
+the halo; and no row is computed twice.
 
-A weight update, alone in its segment, runs in even stripes of the rows of the gradient that arrives, and adds
+A weight update, alone in its segment, runs in equal stripes of the rows of the arriving gradient, and adds
 them up.
 """
 
@@ -27,8 +27,9 @@ Borders = tuple[int, ...]
 
 
 def reach(layer: SetLayer, rows: int) -> int:
-    """Rows of the inputs that the first ``rows`` rows of the results read, one behind the last of them; of a
-    weight update, rows of the gradient.
+    """The row after the last input row that the first ``rows`` rows of the results read.
+
+    Of a weight update, ``rows`` are rows of the gradient.
     """
     if rows <= 0:
         return 0
@@ -41,14 +42,15 @@ def reach(layer: SetLayer, rows: int) -> int:
 
 
 def stripe_borders(network: SetNetwork, layers: Sequence[int], stripes: int) -> dict[int, Borders] | None:
-    """Per layer of a segment, the borders of its stripes; ``None`` where it cannot run in so many.
+    """Per layer of a segment, the borders of its row stripes; ``None`` where it cannot run in so many.
 
-    That is where a stripe of some layer would be empty, where a layer mixes rows with channels or needs all
-    of another as its weights, and where results are reshaped on the way from one to the other.
+    It cannot where a stripe of some layer would be empty, where a layer mixes rows with channels or needs all
+    results of another as its weights, and where results are reshaped between two layers.
 
     Parameters
     ----------
-    layers : in the order in which they stand
+    layers : in the order of the segment
+    stripes : number of stripes
     """
     first = network.layers[layers[0]]
     if first.is_summed and len(layers) == 1:
@@ -80,12 +82,12 @@ def stripe_borders(network: SetNetwork, layers: Sequence[int], stripes: int) -> 
 
 
 def known_rows(layer: SetLayer, borders: Borders) -> tuple[int, ...]:
-    """Per stripe, the rows of the inputs before which all has been read by the stripe before."""
+    """Per row stripe, the first input row that the stripe before it has not read completely."""
     return tuple(reach(layer, low) for low in borders[:-1])
 
 
 def stripe_parts(borders: Borders, parts: int) -> Borders:
-    """Borders of the shares of all stripes, each stripe shared out among ``parts`` tiles."""
+    """Borders of the shares of all row stripes; every stripe is divided among ``parts`` tiles."""
     ends = [0]
     for low, high in itertools.pairwise(borders):
         ends += [low + border for border in shares(high - low, parts)[1:]]

@@ -1,5 +1,4 @@
-"""What a tile takes for one share of a layer: figures of the released program's tile, or of the machine's
-engine.
+"""What a tile takes for one share of a layer, by the released program's tile or by the machine's engine.
 
 Both give cycles and pJ at the tile's unified buffer (reads by the array, results written), inside the array,
 on its bus and in its multipliers, and the normalized processing time (NPT) of a layer.
@@ -27,7 +26,13 @@ class TileCosts(Protocol):
     """A table of what shares cost."""
 
     def share(self, layer: SetLayer, samples: int, channels: int, rows: int, columns: int) -> ShareCost:
-        """The cost of a box of results; no cycles where it cannot be mapped."""
+        """The cost of a box of results; no cycles where it cannot be mapped.
+
+        Parameters
+        ----------
+        layer : whose window and inputs the box has
+        samples, channels, rows, columns : sizes of the box; of a weight update, samples are what it sums over
+        """
         ...
 
     def processing_time(self, layer: SetLayer) -> float:
@@ -53,7 +58,7 @@ class ProgramTile:
 
     Parameters
     ----------
-    energy_power, delay_power : of the objective that its mapper keeps small
+    energy_power, delay_power : of the objective that its mapper minimizes
     """
 
     def __init__(self, energy_power: float = 1.0, delay_power: float = 1.0) -> None:
@@ -61,6 +66,12 @@ class ProgramTile:
         self.known: dict[tuple[int, ...], ShareCost] = {}
 
     def share(self, layer: SetLayer, samples: int, channels: int, rows: int, columns: int) -> ShareCost:
+        """What the released program's tile takes for a box of results; cached by shape.
+
+        Parameters
+        ----------
+        layer, samples, channels, rows, columns : as for `TileCosts.share`
+        """
         if not layer.is_mac:
             taps = layer.taps_rows * layer.taps_columns * layer.operands
             rows, columns = layer.positions(rows, columns)
@@ -115,6 +126,12 @@ class EngineTile:
         self.known: dict[tuple[SetLayer, int, int, int, int], ShareCost] = {}
 
     def share(self, layer: SetLayer, samples: int, channels: int, rows: int, columns: int) -> ShareCost:
+        """What the machine's engine takes for a box of results; cached.
+
+        Parameters
+        ----------
+        layer, samples, channels, rows, columns : as for `TileCosts.share`
+        """
         key = (layer, samples, channels, rows, columns)
         cost = self.known.get(key)
         if cost is None:

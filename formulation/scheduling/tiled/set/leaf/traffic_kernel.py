@@ -5,11 +5,10 @@ that tree once.  Data of DRAM is spread over all ports: of ``size`` bytes, port 
 ``size (i + 1) // n - size i // n``.  Links are numbered ``(x * height + y) * 4 + direction`` with directions
 east, down (``y - 1``), west, up.
 
-A *layout* says where a layer's results lie: an integer array of samples, shares along K, B, H and W, the
+A *layout* describes where a layer's results lie: an integer array of samples, shares along K, B, H and W, the
 borders of these, and x and y of every share (K outermost).
 
-What runs once per byte's source or target stands inline: a call costs more there than what it does, as every
-array that is passed is counted.
+Functions that run once per source or target of a multicast are inlined: a call would cost more than the body.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def ports_of(at: Int64s, width: int, height: int) -> Ports:
 
 @compiled
 def no_targets(width: int, height: int) -> Targets:
-    """Scratch space for the targets of one multicast after the other."""
+    """Buffers for the targets of one multicast after the other."""
     targets = Targets(
         np.empty(2, dtype=np.int64),
         np.empty(width, dtype=np.int64),
@@ -99,7 +98,7 @@ def no_targets(width: int, height: int) -> Targets:
 
 @compiled
 def forget(targets: Targets) -> None:
-    """No targets again."""
+    """Clear the targets."""
     width, height = len(targets.low), len(targets.climb)
     targets.span[0], targets.span[1] = width, -1
     for column in range(width):
@@ -108,7 +107,7 @@ def forget(targets: Targets) -> None:
 
 @compiled(inline=True)
 def aim(targets: Targets, x: int, y: int) -> None:
-    """One more target."""
+    """Add one target."""
     span, low, high = targets.span, targets.low, targets.high
     span[0], span[1] = min(span[0], x), max(span[1], x)
     low[x], high[x] = min(low[x], y), max(high[x], y)
@@ -116,7 +115,7 @@ def aim(targets: Targets, x: int, y: int) -> None:
 
 @compiled
 def measure(targets: Targets) -> None:
-    """Fill in what trees climb, once all targets are known."""
+    """Fill in the links along columns of every row's tree, once all targets are known."""
     climb = targets.climb
     climb[:] = 0
     for column in range(targets.span[0], targets.span[1] + 1):
@@ -128,7 +127,16 @@ def measure(targets: Targets) -> None:
 
 @compiled(inline=True)
 def send(counts: Int64s, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
-    """Count one multicast of ``size`` bytes from (x, y)."""
+    """Count one multicast.
+
+    Parameters
+    ----------
+    counts : bytes times links, bytes of DRAM and, where asked for, of every link; added to
+    x, y : tile or port of its source
+    targets : where it goes, already measured
+    size : bytes
+    loads : whether bytes of every link are counted
+    """
     west, east = min(x, targets.span[0]), max(x, targets.span[1])
     # the row from the source to all columns, and what these climb from it
     counts[HOPS] += (east - west + targets.climb[y]) * size
@@ -157,7 +165,16 @@ def _port_part(ports: Ports, size: int, port: int) -> int:
 
 @compiled(inline=True)
 def fetch(counts: Int64s, ports: Ports, targets: Targets, size: int, loads: bool) -> None:
-    """Count a multicast from DRAM; targets have to be measured only where loads of links are asked for."""
+    """Count a multicast from DRAM.
+
+    Parameters
+    ----------
+    counts : bytes times links, bytes of DRAM and, where asked for, of every link; added to
+    ports : of DRAM; each sends its part of the bytes
+    targets : where it goes; they have to be measured only with ``loads``
+    size : bytes
+    loads : whether bytes of every link are counted
+    """
     counts[DRAM] += size
     n = len(ports.at)
     if loads:
@@ -177,7 +194,17 @@ def fetch(counts: Int64s, ports: Ports, targets: Targets, size: int, loads: bool
 
 @compiled(inline=True)
 def store(counts: Int64s, ports: Ports, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
-    """Count results of a tile on their way to DRAM; ``targets`` is scratch space for the ports."""
+    """Count results of a tile on their way to DRAM.
+
+    Parameters
+    ----------
+    counts : bytes times links, bytes of DRAM and, where asked for, of every link; added to
+    ports : of DRAM; each receives its part of the bytes
+    x, y : the tile
+    targets : scratch space, overwritten with ``loads``
+    size : bytes
+    loads : whether bytes of every link are counted
+    """
     counts[DRAM] += size
     n = len(ports.at)
     if loads:

@@ -41,8 +41,20 @@ class NetworkBuilder:
         source: tuple[int, int] | None = None,
         outside: int = 0,
     ) -> int:
-        """A convolution or matrix product; ``source`` is the size (rows, columns) of an input from
-        outside, ``outside`` how many channels come from there before those of the layers that it reads.
+        """Add a convolution or matrix product; return its number.
+
+        Parameters
+        ----------
+        name : unique in the network
+        inputs, outputs : channels of all groups
+        rows, columns : of the results; as many columns as rows where they are 0
+        reads : numbers of the layers that it reads; by default the layer before
+        taps, taps_columns : of the window, along rows and columns; square where the latter is 0
+        stride : of the window, along both axes
+        groups : groups of channels
+        weights : numbers of the layers whose results are its weights
+        source : rows and columns of an input from outside the network, where it reads that
+        outside : channels from outside, before those of the layers that it reads
         """
         window = CONVOLUTION if groups == 1 else GROUPED
         layer = SetLayer(
@@ -72,7 +84,17 @@ class NetworkBuilder:
         taps: int,
         stride: int = 0,
     ) -> int:
-        """Pooling; the stride is the window's size unless given."""
+        """Add a pooling layer; return its number.
+
+        Parameters
+        ----------
+        name : unique in the network
+        channels : of inputs and results
+        rows : rows, and columns, of the results
+        reads : numbers of the layers that it reads; by default the layer before
+        taps : rows, and columns, of the window
+        stride : of the window; by default ``taps``
+        """
         step = stride or taps
         layer = SetLayer(
             name=name,
@@ -100,7 +122,17 @@ class NetworkBuilder:
         operands: int = 2,
         outside: int = 0,
     ) -> int:
-        """Element-wise combination; the first ``outside`` channels come from outside."""
+        """Add an element-wise combination; return its number.
+
+        Parameters
+        ----------
+        name : unique in the network
+        channels : of the results and of each operand
+        rows, columns : of the results; as many columns as rows where they are 0
+        reads : numbers of the layers that it reads
+        operands : tensors that are combined
+        outside : channels from outside, before those of the layers that it reads
+        """
         layer = SetLayer(name, SAMPLING, False, channels, rows, columns or rows, channels, operands=operands)
         return self._add(layer, reads, (), None, outside)
 
@@ -114,12 +146,26 @@ class NetworkBuilder:
         *,
         source: tuple[int, int] | None = None,
     ) -> int:
-        """Results moved on as they are."""
+        """Add a layer that moves results on as they are; return its number.
+
+        Parameters
+        ----------
+        name : unique in the network
+        channels, rows, columns : of the results
+        reads : numbers of the layers that it reads; by default the layer before
+        source : rows and columns of an input from outside the network, where it reads that
+        """
         layer = SetLayer(name, SAMPLING, False, channels, rows, columns, channels)
         return self._add(layer, reads, (), source)
 
     def transpose(self, name: str, channels: int, rows: int, columns: int) -> int:
-        """Rows become channels."""
+        """Add a layer in which rows become channels of the layer before; return its number.
+
+        Parameters
+        ----------
+        name : unique in the network
+        channels, rows, columns : of the results
+        """
         layer = SetLayer(name, SWAPPED, False, channels, rows, columns, rows)
         return self._add(layer, None, (), None)
 

@@ -6,9 +6,9 @@ buffer (UL3).  A pair of dimensions is spread over rows and columns of PEs; ``H1
 groups of lanes stay in a PE, and the loops around are, outermost first, output channels, samples and rows,
 columns.  Along rows or columns of PEs that share data, a *broadcast* passes inputs or weights on instead of
 writing copies. The mapper tries every pair, the widest ``W1`` for every ``H1`` and every legal broadcast,
-and keeps the least energy times cycles.
+and selects the least energy times cycles.
 
-The program counts two things that one may doubt, kept here because its figures are what this reproduces: the
+Two doubtful counts of the program are retained, since this module reproduces its figures: the
 halo of inputs is that of rows of results, whatever the stride, and a second level of weights that the tile
 lacks shields UL3 in one branch.
 """

@@ -1,8 +1,8 @@
 """How many tiles each child of an S cut gets (section 3.3.2; the authors' note on optimal allocation).
 
-The largest ``NPT / tiles`` is to be small.  Children get the whole part of their proportional share; those
-that lose most by rounding down get one more and are settled; the others share what is left in proportion
-again.
+The rule keeps the largest ``NPT / tiles`` small.  Every child gets the integer part of its proportional
+share.  The children that lose most by rounding down get one more tile and are settled.  The others share the
+remaining tiles in proportion again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a tree costs in closed form (section 4.3): its segments, and what they come to together.
 
-Children of a root T cut know nothing of each other, so each is cached once evaluated (`segment_cost.py`,
+Children of a root T cut are independent of each other, so each is cached once evaluated (`segment_cost.py`,
 `striped.py`).
 """
 
@@ -114,7 +114,14 @@ def program_form(
     energy: float = 1.0,
     delay: float = 1.0,
 ) -> ClosedForm:
-    """Trees with the figures of the released program's tile."""
+    """Trees with the figures of the released program's tile.
+
+    Parameters
+    ----------
+    network, machine, rules : what is evaluated, and how
+    batch : samples of the whole
+    energy, delay : powers of the objective
+    """
     costs = ProgramTile(energy, delay)
     return ClosedForm(network, machine, batch, costs, rules, energy_power=energy, delay_power=delay)
 
@@ -128,7 +135,14 @@ def engine_form(
     energy: float = 1.0,
     delay: float = 1.0,
 ) -> ClosedForm:
-    """Trees with the costs of atoms on the machine's engines; bytes are elements where those are longer."""
+    """Trees with the costs of atoms on the machine's engines; bytes are elements where those are longer.
+
+    Parameters
+    ----------
+    network, machine, rules : what is evaluated, and how
+    batch : samples of the whole
+    energy, delay : powers of the objective
+    """
     costs = EngineTile(machine.engine)
     return ClosedForm(
         network, machine.in_elements(), batch, costs, rules, energy_power=energy, delay_power=delay

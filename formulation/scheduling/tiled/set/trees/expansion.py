@@ -1,4 +1,4 @@
-"""A tree as a plan of the common kind: atoms, an engine and a step for each, and the completion's transfers.
+"""A tree as a plan of the common kind: atoms, an engine and a step for each, and their transfers.
 
 Every run of a leaf is a group task: one atom per share, on the share's tile.  The children of a T cut follow
 each other in steps; those of an S cut run side by side, each ``stage`` subbatches behind, and what begins at
@@ -41,7 +41,7 @@ MOST_ATOMS = 64
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a leaf: when it begins and ends by the closed form, its first sample, and its stripe."""
+    """One run of a leaf: its begin and end by the closed form, its first sample, and its row stripe."""
 
     cost: NodeCost
     begin: int
@@ -55,7 +55,7 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
     runs: list[Run] = []
 
     def visit(cost: NodeCost, begin: int, sample: int) -> int:
-        """Add the runs of one run of a node; when it ends."""
+        """Add the leaf runs of one run of a node; return when it ends."""
         node = cost.node
         if isinstance(node, Leaf):
             runs.append(Run(cost, begin, begin + max(1, cost.cycles), sample))
@@ -76,7 +76,7 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
         return end
 
     def striped(cost: NodeCost, begin: int, sample: int) -> int:
-        """Add all stripes of a cut; when it ends."""
+        """Add all row stripes of a cut; return when it ends."""
         stripes, slots = stripe_slots(cost, dataflow)
         for child, slot in zip(cost.children, slots, strict=True):
             assert child.leaf is not None
@@ -91,12 +91,12 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
 
 
 def _in_stripes(cost: NodeCost) -> bool:
-    """Whether the leaves of a cut in stripes make stripes of results; a weight update makes all at once."""
+    """Whether the leaves of a cut produce results in stripes; a weight update produces all at once."""
     return all(child.leaf is not None and child.leaf.borders for child in cost.children)
 
 
 def stripe_slots(cost: NodeCost, dataflow: DataFlow) -> tuple[int, list[list[int]]]:
-    """The stripes of an evaluated cut, and per leaf when each of its runs begins."""
+    """The number of row stripes of an evaluated cut, and per leaf the begin of each of its runs."""
     node = cost.node
     assert isinstance(node, Cut)
     turns = [[max(1, turn) for turn in child.leaf.turns] for child in cost.children if child.leaf is not None]
@@ -163,7 +163,7 @@ def _tiling(unit: Unit, cost: NodeCost, batch: int, finer: tuple[int, int, int])
 
 
 def _row_shares(cost: NodeCost, rows: int) -> Borders:
-    """Borders of the shares of a leaf's rows, in every stripe those of all tiles along rows."""
+    """Borders of the shares of a leaf's rows; in every stripe those of all tiles along rows."""
     assert cost.leaf is not None
     parts = cost.leaf.partition.parts[2]
     return stripe_parts(cost.leaf.borders, parts) if cost.leaf.borders else shares(rows, parts)
@@ -172,10 +172,17 @@ def _row_shares(cost: NodeCost, rows: int) -> Borders:
 def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid) -> tuple[AtomicDag, Plan]:
     """The atoms and the plan of an evaluated tree over the units of a problem.
 
+    Parameters
+    ----------
+    problem : machine, batch and units, one per layer of the tree in the same order
+    tree : its leaves have partitions
+    dataflow : stages of the children of S cuts
+    grid : engine of every tile
+
     Raises
     ------
     InputError : where no division of a share into atoms fits a buffer
-    IllegalPlanError : from the completion
+    IllegalPlanError : from transfer routing and residency
     """
     units, batch = problem.units, problem.batch
     leafs = {leaf.node.layer: leaf for leaf in tree.walk() if isinstance(leaf.node, Leaf)}

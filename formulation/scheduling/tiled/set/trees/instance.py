@@ -35,7 +35,7 @@ class TreeInstance:
     Parameters
     ----------
     costs : of shares on a tile
-    energy_power, delay_power : of the objective, which every leaf keeps small for itself
+    energy_power, delay_power : of the objective, which every leaf minimizes for itself
     partitions : per layer, a partition that is not searched for
 
     Attributes
@@ -89,7 +89,12 @@ class TreeInstance:
         borders: Borders = (),
         copies: int = 1,
     ) -> LeafCost | None:
-        """One run of a layer with its given or its best partition, see `IntraLayerEngine.leaf`."""
+        """One run of a layer with its given or its best partition; ``None`` where none fits.
+
+        Parameters
+        ----------
+        layer, batch, first, tiles, stored, runs, direct, borders, copies : as for `IntraLayerEngine.leaf`
+        """
         fixed, run = self.partitions.get(layer), (stored, runs, direct)
         if fixed is None:
             return self.engine.leaf(layer, batch, first, tiles, *run, borders, copies)

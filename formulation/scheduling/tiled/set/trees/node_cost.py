@@ -47,7 +47,16 @@ class NodeCost:
     def of_leaf(
         cls, node: Node, first: int, tiles: int, leaf: LeafCost, cycles: int, stored: bool
     ) -> NodeCost:
-        """One leaf, whose cycles may be bounded by more than its own."""
+        """The cost of a leaf's node.
+
+        Parameters
+        ----------
+        node : of the tree
+        first, tiles : its first tile in the order of the grid, and their number
+        leaf : what one run costs and holds
+        cycles : of one run; links and DRAM may bound them more tightly than ``leaf`` alone
+        stored : whether its results go to DRAM
+        """
         return cls(
             node=node,
             first=first,

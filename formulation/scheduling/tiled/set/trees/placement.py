@@ -1,4 +1,4 @@
-"""Where tiles lie: serpentine stripes (section 3.3.2), and the grid that a leaf's shares are laid out on."""
+"""Where tiles lie: serpentine stripes of columns (section 3.3.2), and the grid for a leaf's shares."""
 
 from __future__ import annotations
 

@@ -20,15 +20,15 @@ class Rules:
         children lie in the buffers together; not in the paper, and needed for long segments
     split_root_weights_once : a defect: weights are counted once per whole batch although a root T cut in
         groups loads them for every group (section 3.3.1)
-    free_concatenation : a defect: an operand of several producers side by side receives nothing from those
-        behind the first where they pass results on directly
+    free_concatenation : a defect: an operand of several concatenated producers receives nothing from those
+        after the first where they pass results on directly
     idle_tiles_receive : a defect: tiles whose share is empty are sent inputs and weights
     segment_bounds_only : a defect: links bound the time of children of the root alone, and DRAM that of
         leaves and of children of the root
-    streamed_bytes : room in every buffer through which a layer streams its weights, anew at each run, where
-        no partition leaves room for all of them; 0 rejects such layers, as the program does
+    streamed_bytes : capacity of every buffer through which a layer streams its weights, anew at each run,
+        where no partition leaves enough for all of them; 0 rejects such layers, as the program does
     least_utilization : an allocation of tiles to an S cut below that is not tried; 0.75 in the program
-    result_bytes : room for results in every buffer
+    result_bytes : capacity of every buffer that is reserved for results
     """
 
     weight_shift: bool = True
@@ -64,9 +64,9 @@ ROOMS = 16
 
 
 def in_small_buffers(rules: Rules, buffer_bytes: int) -> Rules:
-    """The rules with rooms for streamed weights and for results of at most a sixteenth of a buffer each.
+    """The rules with at most a sixteenth of a buffer each for streamed weights and for results.
 
-    Those of SET are made for buffers of 1 MB; in one of 32 kB they leave no room for anything else.
+    SET's own capacities suit buffers of 1 MB; they would fill one of 32 kB.
     """
     most = buffer_bytes // ROOMS
     streamed, results = min(rules.streamed_bytes, most), min(rules.result_bytes, most)

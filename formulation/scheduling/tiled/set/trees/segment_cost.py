@@ -7,17 +7,17 @@ S cut ``(g + stages)`` times its slowest child
 ===== ======================================================================================================
 
 and nothing is faster than its DRAM traffic and its busiest link allow.  Energy and traffic are ``g`` times
-the sum of the children.  In every buffer lie
+the sum of the children.  Every buffer holds
 
 ===== ======================================================================================================
-leaf  its inputs, room for results, its weights
-T cut the most of two children that follow each other: what the former holds and the inputs of the latter,
-      the last and the first too where ``g > 1``; all weights, unless they shift (`Rules.weight_shift`)
+leaf  its inputs, capacity for results, its weights
+T cut the largest need of two consecutive children: what the former holds and the inputs of the latter, the
+      last and the first too where ``g > 1``; all weights, unless they shift (`Rules.weight_shift`)
 S cut what its children hold, their inputs a second time where ``g > 1``, all weights
 ===== ======================================================================================================
 
-and a cut that is no child of the root keeps room for all of its inputs.  Children of a root T cut know
-nothing of each other, so each is cached once evaluated.
+and a cut that is no child of the root reserves capacity for all of its inputs.  Children of a root T cut are
+independent of each other, so each is cached once evaluated.
 """
 
 from __future__ import annotations

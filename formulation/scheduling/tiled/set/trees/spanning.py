@@ -1,9 +1,9 @@
-"""Tasks of a plan that run through several steps, so that short ones beside them do not wait for their end.
+"""Tasks of a plan that run through several steps, so that short tasks of these steps do not wait for them.
 
-The completion gives every task one step, which ends for all engines together.  Where children of an S cut are
-of uneven length, a long task is to go on while others begin: its last step moves back, as far as its engine
-is free, nobody needs its result, and what it reads may stay.  Its result is written back later, if nobody
-fetches it before.
+Transfer routing and residency give every task one step, which ends for all engines together.  Where children
+of an S cut differ in length, a long task may continue while others begin: its last step moves back as long as
+its engine is free, no task needs its result, and what it reads may stay resident.  Its result is written back
+later, if no task fetches it before.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tilewright.foundation.arrays import Int32s, Int64s
 
 
 def spanned(dag: AtomicDag, plan: Plan, engines: int, wanted: Int64s) -> Plan:
-    """The plan with tasks that last longer; its buffers may be too full.
+    """The plan with tasks that last longer; its buffers may overflow.
 
     Parameters
     ----------

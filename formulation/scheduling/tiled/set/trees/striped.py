@@ -1,7 +1,7 @@
-"""What a segment costs whose layers run and pass on in stripes of rows, one sample at a time.
+"""The cost of a segment whose layers run and pass on in row stripes, one sample at a time.
 
-With ``t(l, j)`` the cycles of stripe ``j`` of layer ``l`` on its tiles, ``G`` stripes of all samples, and
-``s(l)`` the stage of a layer,
+With ``t(l, j)`` the cycles of stripe ``j`` of layer ``l`` on its tiles, ``G`` stripes of all samples together
+and ``s(l)`` the stage of a layer,
 
 ===== ======================================================================================================
 S cut the sum over ``x`` from 0 to ``G + stages - 1`` of ``max over l of t(l, (x - s(l)) mod stripes)``, over
@@ -9,13 +9,13 @@ S cut the sum over ``x`` from 0 to ``G + stages - 1`` of ``max over l of t(l, (x
 T cut samples times the sum of all ``t(l, j)``
 ===== ======================================================================================================
 
-and nothing is faster than its DRAM traffic and its busiest link allow.  Energy and traffic are sums.  In
-every buffer lie, of the largest stripes,
+and nothing is faster than its DRAM traffic and its busiest link allow.  Energy and traffic are sums.  Every
+buffer holds, of the largest stripes,
 
 ===== ======================================================================================================
 S cut results, inputs twice (of this stripe and of the next), weights
-T cut the most of two layers that follow each other: results and inputs of the former, inputs of the latter;
-      what each layer keeps of a stripe's inputs for the next one, all weights
+T cut the largest need of two consecutive layers: results and inputs of the former, inputs of the latter;
+      what each layer retains of a stripe's inputs for the next one, all weights
 ===== ======================================================================================================
 """
 
@@ -36,12 +36,13 @@ from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 
 
 def slot_cycles(turns: Sequence[Sequence[float]], stages: Sequence[int], samples: int) -> Iterator[float]:
-    """The cycles of every slot of an S cut: those of the slowest of the stripes that run in it.
+    """The cycles of every slot of an S cut: those of the slowest stripe that runs in it.
 
     Parameters
     ----------
     turns : per layer, the cycles of its stripes
-    stages : per layer
+    stages : per layer, the slots after the first in which it begins
+    samples : that run one after the other
     """
     stripes = len(turns[0])
     for slot in range(stripes * samples + max(stages)):
@@ -53,7 +54,7 @@ def slot_cycles(turns: Sequence[Sequence[float]], stages: Sequence[int], samples
 
 
 def kept_bytes(layer: SetLayer, borders: Sequence[int], leaf: LeafCost) -> int:
-    """Bytes of inputs that a tile keeps from one stripe to the next at most: the rows that both read."""
+    """Most bytes of inputs that a tile retains from one stripe to the next: the rows that both read."""
     rows = [0]
     for low, middle in itertools.pairwise(borders[:-1]):
         first = max(0, middle * layer.stride_rows - layer.pad_rows)
@@ -68,10 +69,11 @@ def kept_bytes(layer: SetLayer, borders: Sequence[int], leaf: LeafCost) -> int:
 
 
 def striped_cost(instance: TreeInstance, cut: Cut, loads: int) -> NodeCost | Unfit:
-    """The cost of a cut of leaves in stripes, a child of a root T cut or the root, or why it does not fit.
+    """The cost of a cut of leaves in row stripes, or why it does not fit.
 
     Parameters
     ----------
+    cut : whose children are leaves; a child of a root T cut, or the root
     loads : samples for which weights are loaded once
     """
     network, tiles = instance.network, instance.engine.grid.tiles
@@ -114,7 +116,7 @@ def striped_cost(instance: TreeInstance, cut: Cut, loads: int) -> NodeCost | Unf
 
 
 def copies(cut: Cut) -> int:
-    """How often a stripe of inputs lies in the buffers of a leaf: the next one arrives while one is read."""
+    """How often a stripe of inputs lies in a leaf's buffers: twice where the next one arrives meanwhile."""
     return 2 if cut.kind == "S" or len(cut.children) == 1 else 1
 
 

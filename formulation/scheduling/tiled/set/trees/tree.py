@@ -59,7 +59,7 @@ class Cut:
     ----------
     batch : samples of one run of the cut
     groups : subbatches; each child runs so often, on ``batch / groups`` samples
-    stripes : parts of a sample, stripes of rows, in which its leaves run and pass on (`leaf/stripes.py`)
+    stripes : row stripes of a sample in which its leaves run and pass on (`leaf/stripes.py`)
     mask : all its layers, as a set of bits
     """
 
@@ -82,7 +82,7 @@ class Cut:
 
     @property
     def written(self) -> str:
-        """Kind, batch and groups as trees are written, and the stripes where there are any."""
+        """Kind, batch and groups as trees are written, and the number of row stripes where there are any."""
         parts = f"/{self.stripes}" if self.stripes != 1 else ""
         return f"{self.kind} {self.batch}/{self.groups}{parts}"
 

@@ -1,7 +1,7 @@
 """Trees as text, as SET's released program prints them.
 
 One node a line, children one tab deeper than their parent: ``T batch/groups`` or ``S batch/groups`` for cuts,
-``layer batch`` for leaves.  A cut whose leaves run in stripes of a sample has their number last: ``S 4/4/8``.
+``layer batch`` for leaves.  A cut whose leaves run in row stripes ends with their number: ``S 4/4/8``.
 
     T 4/1
         S 4/2

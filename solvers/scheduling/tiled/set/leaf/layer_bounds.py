@@ -1,7 +1,7 @@
-"""What every layer of a network takes at least by the closed form of trees, whatever tree holds it.
+"""Per-layer lower bounds by the closed form of trees, whatever tree holds the layer.
 
-Per layer, over every number of tiles, every batch that divides the whole one and every partition that is
-tried and fits the buffers:
+They hold over every number of tiles, every batch that divides the whole one and every candidate partition
+that fits the buffers:
 
 ====== =====================================================================================================
 energy what the tiles spend on all samples (inputs and weights written and results read included), DRAM and
@@ -10,9 +10,9 @@ work   cycles times tiles
 time   the slowest of array and weights through DRAM, in one run
 ====== =====================================================================================================
 
-A byte that ``m`` tiles receive passes ``m - 1`` links at least, as many as a tree over them has; a byte of
-DRAM the mean distance from its ports to the best tile, if that is more.  A partition is charged with both at
-once, so few hops are not had together with cheap shares unless one partition has both.
+A byte that ``m`` tiles receive passes at least ``m - 1`` links, as many as a tree over them has; a byte of
+DRAM at least the mean distance from its ports to the best tile, if that is more.  A partition is charged with
+both together, so that few hops and cheap shares are combined only where one partition has both.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class LayerBounds:
 
         Parameters
         ----------
-        streamed : whether weights are loaded at every run, and take no more room than their stream
+        streamed : whether weights are loaded at every run, and occupy no more than their stream
         """
         engine, form, rules = self.form.engine, self.form, self.form.rules
         runs = form.batch // batch

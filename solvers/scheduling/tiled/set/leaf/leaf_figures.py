@@ -1,12 +1,13 @@
-"""What a leaf takes by the tiles that it gets, before the tree around it is known.
+"""Bounds on what a leaf takes by the tiles that it gets, before the tree around it is known.
 
-Where none of its producers passes results on directly, and it is settled that its own are stored or that
-they are not, that is what the closed form says of it: energy, cycles and bytes of DRAM follow from its tiles
-alone.  Otherwise it may choose any partition that fits; each is charged with everything that is known but for
-the hops of direct results, and with a link for every tile beyond the first that receives a byte of these.
-The least is taken of energy, cycles and bytes each, so that more traffic through DRAM is never less of any.
+The bound is exact where no producer passes results on directly and it is known whether the leaf's own results
+are stored: energy, cycles and bytes of DRAM then follow from its tiles alone, and the closed form gives them.
+Otherwise the leaf may choose any partition that fits.  Each partition is charged with all traffic that is
+known; direct results are charged with one link for every tile after the first that receives a byte of them,
+and not with their hops.  The minimum is taken of energy, cycles and bytes separately, so that more traffic
+through DRAM never lowers any of them.
 
-On machines with many tiles (`places.MOST_TILES`) the lower bounds of layers by number of tiles have to do.
+On machines with many tiles (`places.MOST_TILES`) the per-layer lower bounds by number of tiles are used.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class LeafFigures:
 
         Parameters
         ----------
+        layer : its number in the network
+        batch : samples of one run
         stored : whether its results go to DRAM
         fetched : those of its reads that come from there, as a set of bits
         settled : whether nothing else is stored or fetched in the trees that are bounded
@@ -78,7 +81,15 @@ class LeafFigures:
         return figures
 
     def least(self, layer: int, stored: bool, fetched: int, given: Given = ()) -> tuple[float, float]:
-        """The least pJ and bytes of DRAM of a layer for the whole batch, over all batches and places."""
+        """The least pJ and bytes of DRAM of a layer for the whole batch, over all batches and places.
+
+        Parameters
+        ----------
+        layer : its number in the network
+        stored : whether its results go to DRAM
+        fetched : those of its reads that come from there, as a set of bits
+        given : direct reads of which the layout is known
+        """
         away, direct = self._away(layer, fetched), self.direct(layer, given)
         key = self.form.engine.shapes[layer], stored, away, direct
         least = self._least.get(key)
@@ -179,7 +190,7 @@ class LeafFigures:
         return channels / copied.inputs, channels * copied.input_rows * copied.input_columns
 
     def _by_number(self, layer: int, batch: int, stored: bool, fetched: int) -> Taken:
-        """The same by the lower bounds of layers, for each number of tiles."""
+        """The same by the per-layer lower bounds, for each number of tiles."""
         lower_bounds, runs = self.lower_bounds, self.form.batch // batch
         energy, cycles = lower_bounds.leaf_figures(layer, batch, lower_bounds.fetched_bytes(layer, fetched))
         moved = lower_bounds.moved(layer, batch, stored, fetched)

@@ -33,7 +33,7 @@ def allocations_in_any_order(times: Sequence[float], tiles: int) -> tuple[tuple[
 def _rounds(
     times: Sequence[float], left: tuple[int, ...], tiles: int, work: float, given: tuple[int, ...]
 ) -> Iterator[tuple[int, ...]]:
-    """What becomes of the children that are not settled, on the tiles left for them."""
+    """Allocations of the remaining tiles to the children that are not settled."""
     counts, lost = list(given), []
     for child in left:
         share = times[child] / work * tiles

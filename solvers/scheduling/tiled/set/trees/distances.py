@@ -1,4 +1,4 @@
-"""How far results travel between the children of an S cut, at least, by the places of both."""
+"""Least distances that results travel between the children of an S cut, by the places of both."""
 
 from __future__ import annotations
 
@@ -26,7 +26,12 @@ class Distances:
 
     Parameters
     ----------
-    tables : shape (tables, places, places)
+    form : evaluates leaves; names their layouts
+    places : ranges of tiles that a child may get
+
+    Attributes
+    ----------
+    tables : links, shape (tables, places, places)
     """
 
     def __init__(self, form: ClosedForm, places: Places) -> None:

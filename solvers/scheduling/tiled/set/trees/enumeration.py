@@ -1,8 +1,8 @@
-"""All trees of a small network: the oracle for everything that searches.
+"""All trees of a small network: the oracle of all searches over trees.
 
-The space: every topological order, every tree over it whose cuts have at least two children, either kind of
-every cut, and every number of subbatches that divides its batch; and the same below a root T cut that has but
-one child, so that nothing inside of it has to go through DRAM.
+The space has every topological order, every tree over it whose cuts have at least two children, either kind
+of every cut, and every number of subbatches that divides its batch; and the same below a root T cut with a
+single child, so that nothing inside has to go through DRAM.
 """
 
 from __future__ import annotations

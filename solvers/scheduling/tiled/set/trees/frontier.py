@@ -1,8 +1,8 @@
 """Energy against time over many choices at once: the least value of an objective on the convex frontier.
 
 Every layer has options, each with a time and an energy; times add up along a path, energies over all layers.
-The lower convex hull of the sums is had by taking the steps of all layers' hulls in the order of what they
-save per cycle, so no combination of options lies below it.
+The lower convex hull of the sums takes the steps of all layers' hulls in the order of energy saved per cycle,
+so no combination of options lies below it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def least_value(hull: Sequence[Point], least_time: float, value: Callable[[float
 
     Parameters
     ----------
-    least_time : no time is below that
+    least_time : lower bound on the time
     """
     best = math.inf
     for index, (time, energy) in enumerate(hull):

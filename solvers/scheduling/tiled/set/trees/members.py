@@ -1,9 +1,9 @@
-"""Trees that differ in the order of children alone.
+"""Trees that differ only in the order of children.
 
-In an S cut children may stand in any order in which producers come first: stages and processing times are the
-same, and so are tiles but for ties (`any_order.py`); which tiles these are differs.  In a T cut the orders
-with the same direct reads are alike: every leaf runs on the same tiles and reads and stores the same, so that
-energy and cycles are equal, and only what lies in the buffers together differs.
+In an S cut children may stand in any order in which producers come first.  Stages and processing times are
+the same, and so are numbers of tiles except for ties (`any_order.py`); the tiles themselves differ.  In a T
+cut, orders with the same direct reads are equivalent: every leaf runs on the same tiles and reads and stores
+the same.  Energy and cycles are equal; only what lies in the buffers together differs.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
-"""All trees over a set of layers but for those that are in no better tree than the one known, or not needed.
+"""All open (unpruned) trees over a set of layers.
 
-The classes of subtrees (`subtrees.py`) say what trees take at least; here the trees of a class are made, from
-the top, where every subtree has its place: children of S cuts in every order in which producers come first,
-those of a T cut in one for all with the same direct reads (`members.py`).  Left out are
+The classes of subtrees (`subtrees.py`) bound what trees take; this module makes the trees of a class, from
+the top down, where every subtree has its place.  Children of S cuts stand in every order in which producers
+come first; one order of the children of a T cut represents all with the same direct reads (`members.py`).
+Pruned are
 
-- trees without hope: what is left for a subtree is what the leaves before it spend, mapped as they will be,
-  and what those behind it spend at least;
-- trees that do not fit, in whichever order the children of T cuts stand;
-- T cuts with a T cut without subbatches inside whose children may as well be their own.  Their energies,
-  cycles and processing times are the same, as long as all reads stay direct that were; their buffers hold no
-  more, since neighbours among more children are fewer layers each, and what waits for a child of the inner
-  cut waits for the whole of it otherwise.  So the flat tree, which is there too, is as good in every tree.
-  Which reads stay direct follows from which are, so that this holds for all orders or for none.
+- trees over budget: the budget of a subtree is the limit less what the leaves before it spend, mapped as they
+  will be, and less the least that those after it spend;
+- trees that do not fit the buffers in any order of the children of T cuts;
+- T cuts that hold a T cut without subbatches whose children may as well be their own.  Energies, cycles and
+  processing times are the same, as long as all direct reads stay direct.  Buffers hold no more: neighbours
+  among more children are fewer layers each, and what waits for one child of the inner cut waits for the whole
+  of it otherwise.  So the flat tree, which is enumerated too, is as good within every tree.  Which reads stay
+  direct depends only on which are direct, so this holds for all orders or for none.
 """
 
 from __future__ import annotations
@@ -62,16 +63,16 @@ Remembered = tuple[OpenTree, tuple[tuple[int, int], ...]]
 """A tree, and the layouts of those of its layers whose results others read."""
 
 MOST_TREES, MOST_TREES_KEPT = 20_000, 100_000
-"""Trees of one class in one place, and of all, that are kept at most."""
+"""Limits on cached trees: of one class in one place, and of all."""
 
 
 class OpenTrees:
-    """Trees over sets of layers as children of a root T cut.
+    """Open trees over sets of layers as children of a root T cut.
 
     Parameters
     ----------
     loads : samples for which weights are loaded once
-    stop : whether the time is up; what comes then is not all
+    stop : whether the time is up; the trees are then incomplete
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class OpenTrees:
     def over(
         self, mask: int, samples: int, energy: float, cycles: float, number: int = 0
     ) -> Iterator[OpenTree]:
-        """Trees whose cuts have at least two children, and that may spend and take no more than that.
+        """Trees whose cuts have at least two children, within limits of energy and cycles.
 
         Parameters
         ----------
@@ -133,7 +134,7 @@ class OpenTrees:
         cycles: float,
         outer: tuple[Way, int] | None,
     ) -> Iterator[OpenTree]:
-        """All trees of a class in one place that spend and take no more than what is left for them.
+        """All trees of a class in one place within their budget.
 
         Layouts of all leaves before it are known, and those of its own until the next tree is asked for.
 
@@ -165,8 +166,9 @@ class OpenTrees:
     def _remembered(
         self, group: Subtrees, first: int, tiles: int, energy: float, cycles: float, outer: tuple[Way, int]
     ) -> list[Remembered] | None:
-        """Trees of a class in one place within what is left, and perhaps more, the most frugal ones first;
-        ``None`` where they are too many to keep.
+        """Trees of a class in one place within their budget, and perhaps more, by rising energy.
+
+        ``None`` where they are too many to cache.
 
         They depend on the layouts that they read directly, and on which of them are needless in the cut
         around them.
@@ -317,7 +319,7 @@ class OpenTrees:
         energy: float,
         cycles: float,
     ) -> Iterator[tuple[OpenTree, ...]]:
-        """Trees for all children of a cut, or the last of them, that together keep within what is left.
+        """Trees for all children of a cut, or the last of them, that together stay within the budget.
 
         Parameters
         ----------
@@ -349,7 +351,7 @@ class OpenTrees:
         return placements
 
     def _placed(self, way: Way, first: int, tiles: int) -> Iterator[Placement]:
-        """The children of a cut in all orders to be told apart."""
+        """The children of a cut in all orders that have to be distinguished."""
         if way.kind == "T":
             yield way.children, ((first, tiles),) * len(way.children), (0.0,) * len(way.children)
             return

@@ -1,4 +1,4 @@
-"""Where a subtree may lie: every number of consecutive tiles from every first one on, numbered."""
+"""Places: ranges of consecutive tiles on which a subtree may lie, numbered."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def side_by_side(
     last: Floats,
 ) -> tuple[Floats, Floats, Floats]:
     """Energy, cycles and bytes of an S cut by its place, each the least over all orders of its children that
-    leave hope.
+    are not pruned.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def side_by_side(
     passed : pJ of a hop of all that one child passes on to another, by producer and reader
     kinds : per child, the table of ``distances`` for its results
     distances : shape (tables, places, places)
-    spend, last : by place, the most energy and cycles that leave hope
+    spend, last : by place, the most energy and cycles that are not pruned
     """
     children, places = energy.shape
     total = len(begin) - 1

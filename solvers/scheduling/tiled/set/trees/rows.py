@@ -1,11 +1,11 @@
-"""Rows of sets of layers as the children of a cut, before anything is known of the subtrees over them.
+"""Ordered partitions of layers as the children of a cut, before anything is known of the subtrees over them.
 
-Which reads between children are direct, and whose results go to DRAM, follows from their layers and order
-alone: in a T cut children that follow each other pass on directly, in an S cut those whose stages differ by
-one at most (section 3.3.1).
+Which reads between children are direct, and whose results go to DRAM, depends only on their layers and order:
+in a T cut consecutive children pass on directly, in an S cut those whose stages differ by at most one
+(section 3.3.1).
 
-Rows that differ in order alone are found once where nothing but places tells them apart: those of an S cut,
-and those of a T cut with the same direct reads (`members.py`).
+Partitions that differ only in order are enumerated once where only places distinguish them: those of an S
+cut, and those of a T cut with the same direct reads (`members.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Kind = Literal["S", "T"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Children of a cut as sets of layers.
+    """An ordered partition: the children of a cut as sets of layers.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Row:
 
 
 class Rows:
-    """All rows over sets of layers of one network.
+    """All ordered partitions of sets of layers of one network.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Rows:
         return crossing
 
     def ends(self, mask: int, done: int) -> tuple[int, ...]:
-        """Larger sets of layers of a set with all that they read of it, from one of these on."""
+        """Down-sets of ``mask`` that properly contain ``done``."""
         ends = self._ends.get((mask, done))
         if ends is None:
             level, every = {done}, set()
@@ -91,21 +91,20 @@ class Rows:
         return ends
 
     def next_ends(self, mask: int, ends: Iterable[int]) -> Iterator[int]:
-        """Sets of layers of a set, larger by one layer than those that are told, with all that they read of
-        it; some of them more than once.
-        """
+        """Down-sets of ``mask`` larger by one layer than those in ``ends``; some of them repeatedly."""
         for end in ends:
             for layer in range(mask.bit_length()):
                 if (mask & ~end) >> layer & 1 and not self._before[layer] & mask & ~end:
                     yield end | 1 << layer
 
     def over(self, mask: int, kind: Kind, is_pruned: Callable[[int, int, int], bool]) -> Iterator[Row]:
-        """Every row of at least two children.
+        """Every ordered partition into at least two children.
 
         Parameters
         ----------
         mask : layers that can follow each other without any other between them, as a set of bits
-        hopeless : whether what a begun row stores and fetches, and its last stage, leave no hope
+        kind : of the cut
+        is_pruned : by what an unfinished partition stores and fetches and its last stage, whether to prune it
         """
         seen: set[tuple[frozenset[int], int, int, int]] = set()
         return self._grown(mask, kind, Row((), 0, 0, 0), (), seen, is_pruned)

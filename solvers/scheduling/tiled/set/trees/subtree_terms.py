@@ -1,4 +1,4 @@
-"""What is asked of subtrees, what leaves hope, and what is found: the words of `subtrees.py`."""
+"""The terms of `subtrees.py`: what is asked of subtrees, its limits, and the classes that answer it."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Asked(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """By place, the most pJ of the whole batch and cycles of one run that leave hope.
+    """By place, the most pJ of the whole batch and cycles of one run that are not pruned.
 
     Parameters
     ----------
-    number : limits of different numbers are for trees of different cycles, what they leave is cached apart
+    number : limits of different numbers are for trees of different cycles, with caches of their own
     """
 
     energy: Floats

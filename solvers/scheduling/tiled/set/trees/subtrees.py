@@ -1,19 +1,19 @@
-"""Classes of subtrees: what all subtrees over some layers take at least, place by place.
+"""Classes of subtrees: bounds on all subtrees over some layers, place by place.
 
-What a subtree is to the tree around it are its layers, its samples, which of its results are stored, which of
-its reads come through DRAM, and its normalized processing time, by which tiles are divided.  Subtrees equal
-in all of that are one class; its energy, cycles and bytes of DRAM are bounded for every place (`places.py`)
-by the closed form itself, with bounds for its leaves (`leaf_figures.py`):
+The tree around a subtree sees its layers, its samples, which of its results are stored, which of its reads
+come through DRAM, and its normalized processing time, by which tiles are divided.  Subtrees equal in all of
+that form one class.  Its energy, cycles and DRAM bytes are bounded for every place (`places.py`) by the
+closed form itself, with bounds for its leaves (`leaf_figures.py`):
 
-- children of a T cut have its place; energies, cycles and bytes add up; a leaf on all tiles is mapped as it
-  will be where it is known what it reads, so that those who read its results are told where these lie;
-- those of an S cut have the places that their processing times come to, in the best order of theirs; what
-  they pass on moves as far as these places are apart (`distances.py`), and no cut is faster than its traffic
-  through DRAM.
+- Children of a T cut have its place; energies, cycles and bytes add up.  A leaf on all tiles whose reads are
+  known is mapped exactly, and its layout is passed to its readers.
+- Children of an S cut have the places that follow from their processing times, in their best order.  What
+  they pass on moves at least as far as these places are apart (`distances.py`), and no cut is faster than its
+  traffic through DRAM.
 
-A class is asked for with the most that may be spent and taken at every place, so that what can be in no
-better tree than the one known is dropped before anything that would contain it is made.  Rows of sets of
-layers come first (`rows.py`): what is stored and fetched follows from these, and most leave no hope.
+A class is requested with a limit: the most energy and cycles at every place.  So whatever cannot be part of a
+better tree than the best one known is pruned before anything that would contain it is made.  Ordered
+partitions of layers come first (`rows.py`): they determine what is stored and fetched, which prunes most.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SubtreeClasses:
     Parameters
     ----------
     loads : samples for which weights are loaded once
-    stop : whether the time is up; what comes then is not all
+    stop : whether the time is up; the classes are then incomplete
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class SubtreeClasses:
         self._within: dict[tuple[int, int, bool, int, tuple[int, ...]], Taken] = {}
 
     def of(self, asked: Asked, limit: Limit) -> list[Subtrees]:
-        """All classes with hope within a limit."""
+        """All open classes within a limit."""
         known = self._kept.get((limit.number, asked))
         if known is not None:
             if known[0].covers(limit):
@@ -141,8 +141,10 @@ class SubtreeClasses:
         return list(by_time.values())
 
     def _pruned_row(self, asked: Asked, limit: Limit, groups: int) -> Callable[[int, int, int], bool]:
-        """Judges rows by the least that their layers spend, move and work: the slowest child of an S cut
-        takes no less than the work of all over the tiles of the cut.  Once time is up none has hope.
+        """Whether an ordered partition is pruned, by the least that its layers spend, move and work.
+
+        The slowest child of an S cut takes no less than the work of all over the tiles of the cut.  Once time
+        is up every partition is pruned.
         """
         spend, last = float(limit.energy.max()) * SLACK, float(limit.cycles.max()) * SLACK
         inside = [layer for layer in range(asked.mask.bit_length()) if asked.mask >> layer & 1]
@@ -168,7 +170,7 @@ class SubtreeClasses:
         return is_pruned
 
     def _children(self, asked: Asked, kind: Kind, groups: int, row: Row) -> list[Asked]:
-        """The children of a cut over a row.
+        """The children of a cut over an ordered partition.
 
         A leaf on all tiles passes its results on in a layout that follows from where it reads its own.
         """
@@ -203,7 +205,7 @@ class SubtreeClasses:
         return None if cost is None else cost.layout
 
     def _ways(self, asked: Asked, limit: Limit, kind: Kind, groups: int, row: Row) -> Iterator[Way]:
-        """Cuts over a row: every choice of classes for its children, where these leave hope."""
+        """Cuts over an ordered partition: every choice of open classes for its children."""
         children = self._children(asked, kind, groups, row)
         passed = self._passed(row) if kind == "S" else np.zeros((0, 0))
         between = float(passed.sum())
@@ -226,7 +228,7 @@ class SubtreeClasses:
     def _limit_of_child(
         self, limit: Limit, kind: Kind, slots: int, passed: float, others: list[Taken]
     ) -> Limit:
-        """What the limit of a cut leaves for one child beside others."""
+        """What the limit of a cut leaves for one child, given the others."""
         energy, cycles = limit.energy - passed, limit.cycles / slots
         begin, apart = self.places.begin, self.places.apart
         for least in others:
@@ -245,11 +247,11 @@ class SubtreeClasses:
     def _keep(
         self, found: dict[float, Subtrees], asked: Asked, limit: Limit, numbers: set[int], way: Way
     ) -> None:
-        """Add a way to the class that it belongs to, where it leaves hope.
+        """Add a way to the class that it belongs to, unless the limit prunes it.
 
         Parameters
         ----------
-        numbers : of tiles with which the limit leaves hope in any place
+        numbers : of tiles that the limit admits in some place
         """
         taken = self._taken(way, limit, numbers)
         hope = (taken.energy <= limit.energy * SLACK) & (taken.cycles <= limit.cycles * SLACK)
