@@ -86,7 +86,7 @@ def has_parts(problem: LayerProblem) -> bool:
         return False
     if problem.reduction is Reduction.LOOPS and not _merges_remainders(problem):
         return False
-    demands = problem.constraints.rules or problem.objective.key_powers[1]
+    demands = problem.constraints.rules
     if demands and any(level.may_bypass for level in engine.levels):
         return False  # a demand may speak of what is stored where; cycles cost more to bound than to search
     return len(segments(engine)) > 2 and engine.levels[0].fanout is None
@@ -96,7 +96,7 @@ def _merges_remainders(problem: LayerProblem) -> bool:
     """Whether parts are stated where tiles need not divide: no choice of storage, no kept windows."""
     levels = problem.engine.levels
     return counts_merged_cuts(problem.operator) and not any(
-        level.may_bypass or level.sliding_window for level in levels
+        level.sliding_window for level in levels
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Mapping as MappingABC
 from itertools import count
 from types import MappingProxyType
@@ -46,6 +46,7 @@ class BestFirst:
         self._given = given
         self._tick = count()
         self._open: list[tuple[float, int, int, Nodes]] = []
+        self._begun: list[tuple[Nodes, int, int]] = []  # with the next stage, and how many at once
         self._size = 1  # nodes that are opened together
         if not self.empty:
             self._refinement = Refinement(layout, goal, self._is_spent)
@@ -67,14 +68,29 @@ class BestFirst:
         return self.go_on(on_bound)
 
     @property
+    def bounded(self) -> int:
+        """Nodes that have been bounded."""
+        return 0 if self.empty else self._refinement.bounded
+
+    @property
     def least(self) -> float:
         """Lower bound of the objective key of all that is still open; infinite where nothing is."""
-        return self._open[0][0] if self._open else math.inf
+        return min((float(nodes.keys[0]) for nodes in self._outermost()), default=math.inf)
 
     @property
     def least_energy(self) -> float:
         """Lower bound of the energy of all that is still open; infinite where nothing is."""
-        return min((float(nodes.energy.min()) for *_, nodes in self._open), default=math.inf)
+        return min((float(nodes.energy.min()) for nodes in self._every()), default=math.inf)
+
+    def _outermost(self) -> Iterator[Nodes]:
+        """Parts among which is the one of the least bound."""
+        yield from (nodes for *_, nodes in self._open[:1])
+        yield from (nodes for nodes, *_ in self._begun)
+
+    def _every(self) -> Iterator[Nodes]:
+        """All parts that are open."""
+        yield from (nodes for *_, nodes in self._open)
+        yield from (nodes for nodes, *_ in self._begun)
 
     def begin(self, on_bound: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
         """Bound the whole, dive for a first incumbent if ``dive``, and open the first stage."""
@@ -94,8 +110,13 @@ class BestFirst:
         What was stopped since so many nodes had been bounded goes on where ``most`` is larger now.
         """
         self._refinement.stopped = False
-        while self._open and not self._refinement.stopped:
-            if self.least > until or over():
+        while (self._open or self._begun) and not self._refinement.stopped:
+            if over() or self.search.done:
+                return self.least
+            if self._begun:
+                self._explore_further()
+                continue
+            if self.least > until:
                 return self.least
             self._weigh_effort(self._refinement.bounded)
             least, _, stage, nodes = heapq.heappop(self._open)
@@ -103,7 +124,7 @@ class BestFirst:
             if not self._opened(nodes, stage):
                 self._push(nodes, stage)
                 break
-        return self.least if self._open else None
+        return self.least if self._open or self._begun else None
 
     def _weigh_effort(self, bounded: int) -> None:
         """Called before a part is opened, with the nodes bounded so far."""
@@ -138,7 +159,7 @@ class BestFirst:
             left = [(part, stage + 1) for part in self._refinement.children(nodes, stage)]
         else:
             head, rest = nodes.between(0, self._size), nodes.between(self._size, None)
-            self._explore(head, stage)
+            self._begin_exploring(head, stage)
             left = [(rest, stage)] if len(rest) else []
             self._size = min(4 * self._size, 1024)
         if self.search.done or self._refinement.stopped:
@@ -147,19 +168,28 @@ class BestFirst:
             self._push(part, following)
         return True
 
-    def _explore(self, nodes: Nodes, stage: int) -> None:
-        """Depth first, cheapest first, in growing pieces."""
+    def _begin_exploring(self, nodes: Nodes, stage: int) -> None:
+        """Explore some nodes before others, in growing pieces."""
+        self._begun.append((nodes, stage, 1 if self.search.key is None else 256))
+
+    def _explore_further(self) -> None:
+        """One step depth first: the cheapest piece of what was begun last."""
+        nodes, stage, size = self._begun.pop()
         if stage == len(self.layout.stages):
             self.goal.take(Leaves(self.layout, nodes))
             return
-        size = 1 if self.search.key is None else 256
-        while len(nodes) and not self.search.done:
-            nodes = self._refinement.wanted(nodes)
-            head, nodes = nodes.between(0, size), nodes.between(size, None)
-            if len(head):
-                for part in sorted(self._refinement.children(head, stage), key=_least_key):
-                    self._explore(part, stage + 1)
-            size = min(4 * size, 4096)
+        nodes = self._refinement.wanted(nodes)
+        if not len(nodes):
+            return
+        head, rest = nodes.between(0, size), nodes.between(size, None)
+        parts = sorted(self._refinement.children(head, stage), key=_least_key)
+        if self._refinement.stopped:  # some of them may be missing
+            self._begun.append((nodes, stage, size))
+            return
+        if len(rest):
+            self._begun.append((rest, stage, min(4 * size, 4096)))
+        for part in reversed(parts):
+            self._begin_exploring(part, stage + 1)
 
     def _dive(self, nodes: Nodes, first: int = 0) -> None:
         """Walk down to complete decisions along the most promising parts only, from some stage on."""

@@ -22,7 +22,7 @@ from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
 from tilewright.solvers.mapping.storage_patterns import offer_storage_patterns
-from tilewright.solvers.mapping.tree import Tree
+from tilewright.solvers.mapping.two_orders import TwoOrders
 
 _COMPILING = 3.0  # seconds that it takes at least
 _NOT_COMPILED = "annealed only: compiling the search, done once, took longer (see tilewright doctor)"
@@ -54,7 +54,7 @@ class Branch:
             )
             least = arrangement_trees.run(self._bound(search))
         else:
-            tree = Tree(search, Minimum(search, self.name))
+            tree = TwoOrders(search, Minimum(search, self.name))
             tree.on_hard = self._on_hard(search)
             if tree.empty:
                 return Outcome(True, "no tile sizes satisfy the constraints and fit the array")

@@ -117,8 +117,37 @@ class Layout:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """In which order decisions are made, as :func:`stages_of` takes it.
+
+    Parameters
+    ----------
+    spread_first : whether spatial splits are decided before all tiles
+    inner_first : whether a tile inside an array is decided before what is spread
+    """
+
+    spread_first: bool = False
+    inner_first: bool = False
+
+
+def orders_of_decisions(problem: LayerProblem) -> list[Deciding]:
+    """The orders of decisions that are worth trying on a problem, the most promising one first."""
+    # networks and DMA decide the costs of perfect-only models: no order prunes more there
+    if problem.model.perfect_only:
+        return [Deciding()]
+    if not problem.objective.key_powers[1]:
+        return [Deciding(inner_first=True)]
+    orders = [Deciding(spread_first=True), Deciding(inner_first=True)]
+    return orders if problem.space.nest.spatial else orders[:1]
+
+
 def laid_out(
-    problem: LayerProblem, checked_limits: Limits, both: bool = False, bank: TableBank | None = None
+    problem: LayerProblem,
+    checked_limits: Limits,
+    both: bool = False,
+    bank: TableBank | None = None,
+    deciding: Deciding | None = None,
 ) -> Layout:
     """The layout of a problem; raises ``LimitReachedError`` where a limit strikes before.
 
@@ -126,6 +155,7 @@ def laid_out(
     ----------
     both : whether energy and cycles are read even where the objective has only one of them
     bank : keeps what the bound programs of several layouts read
+    deciding : in which order; by default the most promising one
     """
     space, statement = problem.space, problem.statement
     fanout_limits = implied_array_limits(space.nest)
@@ -136,9 +166,8 @@ def laid_out(
     roots = [statement.energy, statement.cycles]
     tables = Tables(groups, [*roots, *(limit.expr for limit in limits)], checked_limits)
     powers = problem.objective.key_powers
-    # networks and DMA decide the costs of perfect-only models: neither order prunes more there
-    known = not problem.model.perfect_only
-    stages = stages_of(space, known and powers[1] > 0, known and not powers[1])
+    deciding = deciding or orders_of_decisions(problem)[0]
+    stages = stages_of(space, deciding.spread_first, deciding.inner_first)
     array = ArrayBounds(space.nest, tables, checked_limits.check)
     staged: list[StagedTable] = []
     for table in tables.tables:

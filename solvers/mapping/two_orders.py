@@ -1,0 +1,92 @@
+"""One problem searched by two trees in turn, which decide in different orders, with one incumbent for both.
+
+Where cycles count, neither order of decisions is the better one everywhere.  Spatial splits first settle the
+cycles of computing; the innermost tile first settles most of the energy and what the array's ports move.
+Either tree alone proves the whole, so the higher of their bounds holds, and the search ends with the first
+one that closes.  They take turns of growing length: no search takes much more than twice what the better
+order takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.goals import Goal
+from tilewright.solvers.mapping.layout import Deciding, orders_of_decisions
+from tilewright.solvers.mapping.tree import Tree
+
+_TURN = 200_000  # nodes bounded in the first turn
+_GROWTH = 1.5  # of every further one
+_AHEAD = 1  # turns more for the tree with the higher bound
+_MOST_ROWS = 600_000  # of all axis groups, with which tables for two trees are too large
+
+
+class TwoOrders:
+    """A search of a problem for the best mapping; it serves where one `Tree` does.
+
+    Parameters
+    ----------
+    goal : of one best mapping; complete decisions may be offered twice
+    problem : that of the search by default, else a part of it
+
+    Attributes
+    ----------
+    empty : whether tile sizes and array leave nothing to choose
+    on_hard : called once, where the search does not end soon
+    """
+
+    def __init__(self, search: LayerSearch, goal: Goal, problem: LayerProblem | None = None) -> None:
+        self._search, self._goal, self._problem = search, goal, problem or search.problem
+        self._orders = orders_of_decisions(self._problem)
+        if sum(len(group) for group in self._problem.space.groups) > _MOST_ROWS:
+            del self._orders[1:]
+        self._trees = [self._tree(self._orders.pop(0))]
+        self.empty = self._trees[0].empty
+        self.on_hard: Callable[[], None] = lambda: None
+
+    def _tree(self, deciding: Deciding) -> Tree:
+        return Tree(self._search, self._goal, self._problem, deciding=deciding)
+
+    @property
+    def least(self) -> float:
+        """Lower bound of the objective key of all that is still open; infinite where nothing is."""
+        return max(tree.least for tree in self._trees)
+
+    def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
+        """Search until the goal wants nothing that is open, or a limit strikes.
+
+        Parameters
+        ----------
+        on_bound : called with lower bounds of the objective key of all that is still open
+
+        Returns ``None`` when nothing is open any more, else the least key bound of what is.
+        """
+        self._trees[0].on_hard = self.on_hard
+        self._trees[0].begin(on_bound)
+        turn = _TURN
+        if self._ended(self._trees[0], turn, on_bound):
+            return None
+        while self._orders and not self._search.done:
+            self._trees.append(self._tree(self._orders.pop(0)))
+            self._trees[-1].begin(dive=False)
+            if self._ended(self._trees[-1], turn, on_bound):
+                return None
+        while not self._search.done:
+            # What one tree bounds better it will mostly prove sooner.
+            ahead, *others = sorted(self._trees, key=lambda tree: -tree.least)
+            if any(self._ended(tree, turn, on_bound) for tree in (ahead, *others)):
+                return None
+            if self._ended(ahead, _AHEAD * turn, on_bound):
+                return None
+            turn = int(turn * _GROWTH)
+        return self.least
+
+    def _ended(self, tree: Tree, turn: int, on_bound: Callable[[float], None]) -> bool:
+        """Whether nothing is open in a tree after a turn of its own."""
+        end = math.inf if len(self._trees) == 1 and not self._orders else tree.bounded + turn
+        others = max((other.least for other in self._trees if other is not tree), default=0.0)
+        left = tree.go_on(lambda least: on_bound(max(least, others)), over=lambda: tree.bounded > end)
+        return left is None and not self._search.done
