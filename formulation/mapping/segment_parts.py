@@ -95,9 +95,7 @@ def has_parts(problem: LayerProblem) -> bool:
 def _merges_remainders(problem: LayerProblem) -> bool:
     """Whether parts are stated where tiles need not divide: no choice of storage, no kept windows."""
     levels = problem.engine.levels
-    return counts_merged_cuts(problem.operator) and not any(
-        level.sliding_window for level in levels
-    )
+    return counts_merged_cuts(problem.operator) and not any(level.sliding_window for level in levels)
 
 
 def even_halves(problem: LayerProblem) -> tuple[Arrangement, Arrangement]:

@@ -10,16 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-import numpy as np
-
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.chains import AxisGroup
+from tilewright.formulation.mapping.columns import Columns
 from tilewright.foundation.arrays import Floats, Indices
-
-BLOCK = 1 << 14
-"""Rows that are tabulated at once: some milliseconds for the dearest expressions."""
 
 
 def local_nodes(roots: Iterable[Expr]) -> dict[str, list[Expr]]:
@@ -45,48 +40,35 @@ class GroupTable:
 
     def __init__(self, group: AxisGroup, nodes: Sequence[Expr], limits: Limits | None = None) -> None:
         self.group = group
-        self.values: dict[Expr, Floats] = {}
-        if len(group) > BLOCK:
-            # Large groups are filled block by block, so that intermediate values never take the memory of a
-            # whole column.
-            self.values = {node: np.empty(len(group)) for node in nodes}
-        for start in range(0, max(1, len(group)), BLOCK):
-            rows = group.rows[start : start + BLOCK].astype(np.float64)
-            columns = {v: rows[:, i] for i, v in enumerate(group.variables)}
-            reader = BatchReader(columns) if limits is None else BatchReader(columns, check=limits.check)
-            for node in nodes:
-                if limits is not None:
-                    limits.check()
-                if len(group) > BLOCK:
-                    self.values[node][start : start + BLOCK] = reader.read(node)
-                else:
-                    self.values[node] = np.broadcast_to(reader.read(node), (len(group),))
+        self.values = Columns(group)
+        self.values.compute(nodes, limits)
 
     def __len__(self) -> int:
         return len(self.group)
 
     def reordered(self, order: Indices) -> GroupTable:
         """The same table with its rows in another sequence."""
-        group = self.group
-        rows = AxisGroup(group.name, group.dims, group.variables, group.rows[order])
-        return _filled(rows, {node: values[order] for node, values in self.values.items()})
+        return _filled(self.values.reordered(order))
 
-    def missing(self, roots: Sequence[Expr], limits: Limits | None = None) -> dict[Expr, Floats]:
+    def missing(self, roots: Sequence[Expr], limits: Limits | None = None) -> Columns:
         """The values that some expressions read and the table does not have."""
         read = local_nodes(roots).get(self.group.name, [])
-        return GroupTable(self.group, [node for node in read if node not in self.values], limits).values
+        missing = self.values.among([])  # that knows the classes of rows
+        missing.compute([node for node in read if node not in self.values], limits)
+        return missing
 
     def reading(self, roots: Sequence[Expr], limits: Limits | None = None) -> GroupTable:
         """The same rows with what some expressions read."""
-        values = {**self.values, **self.missing(roots, limits)}
         read = local_nodes(roots).get(self.group.name, [])
-        return _filled(self.group, {node: values[node] for node in read})
+        values = self.values.among([node for node in read if node in self.values])
+        values.update(self.missing(roots, limits))
+        return _filled(values)
 
 
-def _filled(group: AxisGroup, values: dict[Expr, Floats]) -> GroupTable:
+def _filled(values: Columns) -> GroupTable:
     """A table of values that are known."""
     result = object.__new__(GroupTable)
-    result.group, result.values = group, values
+    result.group, result.values = values.group, values
     return result
 
 
@@ -121,9 +103,9 @@ class Tables:
     def known(self, rows: Sequence[Indices]) -> dict[Expr, Floats]:
         """Looked-up values of all local nodes for one row index array per group."""
         return {
-            node: values.take(index)
+            node: table.values.take(node, index)
             for table, index in zip(self.tables, rows, strict=True)
-            for node, values in table.values.items()
+            for node in table.values
         }
 
     def assignment(self, rows: Sequence[int]) -> dict[Variable, int]:

@@ -32,13 +32,24 @@ from tilewright.formulation.expression.nodes import (
     as_node,
 )
 from tilewright.formulation.limits import Limits
-from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.solvers.mapping import opcodes
 from tilewright.solvers.mapping.program import Runner
-from tilewright.solvers.mapping.stages import StagedTable
+from tilewright.solvers.mapping.stages import Settled, StagedTable
 from tilewright.solvers.mapping.table_bank import TableBank
 
 NONE = -1
+
+
+def _one_after_the_other(arrays: Sequence[Int32s | None]) -> tuple[list[int], Int32s]:
+    """Where each array begins (-1 for none) in one that has all of them, and this one."""
+    starts, used, laid = list[int](), 0, list[Int32s]()
+    for array in arrays:
+        starts.append(NONE if array is None else used)
+        if array is not None:
+            laid.append(array)
+            used += len(array)
+    return starts, np.concatenate(laid) if laid else np.zeros(0, dtype=np.int32)
 
 
 class BoundProgram:
@@ -77,6 +88,10 @@ class BoundProgram:
         self._selectors: dict[Variable, int] = {}
         self._tables: list[Floats] = []
         self._loads: list[int] = []  # the instructions that read them
+        self._settled_values: list[tuple[int, Floats]] = []  # slot and values of each class, load by load
+        self._settled_loads: dict[Expr, int] = {}
+        self._slots: dict[tuple[int, int, int], int] = {}  # by group, classes and stage
+        self._slot_rows: list[tuple[int, int, Int32s | None]] = []  # group, stage, class of each row
         self._known: dict[tuple[Expr, bool], int] = {}
         self._positive: set[int] = set()  # registers of what is never negative
         self._lower_bounds: dict[Expr, int] = {}
@@ -85,20 +100,47 @@ class BoundProgram:
         # last.
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
-        values, starts = (bank or TableBank(exact=True)).placed(self._tables)
-        for load, start in zip(self._loads, starts, strict=True):
-            self._arguments[load] = (self._arguments[load][0], start, NONE)
+        settled = [values for _, values in self._settled_values]
+        values, starts = (bank or TableBank(exact=True)).placed([*self._tables, *settled])
+        for load, start in zip(self._loads, starts, strict=False):
+            group, _, third = self._arguments[load]
+            self._arguments[load] = (group, start, third)
+        class_starts, classes = _one_after_the_other([rows for *_, rows in self._slot_rows])
+        row_starts, first_rows = _one_after_the_other(
+            [table.first_rows if self._slots else np.zeros(0, dtype=np.int32) for table in staged]
+        )
         laid_out = opcodes.Program(
             np.array(self._code, dtype=np.int64),
             np.array(self._arguments, dtype=np.int64).reshape(-1, 3),
             np.array(self._constants, dtype=np.float64),
             np.array(self._lists, dtype=np.int64),
             values,
+            np.array(
+                [
+                    (slot, start)
+                    for (slot, _), start in zip(
+                        self._settled_values, starts[len(self._tables) :], strict=True
+                    )
+                ],
+                dtype=np.int64,
+            ).reshape(-1, 2),
+            np.array(
+                [
+                    (group, stage, start)
+                    for (group, stage, _), start in zip(self._slot_rows, class_starts, strict=True)
+                ],
+                dtype=np.int64,
+            ).reshape(-1, 3),
+            classes,
+            first_rows,
+            np.array(row_starts, dtype=np.int64),
             np.array(checks, dtype=np.int64),
             np.array([float(bound) for _, bound in limits]),
             np.array(wanted, dtype=np.int64),
         )
         self._tables.clear()
+        self._settled_values.clear()
+        self._slot_rows.clear()
         # Raising a bound changes one constant of the program that is laid out; nothing is compiled or copied
         # anew.
         self._constants_read = laid_out.constants
@@ -140,12 +182,13 @@ class BoundProgram:
         bases = np.array(
             [table.offsets[stage + 1] for table, stage in zip(self._staged, at, strict=True)], dtype=np.int64
         )
+        stages = np.array(at, dtype=np.int64)
         owner = self._owner(chosen)
         # Consecutive calls mostly have one owner: the copy is made only where it changes.
         if owner != self._raised_of:
             self._constants_read[:] = self._raised.get(owner, self._raised[()])
             self._raised_of = owner
-        return self._runner.bounds(cells, bases, selected)
+        return self._runner.bounds(cells, bases, stages, selected)
 
     def _emit(self, operation: int, a: int = NONE, b: int = NONE, third: int = NONE, c: float = 0.0) -> int:
         self._code.append(operation)
@@ -200,13 +243,27 @@ class BoundProgram:
         if self._limits is not None:
             self._limits.check()
         position = self._position[expr.group]
-        loaded = self._staged[position].bounds(expr, low)
+        settled = self._staged[position].settled(expr)
+        number = self._settled_loads.get(expr)
+        if number is None:
+            number = self._settled_loads[expr] = self._settled_load(position, settled)
+        loaded = self._staged[position].bounds(expr, low, None if settled is None else settled.stage)
         self._tables.append(loaded)
-        register = self._emit(opcodes.LOAD, position)
+        register = self._emit(opcodes.LOAD, position, third=number)
         self._loads.append(register)
         if loaded.min(initial=0.0) >= 0:
             self._positive.add(register)
         return register
+
+    def _settled_load(self, position: int, settled: Settled | None) -> int:
+        """The number of a load of what an expression comes to once it is decided; ``NONE`` without one."""
+        if settled is None:
+            return NONE
+        slot = self._slots.setdefault((position, id(settled.of_row), settled.stage), len(self._slots))
+        if slot == len(self._slot_rows):
+            self._slot_rows.append((position, settled.stage, settled.of_row))
+        self._settled_values.append((slot, settled.values))
+        return len(self._settled_values) - 1
 
     def _read(self, expr: Expr, low: bool) -> int:
         node = as_node(expr)

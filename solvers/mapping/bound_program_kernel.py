@@ -48,6 +48,7 @@ class Plan(NamedTuple):
     written : the register that each instruction of the program writes
     arguments, lists, roots : those of the program, as registers that were written
     same, last, free : scratch memory for this analysis
+    used : slots whose classes are read, as 1, shape (slots,)
     """
 
     instructions: Int64s
@@ -58,6 +59,7 @@ class Plan(NamedTuple):
     same: Int64s
     last: Int64s
     free: Int64s
+    used: Int64s
 
 
 @compiled(ieee=True)
@@ -140,14 +142,23 @@ def needed(program: Program, chosen: Int64s, roots: Int64s, plan: Plan) -> int: 
 
 @compiled(ieee=True)
 def _run(
-    plan: Plan, size: int, program: Program, places: Int64s, n: int, chosen: Int64s, registers: Floats
+    plan: Plan,
+    size: int,
+    program: Program,
+    places: Int64s,
+    stages: Int64s,
+    n: int,
+    chosen: Int64s,
+    registers: Floats,
 ) -> None:  # pragma: no cover
     """Execute instructions for a block of nodes; values are left in the registers.
 
     Parameters
     ----------
     size : instructions of the plan
-    places : the nodes' cells among those of all stages, shape (groups, at least ``n`` nodes)
+    places : the nodes' cells among those of all stages, and their classes, shape (groups and slots, at least
+        ``n`` nodes)
+    stages : to which the cells of each group belong
     """
     written, arguments, lists = plan.written, plan.arguments, plan.lists
     code, constants, tables = program.code, program.constants, program.tables
@@ -160,6 +171,11 @@ def _run(
         # One test per instruction and block, none per node: inner loops have no branches and are vectorised.
         if operation == LOAD:
             column, place = tables[b:], places[a]
+            if third >= 0 and stages[a] >= program.slots[program.loads[third, 0], 1]:
+                column, place = (
+                    tables[program.loads[third, 1] :],
+                    places[len(stages) + program.loads[third, 0]],
+                )
             for j in range(n):
                 z[j] = column[place[j]]
             continue
@@ -249,14 +265,44 @@ def _run(
 
 
 @compiled(ieee=True)
+def _used(plan: Plan, size: int, program: Program, stages: Int64s) -> None:  # pragma: no cover
+    """Mark the slots whose classes some instructions of a plan read at these stages."""
+    used = plan.used
+    for slot in range(len(used)):
+        used[slot] = 0
+    for step in range(size):
+        i = plan.instructions[step]
+        if program.code[i] == LOAD and plan.arguments[i, 2] >= 0:
+            slot = program.loads[plan.arguments[i, 2], 0]
+            if stages[program.slots[slot, 0]] >= program.slots[slot, 1]:
+                used[slot] = 1
+
+
+@compiled(ieee=True)
 def _places(
-    cells: Int64s, bases: Int64s, block: Int64s, n: int, positions: Int64s
+    program: Program, used: Int64s, cells: Int64s, bases: Int64s, block: Int64s, n: int, positions: Int64s
 ) -> None:  # pragma: no cover
     """Where the tables have the cells of some nodes; looked up once for all that is read there."""
-    for group in range(len(bases)):
+    groups = len(bases)
+    for group in range(groups):
         base, column, row = bases[group], cells[group], positions[group]
         for j in range(n):
             row[j] = base + column[block[j]]
+    for slot in range(len(used)):
+        if used[slot] == 0:
+            continue
+        group, start = program.slots[slot, 0], program.slots[slot, 2]
+        first, place, row = (
+            program.first_rows[program.row_starts[group] :],
+            positions[group],
+            positions[groups + slot],
+        )
+        for j in range(n):
+            row[j] = first[place[j]]
+        if start >= 0:
+            classes = program.classes[start:]
+            for j in range(n):
+                row[j] = classes[row[j]]
 
 
 @compiled(ieee=True)
@@ -264,6 +310,7 @@ def bounds(
     program: Program,
     cells: Int64s,
     bases: Int64s,
+    stages: Int64s,
     chosen: Int64s,
     registers: Floats,
     plan: Plan,
@@ -277,9 +324,10 @@ def bounds(
     ----------
     cells : cell of every node in every axis group, shape (groups, nodes)
     bases : where the cells of each group's stage begin in its tables
+    stages : these stages, -1 for the whole group
     chosen : option of each selector, -1 where it is open
     registers, places : scratch memory for values, shape (instructions, ``BLOCK``), and for places in the
-        tables, shape (groups, ``BLOCK``)
+        tables, shape (groups and slots, ``BLOCK``)
     plan : scratch memory for the plan
     kept : the nodes kept, as many as is returned; allocated for all
     values : the roots' values, shape (roots, nodes), those of the nodes kept first
@@ -292,11 +340,14 @@ def bounds(
     if len(checks):
         # Limits first: what breaks one need not be valued.
         instructions = needed(program, chosen, checks, plan)
+        _used(plan, instructions, program, stages)
         size = 0
         for begin in range(0, count, BLOCK):
             n = min(BLOCK, count - begin)
-            _places(cells, bases, kept[begin:], n, places)  # what is kept is written behind what is read
-            _run(plan, instructions, program, places, n, chosen, registers)
+            _places(
+                program, plan.used, cells, bases, kept[begin:], n, places
+            )  # what is kept is written behind what is read
+            _run(plan, instructions, program, places, stages, n, chosen, registers)
             for j in range(n):
                 legal = True
                 for k in range(len(checks)):
@@ -309,10 +360,11 @@ def bounds(
                     size += 1
     # Only what is legal is valued, gathered into full blocks again.
     instructions = needed(program, chosen, roots, plan)
+    _used(plan, instructions, program, stages)
     for begin in range(0, size, BLOCK):
         n = min(BLOCK, size - begin)
-        _places(cells, bases, kept[begin:], n, places)
-        _run(plan, instructions, program, places, n, chosen, registers)
+        _places(program, plan.used, cells, bases, kept[begin:], n, places)
+        _run(plan, instructions, program, places, stages, n, chosen, registers)
         for k in range(len(roots)):
             for j in range(n):
                 values[k, begin + j] = registers[plan.roots[k], j]

@@ -34,20 +34,22 @@ class Runner:
         self._program = program
         instructions, written, same, last, free = np.empty((5, count), dtype=np.int64)
         roots = np.empty(max(len(program.checks), len(program.roots)), dtype=np.int64)
+        used = np.empty(len(program.slots), dtype=np.int64)
         arguments, lists = np.empty((count, 3), dtype=np.int64), np.empty(options, dtype=np.int64)
         self._plan = bound_program_kernel.Plan(
-            instructions, written, arguments, lists, roots, same, last, free
+            instructions, written, arguments, lists, roots, same, last, free, used
         )
-        self._places = np.empty((groups, BLOCK), dtype=np.int64)
+        self._places = np.empty((groups + len(program.slots), BLOCK), dtype=np.int64)
         self._registers = np.empty((count, BLOCK))
 
-    def bounds(self, cells: Int64s, bases: Int64s, chosen: Int64s) -> tuple[Int64s, Floats]:
+    def bounds(self, cells: Int64s, bases: Int64s, stages: Int64s, chosen: Int64s) -> tuple[Int64s, Floats]:
         """Nodes whose limits' lower bounds stay under their ceilings, and the roots' values there.
 
         Parameters
         ----------
         cells : cell of every node in every axis group, shape (groups, nodes)
         bases : where the cells of each group's stage begin in its tables
+        stages : these stages, -1 for the whole group
         chosen : option of each selector, -1 where it is open
 
         Returns the nodes kept, and the roots' values, shape (roots, nodes kept).
@@ -59,6 +61,7 @@ class Runner:
             program=self._program,
             cells=cells,
             bases=bases,
+            stages=stages,
             chosen=chosen,
             registers=self._registers,
             plan=self._plan,
@@ -114,8 +117,24 @@ def _compile() -> None:
 def _run_nothing() -> None:
     """Run a program without instructions."""
     none, zeros = np.zeros(0, dtype=np.int64), np.zeros(0)
-    program = Program(none, np.zeros((0, 3), dtype=np.int64), zeros, none, zeros, none, zeros, none)
-    Runner(program, 1).bounds(np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64), none)
+    pairs, triples = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
+    rows, whole = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    program = Program(
+        code=none,
+        arguments=triples,
+        constants=zeros,
+        lists=none,
+        tables=zeros,
+        loads=pairs,
+        slots=triples,
+        classes=rows,
+        first_rows=rows,
+        row_starts=whole,
+        checks=none,
+        ceilings=zeros,
+        roots=none,
+    )
+    Runner(program, 1).bounds(np.zeros((1, 0), dtype=np.int64), whole, whole, none)
 
 
 BOUNDS: Final = Kernels((__name__, "BOUNDS"), (bound_program_kernel.bounds,), _run_nothing)

@@ -10,15 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, pairwise
 
 import numpy as np
 
 from tilewright.formulation.expression import Constant, Expr, Variable
+from tilewright.formulation.mapping.columns import BLOCK
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tables import GroupTable
-from tilewright.foundation.arrays import Floats, Indices, Int64s
+from tilewright.foundation.arrays import Floats, Indices, Int32s, Int64s
 from tilewright.workloads.mapping.operator import Role
 
 
@@ -137,6 +139,22 @@ def _tiles(space: MapSpace, boundary: int) -> int:
     return math.prod(len(size.domain) for size in sizes)
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What an expression comes to once the stages decide all that it reads.
+
+    Parameters
+    ----------
+    stage : from which on every cell has rows of one class alone
+    of_row : the class of each row; ``None`` where every row is one of its own
+    values : of each class
+    """
+
+    stage: int
+    of_row: Int32s | None
+    values: Floats
+
+
 class StagedTable:
     """One group's tables at every stage.
 
@@ -169,12 +187,53 @@ class StagedTable:
         sizes = [1, *map(len, self.starts)]
         self.offsets = [0, *np.cumsum(sizes[:-1]).tolist()]
 
-    def bounds(self, expr: Expr, low: bool) -> Floats:
-        """Least or greatest values of a local expression: over all rows, then cell by cell of each stage."""
+    @cached_property
+    def first_rows(self) -> Int32s:
+        """The first row of the whole group, and of each stage's cells, in the places of :meth:`bounds`."""
+        return np.concatenate([[0], *self.starts]).astype(np.int32)
+
+    @cached_property
+    def _settled_from(self) -> dict[Variable, int]:
+        """The stage from which on each tile size is one in every cell; the last one's successor for none."""
+        rows = self.table.group.rows
+        result: dict[Variable, int] = {}
+        for place, variable in enumerate(self.table.group.variables):
+            changes = np.flatnonzero(rows[1:, place] != rows[:-1, place]) + 1
+            stage = 0
+            while stage < len(self.starts):
+                begins = np.zeros(len(rows) + 1, dtype=bool)
+                begins[self.starts[stage]] = True
+                if begins[changes].all():
+                    break
+                stage += 1
+            result[variable] = stage
+        return result
+
+    def settled(self, expr: Expr) -> Settled | None:
+        """What an expression comes to once it is decided; ``None`` for a group of few rows."""
+        if len(self.table) <= BLOCK:
+            return None
+        classes, values = self.table.values.by_class(expr)
+        stage = max(self._settled_from[variable] for variable in expr.support)
+        if stage >= len(self.starts):
+            return None
+        return Settled(stage, None if classes is None else classes.of_row, values)
+
+    def bounds(self, expr: Expr, low: bool, stages: int | None = None) -> Floats:
+        """Least or greatest values of a local expression: over all rows, then cell by cell of each stage.
+
+        Parameters
+        ----------
+        stages : so many of the first ones; by default all
+        """
         end = np.minimum if low else np.maximum
+        count = len(self.starts) if stages is None else stages
+        values = self.table.values[expr]
+        if not count:
+            return np.array([end.reduce(values)])
         # From the finest cells outwards: each coarser cell is a range of finer ones.
-        levels = [end.reduceat(self.table.values[expr], self.starts[-1])]
-        for children in reversed(self.children):
+        levels = [end.reduceat(values, self.starts[count - 1])]
+        for children in reversed(self.children[: count - 1]):
             levels.append(end.reduceat(levels[-1], children[:-1]))
         return np.concatenate([[end.reduce(levels[-1])], *reversed(levels)])
 

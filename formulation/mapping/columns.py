@@ -1,0 +1,179 @@
+"""Values of expressions at the rows of an axis group, each different one kept once.
+
+An expression reads a few of a group's tile sizes, and rows that agree in these have one value.  A group of a
+deep machine has 100,000 rows or more, of which a few thousand differ in any two or three tiles.  So values
+are computed and kept by class of rows; all expressions over the same tiles share the classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.expression.batch import BatchReader
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.chains import AxisGroup
+from tilewright.foundation.arrays import Floats, Indices, Int32s, Int64s
+
+BLOCK = 1 << 14
+"""Rows that are tabulated at once, some milliseconds for the dearest expressions; fewer are never classed."""
+_FEWER = 4  # times fewer classes than rows, from which on they are worth their map
+_DENSE = 1 << 24  # codes that are counted rather than sorted
+
+Tiles = frozenset[Variable]
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """Rows by what stands in some of their columns.
+
+    Parameters
+    ----------
+    of_row : the class of each row
+    columns : the tile sizes of each class, by variable
+    """
+
+    of_row: Int32s
+    columns: Mapping[Variable, Floats]
+
+
+class Columns(Mapping[Expr, Floats]):
+    """The values of some expressions at every row of a group, expanded where they are asked for.
+
+    Parameters
+    ----------
+    group : its rows
+    """
+
+    def __init__(self, group: AxisGroup) -> None:
+        self.group = group
+        self._classes: dict[Tiles, Classes | None] = {}
+        self._values: dict[Expr, tuple[Classes | None, Floats]] = {}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Expr]:
+        return iter(self._values)
+
+    def __contains__(self, expr: object) -> bool:
+        return expr in self._values
+
+    def __getitem__(self, expr: Expr) -> Floats:
+        classes, values = self._values[expr]
+        return values if classes is None else values.take(classes.of_row)
+
+    def take(self, expr: Expr, rows: Indices) -> Floats:
+        """The values of an expression at some rows."""
+        classes, values = self._values[expr]
+        return values.take(rows if classes is None else classes.of_row.take(rows))
+
+    def by_class(self, expr: Expr) -> tuple[Classes | None, Floats]:
+        """The values of each class of rows, or of each row where there are no classes."""
+        return self._values[expr]
+
+    def update(self, other: Columns) -> None:
+        """Take the values that others have of the same rows."""
+        self._values.update(other._values)
+        self._classes.update(other._classes)
+
+    def clear(self) -> None:
+        """Forget all values."""
+        self._values.clear()
+        self._classes.clear()
+
+    def compute(self, nodes: Sequence[Expr], limits: Limits | None = None) -> None:
+        """Compute what some expressions of this group come to; raises ``LimitReachedError`` at a limit."""
+        alike: dict[Tiles, list[Expr]] = {}
+        for node in nodes:
+            tiles = Tiles() if self._classes_of(node.support) is None else node.support
+            alike.setdefault(tiles, []).append(node)
+        for tiles, own in alike.items():
+            classes = self._classes_of(tiles) if tiles else None
+            columns: Mapping[Variable, Int64s | Floats] = (
+                {variable: self.group.rows[:, i] for i, variable in enumerate(self.group.variables)}
+                if classes is None
+                else classes.columns
+            )
+            length = len(self.group) if classes is None else len(next(iter(columns.values())))
+            for node, values in _read(own, columns, length, limits).items():
+                self._values[node] = classes, values
+
+    def _classes_of(self, tiles: Tiles) -> Classes | None:
+        """The classes of rows by some columns; ``None`` where every row may count as one."""
+        if len(self.group) <= BLOCK:
+            return None
+        if tiles not in self._classes:
+            places = [i for i, variable in enumerate(self.group.variables) if variable in tiles]
+            self._classes[tiles] = _classed(self.group, places)
+        return self._classes[tiles]
+
+    def reordered(self, order: Indices) -> Columns:
+        """The same values of some rows, in another sequence."""
+        group = self.group
+        result = Columns(AxisGroup(group.name, group.dims, group.variables, group.rows[order]))
+        moved: dict[int, Classes | None] = {id(None): None}
+        for tiles, classes in self._classes.items():
+            result._classes[tiles] = None
+            if classes is not None:
+                result._classes[tiles] = replace(classes, of_row=classes.of_row[order])
+                moved[id(classes)] = result._classes[tiles]
+        for node, (classes, values) in self._values.items():
+            result._values[node] = moved[id(classes)], values[order] if classes is None else values
+        return result
+
+    def among(self, nodes: Sequence[Expr]) -> Columns:
+        """The values of some of the expressions, of the same rows."""
+        result = Columns(self.group)
+        result._classes.update(self._classes)
+        result._values.update({node: self._values[node] for node in nodes})
+        return result
+
+
+def _classed(group: AxisGroup, places: Sequence[int]) -> Classes | None:
+    codes, most = np.zeros(len(group), dtype=np.int64), 1
+    for place in places:
+        dense, size = _numbered(group.rows[:, place], int(group.rows[:, place].max()) + 1)
+        codes, most = codes * size + dense, most * size
+        if most >= 1 << 62:
+            return None
+    of_row, count = _numbered(codes, most)
+    if count * _FEWER > len(group):
+        return None
+    first = np.zeros(count, dtype=np.int64)
+    first[of_row[::-1]] = np.arange(len(group) - 1, -1, -1)
+    columns = {group.variables[place]: group.rows[first, place].astype(np.float64) for place in places}
+    return Classes(of_row.astype(np.int32), columns)
+
+
+def _numbered(codes: Int64s, most: int) -> tuple[Int64s, int]:
+    """The codes, all below ``most``, as numbers without gaps in their order, and how many there are."""
+    if most > _DENSE:
+        different, numbers = np.unique(codes, return_inverse=True)
+        return numbers.astype(np.int64), len(different)
+    there = np.zeros(most, dtype=bool)
+    there[codes] = True
+    return (np.cumsum(there) - 1)[codes], int(np.count_nonzero(there))
+
+
+def _read(
+    nodes: Sequence[Expr], columns: Mapping[Variable, Int64s | Floats], length: int, limits: Limits | None
+) -> dict[Expr, Floats]:
+    """Values of expressions, block by block: intermediate values never take a whole column's memory."""
+    result: dict[Expr, Floats] = {}
+    if length > BLOCK:
+        result = {node: np.empty(length) for node in nodes}
+    for start in range(0, max(1, length), BLOCK):
+        block = {v: column[start : start + BLOCK].astype(np.float64) for v, column in columns.items()}
+        reader = BatchReader(block) if limits is None else BatchReader(block, check=limits.check)
+        for node in nodes:
+            if limits is not None:
+                limits.check()
+            if length > BLOCK:
+                result[node][start : start + BLOCK] = reader.read(node)
+            else:
+                result[node] = np.broadcast_to(reader.read(node), (length,))
+    return result
