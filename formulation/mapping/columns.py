@@ -21,7 +21,7 @@ from tilewright.foundation.arrays import Floats, Indices, Int32s, Int64s
 BLOCK = 1 << 14
 """Rows that are tabulated at once, some milliseconds for the dearest expressions; fewer are never classed."""
 _FEWER = 4  # times fewer classes than rows, from which on they are worth their map
-_DENSE = 1 << 24  # codes that are counted rather than sorted
+_DENSE = 8  # times the rows, up to which codes are counted rather than sorted
 
 Tiles = frozenset[Variable]
 
@@ -151,7 +151,7 @@ def _classed(group: AxisGroup, places: Sequence[int]) -> Classes | None:
 
 def _numbered(codes: Int64s, most: int) -> tuple[Int64s, int]:
     """The codes, all below ``most``, as numbers without gaps in their order, and how many there are."""
-    if most > _DENSE:
+    if most > _DENSE * len(codes):
         different, numbers = np.unique(codes, return_inverse=True)
         return numbers.astype(np.int64), len(different)
     there = np.zeros(most, dtype=bool)

@@ -9,8 +9,9 @@ argument.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
-from collections.abc import Sequence
+from itertools import chain
 from typing import assert_never
 
 import numpy as np
@@ -86,7 +87,7 @@ class BoundProgram:
         self._constants: list[float] = []
         self._lists: list[int] = []
         self._selectors: dict[Variable, int] = {}
-        self._tables: list[Floats] = []
+        self._tables: list[tuple[int, Expr, bool, int | None, int]] = []  # group, what, stages, values
         self._loads: list[int] = []  # the instructions that read them
         self._settled_values: list[tuple[int, Floats]] = []  # slot and values of each class, load by load
         self._settled_loads: dict[Expr, int] = {}
@@ -101,7 +102,8 @@ class BoundProgram:
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
         settled = [values for _, values in self._settled_values]
-        values, starts = (bank or TableBank(exact=True)).placed([*self._tables, *settled])
+        size = sum(size for *_, size in self._tables) + sum(map(len, settled))
+        values, starts = (bank or TableBank(exact=True)).placed(size, chain(self._tabulated(), settled))
         for load, start in zip(self._loads, starts, strict=False):
             group, _, third = self._arguments[load]
             self._arguments[load] = (group, start, third)
@@ -240,20 +242,26 @@ class BoundProgram:
 
     def _load(self, expr: Expr, low: bool) -> int:
         assert expr.group is not None
-        if self._limits is not None:
-            self._limits.check()
         position = self._position[expr.group]
         settled = self._staged[position].settled(expr)
         number = self._settled_loads.get(expr)
         if number is None:
             number = self._settled_loads[expr] = self._settled_load(position, settled)
-        loaded = self._staged[position].bounds(expr, low, None if settled is None else settled.stage)
-        self._tables.append(loaded)
+        stages = None if settled is None else settled.stage
+        staged = self._staged[position]
+        self._tables.append((position, expr, low, stages, staged.size(stages)))
         register = self._emit(opcodes.LOAD, position, third=number)
         self._loads.append(register)
-        if loaded.min(initial=0.0) >= 0:
+        if staged.table.values.by_class(expr)[1].min(initial=0.0) >= 0:
             self._positive.add(register)
         return register
+
+    def _tabulated(self) -> Iterator[Floats]:
+        """The tables of all loads, each computed when it is asked for."""
+        for position, expr, low, stages, _ in self._tables:
+            if self._limits is not None:
+                self._limits.check()
+            yield self._staged[position].bounds(expr, low, stages)
 
     def _settled_load(self, position: int, settled: Settled | None) -> int:
         """The number of a load of what an expression comes to once it is decided; ``NONE`` without one."""

@@ -219,6 +219,10 @@ class StagedTable:
             return None
         return Settled(stage, None if classes is None else classes.of_row, values)
 
+    def size(self, stages: int | None = None) -> int:
+        """How many values :meth:`bounds` has for so many of the first stages."""
+        return 1 + sum(map(len, self.starts[:stages]))
+
     def bounds(self, expr: Expr, low: bool, stages: int | None = None) -> Floats:
         """Least or greatest values of a local expression: over all rows, then cell by cell of each stage.
 

@@ -6,7 +6,7 @@ tensors are stored.  A bank keeps arrays that differ, so memory hardly grows wit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -25,20 +25,24 @@ class TableBank:
     """
 
     def __init__(self, exact: bool = False) -> None:
-        self._least = 0 if exact else _CHUNK
+        self._exact = exact
         self._arena: Floats = np.empty(0)
         self._used = 0
         self._places: dict[tuple[int, float, float, float], list[int]] = {}
 
-    def placed(self, tables: Sequence[Floats]) -> tuple[Floats, list[int]]:
-        """Put some arrays where a program can read them.
+    def placed(self, size: int, tables: Iterable[Floats]) -> tuple[Floats, list[int]]:
+        """Put some arrays where a program can read them, each as soon as it is computed.
+
+        Parameters
+        ----------
+        size : of all of them together
 
         Returns
         -------
         An arena that has all of them, and where each begins there
         """
-        if self._used + sum(map(len, tables)) > len(self._arena):
-            self._arena = np.empty(max(self._least, sum(map(len, tables))))
+        if self._used + size > len(self._arena):
+            self._arena = np.empty(size if self._exact else max(_CHUNK, size))
             self._used = 0
             self._places.clear()
         return self._arena, [self._place(values) for values in tables]
@@ -46,10 +50,12 @@ class TableBank:
     def _place(self, values: Floats) -> int:
         """Where the arena has an array, now if not before."""
         size = len(values)
-        likely = self._places.setdefault((size, *_traits(values)), [])
-        for start in likely:
-            if np.array_equal(self._arena[start : start + size], values):
-                return start
+        likely: list[int] = []
+        if not self._exact:
+            likely = self._places.setdefault((size, *_traits(values)), [])
+            for start in likely:
+                if np.array_equal(self._arena[start : start + size], values):
+                    return start
         start = self._used
         self._arena[start : start + size] = values
         self._used += size
