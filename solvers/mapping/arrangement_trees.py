@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count, islice
+from typing import TYPE_CHECKING
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.arrangements import Reduction
@@ -27,6 +28,9 @@ from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_fa
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
+if TYPE_CHECKING:
+    from tilewright.solvers.mapping.segment_bounds import SegmentBounds
+
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
 _STEP = 0.02  # by which the first cutoff passes the least that anything may cost
 _FASTER = 8  # times as far at every further one
@@ -34,6 +38,7 @@ _DIVES = 4  # trees that look for a mapping at once; with one known, the others 
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
+_MOST_BYTES = 800_000_000  # of trees that are open at once; what a search has besides takes half as much
 _SHARE = 0.6  # of the time that is left, for the optimum of even storage
 
 
@@ -95,6 +100,21 @@ class ArrangementTrees:
         if not math.isinf(tree.least):
             heapq.heappush(self._open, (max(tree.least, lower_bound), next(self._tick), tree, lower_bound))
 
+    def _state(self, parts: Iterable[LayerProblem], goal: Goal, lower_bound: Callable[[], float]) -> bool:
+        """Keep a tree of each part open; whether memory sufficed for all of them.
+
+        Parameters
+        ----------
+        lower_bound : of the part that was given out last
+        """
+        for part in parts:
+            if self._bank.bytes + sum(tree.layout.bytes for _, _, tree, _ in self._open) > _MOST_BYTES:
+                return False
+            tree = self._new_tree(part, goal)
+            if tree is not None:
+                self._put(tree, lower_bound())
+        return True
+
     def _hard(self) -> None:
         ask, self._on_hard = self._on_hard, lambda: None
         ask()
@@ -107,11 +127,9 @@ class ArrangementTrees:
             even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
             if problem.reduction is not Reduction.FORMS:  # else the others' forms hold all even ones
                 self._add(even)
-        for part in islice(problem.parts(self._search.limits.check), 1, None):
-            tree = self._new_tree(part, self._goal)
-            if tree is not None:
-                self._add(tree)
-        self._unstated = math.inf
+        parts = islice(problem.parts(self._search.limits.check), 1, None)
+        if self._state(parts, self._goal, lambda: self._unstated):
+            self._unstated = math.inf
         self._exhaust(on_bound)
 
     def _search_bounded(self, on_bound: Callable[[float], None]) -> None:
@@ -125,12 +143,12 @@ class ArrangementTrees:
         even_open = self._is_even_open()
         machines = [SegmentBounds(self._search, self._goal, slots, even_open) for slots in storages(problem)]
 
-        def known() -> None:
+        def learned() -> None:
             self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
             on_bound(self._least)
 
         for bounds in machines:
-            bounds.begin(known)
+            bounds.begin(learned)
         if even_open and is_large(problem):
             self._new_tree(problem, self._goal, _EFFORT)  # for a mapping
         for cutoff in self._cutoffs():
@@ -138,10 +156,10 @@ class ArrangementTrees:
             goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)
             lower_bound, self._cutoff = self._unstated, cutoff
             for bounds in machines:
-                for part in bounds.parts(goal):
-                    tree = self._new_tree(part, goal)
-                    if tree is not None:
-                        self._put(tree, max(lower_bound, bounds.least))
+                known = partial(_larger, lower_bound, bounds)
+                if not self._state(bounds.parts(goal), goal, known):
+                    self._exhaust(on_bound)
+                    return
             self._unstated = math.inf
             self._exhaust(on_bound)
             if self._search.done:
@@ -192,10 +210,9 @@ class ArrangementTrees:
         """Search what is open until nothing is, or a limit strikes; the tree with the least bound goes on."""
         while self._open and not self._search.done:
             _, _, tree, lower_bound = heapq.heappop(self._open)
-            others = self._least
-            tree.go_on(
-                partial(_report_bound, on_bound, others, lower_bound), max(lower_bound, others) * (1 + _AHEAD)
-            )
+            others = self._open[0][0] if self._open else self._cutoff
+            report = partial(_report_bound, on_bound, self._least, lower_bound)
+            tree.go_on(report, max(lower_bound, others) * (1 + _AHEAD))
             self._put(tree, lower_bound)
 
     def _new_tree(self, problem: LayerProblem, goal: Goal, most: int | None = None) -> Tree | None:
@@ -218,6 +235,11 @@ class ArrangementTrees:
 def _report_bound(on_bound: Callable[[float], None], others: float, lower_bound: float, least: float) -> None:
     """Report the bound of all trees, with that of the one that goes on and what is known of it besides."""
     on_bound(min(max(least, lower_bound), others))
+
+
+def _larger(lower_bound: float, bounds: SegmentBounds) -> float:
+    """What is known of all that bounds have not given out yet."""
+    return max(lower_bound, bounds.least)
 
 
 def _is_over(limits: Limits) -> bool:

@@ -6,7 +6,7 @@ another one from it, with fewer limits, in their own stages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +16,6 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost.base import Limit
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import legal_groups
-from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
@@ -72,6 +71,11 @@ class Layout:
             for staged in self.staged:
                 staged.table.values.clear()
         return laid
+
+    @property
+    def bytes(self) -> int:
+        """Memory of its rows and cells, without what a bound program reads."""
+        return sum(staged.bytes for staged in self.staged)
 
     @property
     def owners(self) -> tuple[Variable, ...]:
@@ -143,63 +147,12 @@ def orders_of_decisions(problem: LayerProblem) -> list[Deciding]:
     return orders if problem.space.nest.spatial else orders[:1]
 
 
-class Shelf:
-    """What was tabulated of some spaces, for further layouts of problems that differ in their objectives."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[MapSpace, _Tabulated]] = {}  # the space keeps its number alive
-
-    def tabulated(self, problem: LayerProblem, make: Callable[[], _Tabulated]) -> _Tabulated:
-        """The tables of a problem's space, made where there are none."""
-        known = self._known.get(id(problem.space))
-        if known is None:
-            known = self._known[id(problem.space)] = problem.space, make()
-        return known[1]
-
-
-class _Tabulated:
-    """Tables of a problem's legal rows, in the sequences of its stages.
-
-    Parameters
-    ----------
-    problem : its limits exclude rows
-    roots : what is read of them; other readers add theirs
-    """
-
-    def __init__(self, problem: LayerProblem, roots: Sequence[Expr], checked_limits: Limits) -> None:
-        self._nest = problem.space.nest
-        self._tables = Tables(legal_groups(problem, checked_limits), roots, checked_limits)
-        self.array = ArrayBounds(self._nest, self._tables, checked_limits.check)
-        self._staged: dict[Deciding, list[StagedTable]] = {}
-
-    def read(self, roots: Sequence[Expr], checked_limits: Limits) -> None:
-        """Have the values that some expressions read."""
-        for table in self._tables.tables:
-            table.values.update(table.missing(roots, checked_limits))
-
-    def staged(
-        self, deciding: Deciding, stages: Sequence[Stage], roots: Sequence[Expr], checked_limits: Limits
-    ) -> list[StagedTable]:
-        """The tables in the sequence of some stages."""
-        known = self._staged.get(deciding)
-        if known is None:
-            known = []
-            for table in self._tables.tables:
-                checked_limits.check()
-                known.append(StagedTable(table, self._nest, stages))
-            self._staged[deciding] = known
-        for staged in known:
-            staged.table.values.update(staged.table.missing(roots, checked_limits))
-        return known
-
-
 def laid_out(
     problem: LayerProblem,
     checked_limits: Limits,
     both: bool = False,
     bank: TableBank | None = None,
     deciding: Deciding | None = None,
-    shelf: Shelf | None = None,
 ) -> Layout:
     """The layout of a problem; raises ``LimitReachedError`` where a limit strikes before.
 
@@ -208,31 +161,34 @@ def laid_out(
     both : whether energy and cycles are read even where the objective has only one of them
     bank : keeps what the bound programs of several layouts read
     deciding : in which order; by default the most promising one
-    shelf : keeps tables for further layouts of the same space
     """
     space, statement = problem.space, problem.statement
     fanout_limits = implied_array_limits(space.nest)
     limits = (*problem.limits, *fanout_limits)
     if not program.await_compiled(lambda: checked_limits.expired):
         raise LimitReachedError
+    groups = legal_groups(problem, checked_limits)
     roots = [statement.energy, statement.cycles]
-    every = [*roots, *(limit.expr for limit in limits)]
-    tabulated = (shelf or Shelf()).tabulated(problem, lambda: _Tabulated(problem, every, checked_limits))
-    tabulated.read(roots, checked_limits)
+    tables = Tables(groups, [*roots, *(limit.expr for limit in limits)], checked_limits)
     powers = problem.objective.key_powers
     deciding = deciding or orders_of_decisions(problem)[0]
     stages = stages_of(space, deciding.spread_first, deciding.inner_first)
+    array = ArrayBounds(space.nest, tables, checked_limits.check)
+    staged: list[StagedTable] = []
+    for table in tables.tables:
+        checked_limits.check()
+        staged.append(StagedTable(table, space.nest, stages))
     return Layout(
         problem=problem,
         stages=stages,
-        staged=tabulated.staged(deciding, stages, every, checked_limits),
+        staged=staged,
         limits=limits,
         machine=(*statement.limits, *fanout_limits),
         energy=statement.energy if powers[0] or both else None,
         cycles=statement.cycles if powers[1] or both else None,
         powers=powers,
-        lower_bounds=tabulated.array.bounds(roots),
-        fits=tabulated.array.fits,
+        lower_bounds=array.bounds(roots),
+        fits=array.fits,
         checked_limits=checked_limits,
         bank=bank,
     )

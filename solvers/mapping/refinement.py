@@ -16,7 +16,7 @@ import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT
-from tilewright.foundation.arrays import Indices
+from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.layout import Layout
 from tilewright.solvers.mapping.nodes import Nodes, joined
@@ -111,7 +111,7 @@ class Refinement:
                 yield from self._split(part, rest, stage, beam)
             piece = stop
 
-    def _cells(self, nodes: Nodes, position: int, stage: int) -> tuple[Indices, Indices]:
+    def _cells(self, nodes: Nodes, position: int, stage: int) -> tuple[Int64s, Int64s]:
         """First child cell and number of children of every node in one group."""
         staged = self._layout.staged[position]
         if stage == 0:
@@ -120,7 +120,8 @@ class Refinement:
             return np.full(size, begin), np.full(size, end - begin)
         edges = staged.children[stage - 1]
         cells = nodes.cells[position]
-        return edges[cells], edges[cells + 1] - edges[cells]
+        first = edges[cells].astype(np.int64)
+        return first, edges[cells + 1] - first
 
     def _narrowed(self, nodes: Nodes, beam: int | None) -> Nodes:
         """Nodes that may be legal and wanted; with a beam only the best of them."""

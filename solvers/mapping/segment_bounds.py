@@ -36,7 +36,6 @@ from tilewright.formulation.mapping.segment_parts import (
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
-from tilewright.solvers.mapping.layout import Shelf
 from tilewright.solvers.mapping.nodes import Leaves
 from tilewright.solvers.mapping.tree import Tree
 
@@ -100,7 +99,6 @@ class SegmentBounds:
                 self._near = [*dict.fromkeys([*self._near, outer])]
                 self._inner = [*dict.fromkeys([*self._inner, rest])]
         self._inside = self._outside = self._busy = 0
-        self._shelf = Shelf()
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
     def begin(self, known: Callable[[], None]) -> None:
@@ -220,7 +218,7 @@ class SegmentBounds:
     def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
         """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""
         self._search.limits.check()
-        tree = Tree(self._search, goal, part, shelf=self._shelf)
+        tree = Tree(self._search, goal, part)
         tree.most = most
         return None if tree.empty else tree
 

@@ -20,7 +20,7 @@ from tilewright.formulation.mapping.columns import BLOCK
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tables import GroupTable
-from tilewright.foundation.arrays import Floats, Indices, Int32s, Int64s
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.workloads.mapping.operator import Role
 
 
@@ -174,23 +174,28 @@ class StagedTable:
         count = len(table)
         changed = np.zeros(count, dtype=bool)
         changed[:1] = True
-        self.starts: list[Indices] = []
+        self.starts: list[Int32s] = []
         for columns in keys:
             for column in columns:
                 ordered = column[order]
                 # A cell begins where anything decided so far differs from the row before.
                 changed[1:] |= ordered[1:] != ordered[:-1]
-            self.starts.append(np.flatnonzero(changed))
-        self.children: list[Indices] = []
+            self.starts.append(np.flatnonzero(changed).astype(np.int32))
+        self.children: list[Int32s] = []
         for here, inner in zip(self.starts, self.starts[1:], strict=False):
-            self.children.append(np.append(np.searchsorted(inner, here), len(inner)))
+            self.children.append(np.append(np.searchsorted(inner, here), len(inner)).astype(np.int32))
         sizes = [1, *map(len, self.starts)]
         self.offsets = [0, *np.cumsum(sizes[:-1]).tolist()]
+
+    @property
+    def bytes(self) -> int:
+        """Memory of its rows and cells."""
+        return self.table.group.rows.nbytes + sum(array.nbytes for array in (*self.starts, *self.children))
 
     @cached_property
     def first_rows(self) -> Int32s:
         """The first row of the whole group, and of each stage's cells, in the places of :meth:`bounds`."""
-        return np.concatenate([[0], *self.starts]).astype(np.int32)
+        return np.concatenate([np.zeros(1, dtype=np.int32), *self.starts])
 
     @cached_property
     def _settled_from(self) -> dict[Variable, int]:

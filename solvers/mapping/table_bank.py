@@ -27,8 +27,13 @@ class TableBank:
     def __init__(self, exact: bool = False) -> None:
         self._exact = exact
         self._arena: Floats = np.empty(0)
-        self._used = 0
+        self._used = self._full = 0
         self._places: dict[tuple[int, float, float, float], list[int]] = {}
+
+    @property
+    def bytes(self) -> int:
+        """Memory of what was put there, also where an arena that was full is still read."""
+        return 8 * (self._full + self._used)
 
     def placed(self, size: int, tables: Iterable[Floats]) -> tuple[Floats, list[int]]:
         """Put some arrays where a program can read them, each as soon as it is computed.
@@ -43,6 +48,7 @@ class TableBank:
         """
         if self._used + size > len(self._arena):
             self._arena = np.empty(size if self._exact else max(_CHUNK, size))
+            self._full += self._used
             self._used = 0
             self._places.clear()
         return self._arena, [self._place(values) for values in tables]

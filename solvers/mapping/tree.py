@@ -19,7 +19,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Goal
-from tilewright.solvers.mapping.layout import Deciding, Shelf, laid_out
+from tilewright.solvers.mapping.layout import Deciding, laid_out
 from tilewright.solvers.mapping.nodes import Nodes
 from tilewright.solvers.mapping.part_bounds import PartBounds
 from tilewright.solvers.mapping.table_bank import TableBank
@@ -40,7 +40,6 @@ class Tree(BestFirst):
     problem : that of the search by default, else a part of it
     bank : keeps what the bound programs of several trees read
     deciding : in which order; by default the most promising one
-    shelf : keeps tables for further trees over the same space
     """
 
     def __init__(
@@ -50,15 +49,9 @@ class Tree(BestFirst):
         problem: LayerProblem | None = None,
         bank: TableBank | None = None,
         deciding: Deciding | None = None,
-        shelf: Shelf | None = None,
     ) -> None:
         layout = laid_out(
-            problem or search.problem,
-            search.limits,
-            both=goal.both,
-            bank=bank,
-            deciding=deciding,
-            shelf=shelf,
+            problem or search.problem, search.limits, both=goal.both, bank=bank, deciding=deciding
         )
         super().__init__(search, goal, layout)
         self.on_hard: Callable[[], None] = lambda: None
