@@ -48,6 +48,7 @@ class BestFirst:
         self._open: list[tuple[float, int, int, Nodes]] = []
         self._size = 1  # nodes that are opened together
         if not self.empty:
+            layout.tally.trees += 1
             self._refinement = Refinement(layout, goal, self._is_spent)
 
     def _is_spent(self) -> bool:

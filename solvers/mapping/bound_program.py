@@ -53,6 +53,10 @@ class BoundProgram:
     owners : selectors whose choices have lower bounds of their own
     search_limits : ``LimitReachedError`` is raised where one strikes
     bank : holds the values that the program reads; by default they are the program's own
+
+    Attributes
+    ----------
+    table_bytes : of values that were not in the bank before
     """
 
     def __init__(
@@ -85,7 +89,10 @@ class BoundProgram:
         # last.
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
-        values, starts = (bank or TableBank(exact=True)).placed(self._tables)
+        bank = bank or TableBank(exact=True)
+        before = bank.placed_bytes
+        values, starts = bank.placed(self._tables)
+        self.table_bytes = bank.placed_bytes - before
         for load, start in zip(self._loads, starts, strict=True):
             self._arguments[load] = (self._arguments[load][0], start, NONE)
         laid_out = opcodes.Program(

@@ -45,6 +45,10 @@ class Branch:
         Where machine code has to be compiled first, annealing finds a mapping meanwhile; it is all where the
         limit strikes before that is done.  Compiling continues then, for the searches that follow.
         """
+        with search.at_work(self.name):
+            return self._solve(search)
+
+    def _solve(self, search: LayerSearch) -> Outcome:
         if not (program.is_compiled() or self._meanwhile(search)):
             return Outcome(False, _NOT_COMPILED if search.limits.expired else "")
         offer_storage_patterns(search)

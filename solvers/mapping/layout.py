@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from tilewright.formulation.effort import Tally
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost.base import Limit
@@ -40,6 +41,7 @@ class Layout:
     fits : whether tile sizes and array leave anything to choose
     checked_limits : ``LimitReachedError`` is raised where one of these strikes
     bank : holds what bound programs read; ``None`` where there is one program alone
+    tally : counts nodes and tables
     """
 
     problem: LayerProblem
@@ -54,6 +56,7 @@ class Layout:
     fits: bool
     checked_limits: Limits
     bank: TableBank | None = None
+    tally: Tally = field(default_factory=Tally)
 
     @cached_property
     def bound_program(self) -> BoundProgram:
@@ -67,6 +70,7 @@ class Layout:
         laid = BoundProgram(
             self.staged, limits, roots, self.lower_bounds, self.checked_limits, self.owners, self.bank
         )
+        self.tally.table_bytes += laid.table_bytes
         if self.bank is not None:
             for staged in self.staged:
                 staged.table.values.clear()
@@ -118,7 +122,11 @@ class Layout:
 
 
 def laid_out(
-    problem: LayerProblem, checked_limits: Limits, both: bool = False, bank: TableBank | None = None
+    problem: LayerProblem,
+    checked_limits: Limits,
+    both: bool = False,
+    bank: TableBank | None = None,
+    tally: Tally | None = None,
 ) -> Layout:
     """The layout of a problem; raises ``LimitReachedError`` where a limit strikes before.
 
@@ -126,6 +134,7 @@ def laid_out(
     ----------
     both : whether energy and cycles are read even where the objective has only one of them
     bank : keeps what the bound programs of several layouts read
+    tally : counts nodes and tables, if anybody asks for them
     """
     space, statement = problem.space, problem.statement
     fanout_limits = implied_array_limits(space.nest)
@@ -157,4 +166,5 @@ def laid_out(
         fits=array.fits,
         checked_limits=checked_limits,
         bank=bank,
+        tally=tally or Tally(),
     )

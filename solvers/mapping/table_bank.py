@@ -7,6 +7,7 @@ tensors are stored.  A bank keeps arrays that differ, so memory hardly grows wit
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -21,11 +22,16 @@ class TableBank:
 
     Parameters
     ----------
-    exact : whether arenas have no more room than what is put there at once, as for a single program
+    exact : whether it serves a single program, whose arrays all differ: they are put together as they are
+
+    Attributes
+    ----------
+    placed_bytes : of all values that have been put into arenas
     """
 
     def __init__(self, exact: bool = False) -> None:
-        self._least = 0 if exact else _CHUNK
+        self.placed_bytes = 0
+        self._is_exact = exact
         self._arena: Floats = np.empty(0)
         self._used = 0
         self._places: dict[tuple[int, float, float, float], list[int]] = {}
@@ -37,8 +43,12 @@ class TableBank:
         -------
         An arena that has all of them, and where each begins there
         """
+        if self._is_exact:
+            arena = np.concatenate(tables) if tables else np.empty(0)
+            self.placed_bytes += arena.nbytes
+            return arena, [0, *accumulate(map(len, tables))][: len(tables)]
         if self._used + sum(map(len, tables)) > len(self._arena):
-            self._arena = np.empty(max(self._least, sum(map(len, tables))))
+            self._arena = np.empty(max(_CHUNK, sum(map(len, tables))))
             self._used = 0
             self._places.clear()
         return self._arena, [self._place(values) for values in tables]
@@ -53,6 +63,7 @@ class TableBank:
         start = self._used
         self._arena[start : start + size] = values
         self._used += size
+        self.placed_bytes += values.nbytes
         likely.append(start)
         return start
 

@@ -48,7 +48,8 @@ class Tree(BestFirst):
         problem: LayerProblem | None = None,
         bank: TableBank | None = None,
     ) -> None:
-        super().__init__(search, goal, laid_out(problem or search.problem, search.limits, goal.both, bank))
+        layout = laid_out(problem or search.problem, search.limits, goal.both, bank, search.tally)
+        super().__init__(search, goal, layout)
         self.on_hard: Callable[[], None] = lambda: None
         self._is_hard, self._is_plain = False, True
         self._lower_bounds: PartBounds | None = None
