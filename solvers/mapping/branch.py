@@ -105,7 +105,8 @@ class Branch:
             if least > 0:
                 # Bounds are floats: lowered by more than their rounding, then cut to a whole number of units.
                 safe = Fraction(int(least * (1 - BAND))) / search.problem.key_scale
-                value = search.key
-                search.raise_bound(safe if value is None else min(safe, value), self.name)
+                # What was closed costs as much as the goal, which a gap leaves below the value.
+                goal = goal_of(search)
+                search.raise_bound(safe if goal is None else min(safe, goal), self.name)
 
         return on_bound

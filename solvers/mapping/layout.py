@@ -16,13 +16,16 @@ from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost.base import Limit
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.relaxation import legal_groups
+from tilewright.formulation.mapping.relaxation import legal_groups, wanted_rows
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
 from tilewright.solvers.mapping.bound_program import BoundProgram
+from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.stages import STORAGE, Stage, StagedTable, stages_of
 from tilewright.solvers.mapping.table_bank import TableBank
+
+_MANY = 10_000  # rows from which on it is worth knowing which are wanted
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class Layout:
 def laid_out(
     problem: LayerProblem,
     checked_limits: Limits,
-    both: bool = False,
+    goal: Goal | None = None,
     bank: TableBank | None = None,
     tally: Tally | None = None,
 ) -> Layout:
@@ -132,7 +135,8 @@ def laid_out(
 
     Parameters
     ----------
-    both : whether energy and cycles are read even where the objective has only one of them
+    goal : tells which rows of large tables are wanted, and whether energy and cycles are read even where the
+        objective has only one of them
     bank : keeps what the bound programs of several layouts read
     tally : counts nodes and tables, if anybody asks for them
     """
@@ -144,7 +148,9 @@ def laid_out(
     groups = legal_groups(problem, checked_limits)
     roots = [statement.energy, statement.cycles]
     tables = Tables(groups, [*roots, *(limit.expr for limit in limits)], checked_limits)
-    powers = problem.objective.key_powers
+    if goal is not None and sum(tables.sizes) > _MANY:
+        tables = tables.restricted(wanted_rows(problem, tables, goal.wanted, checked_limits))
+    powers, both = problem.objective.key_powers, goal is not None and goal.both
     # networks and DMA decide the costs of perfect-only models: neither order prunes more there
     known = not problem.model.perfect_only
     stages = stages_of(space, known and powers[1] > 0, known and not powers[1])

@@ -184,14 +184,19 @@ class StagedTable:
         """Least or greatest values of a local expression: over all rows, then cell by cell of each stage."""
         end = np.minimum if low else np.maximum
         # From the finest cells outwards: each coarser cell is a range of finer ones.
-        levels = [end.reduceat(self.table.values[expr], self.starts[-1])]
+        levels = [_reduced(end, self.table.values[expr], self.starts[-1])]
         for children in reversed(self.children):
-            levels.append(end.reduceat(levels[-1], children[:-1]))
+            levels.append(_reduced(end, levels[-1], children[:-1]))
         return np.concatenate([[end.reduce(levels[-1])], *reversed(levels)])
 
     def root_children(self) -> tuple[int, int]:
         """The range of cells of the first stage."""
         return 0, len(self.starts[0])
+
+
+def _reduced(end: np.ufunc, values: Floats, starts: Indices) -> Floats:
+    """The ends of values from each start to the next; the values themselves where each has its own."""
+    return values if len(starts) == len(values) else end.reduceat(values, starts)
 
 
 def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[Int64s]:

@@ -48,7 +48,7 @@ class Tree(BestFirst):
         problem: LayerProblem | None = None,
         bank: TableBank | None = None,
     ) -> None:
-        layout = laid_out(problem or search.problem, search.limits, goal.both, bank, search.tally)
+        layout = laid_out(problem or search.problem, search.limits, goal, bank, search.tally)
         super().__init__(search, goal, layout)
         self.on_hard: Callable[[], None] = lambda: None
         self._is_hard, self._is_plain = False, True
