@@ -131,6 +131,7 @@ class CellAnswer:
     ----------
     trace : steps ``[seconds, value key, bound key, source, improved, heuristic]``
     metrics, mapping : as in the results document; ``None`` without a mapping
+    effort : as in the results document; ``None`` for runs that are no mappings
     evidence : what a document needs to prove the run, as text, where that is more
     """
 
@@ -145,4 +146,5 @@ class CellAnswer:
     mapping: list[dict[str, str | int]] | None = None
     trace: list[list[Any]] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
+    effort: dict[str, Any] | None = None
     evidence: str | None = None

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from typing import Any
 
 from tilewright.benchmarks.cells import Part, Place, ProblemRecord
 from tilewright.benchmarks.measures import Step, overhead, primal_integral, seconds_to
 from tilewright.benchmarks.store import FinishedCell, Placed, Store
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.report.records.mapping.document import EffortRecord
 from tilewright.report.records.mapping.operator import shape_text
 
 CONTESTS = "arena"
@@ -32,6 +34,9 @@ class Row:
     seconds_10, seconds_1, seconds_0 : when it came within 10 %, 1 % and 0 % of the optimum, if it did
     primal_integral_s : Berthold's, over the time limit
     value_key : the exact objective key as a fraction
+    nodes, nodes_per_s, trees, table_mb : what all methods of the run bounded or scored, how fast, and the
+        searches and tables that they began; ``None`` for runs of versions that did not count
+    peak_memory_mb : most that the worker held
     """
 
     suite: str
@@ -57,6 +62,11 @@ class Row:
     energy_pj: float | None = None
     cycles: int | None = None
     utilization: float | None = None
+    nodes: int | None = None
+    nodes_per_s: float | None = None
+    trees: int | None = None
+    table_mb: float | None = None
+    peak_memory_mb: float | None = None
     value_key: str | None = None
     method_version: str | None = None
     message: str = ""
@@ -198,6 +208,7 @@ def _row(
         energy_pj=metrics.get("energy_pj"),
         cycles=metrics.get("cycles"),
         utilization=metrics.get("utilization"),
+        **_effort(answer.effort),
         value_key=answer.value_key,
         method_version=cell.method_version,
         message=answer.message,
@@ -205,6 +216,21 @@ def _row(
         input_hash=cell.problem,
         key=cell.key,
     )
+
+
+def _effort(effort: dict[str, Any] | None) -> dict[str, Any]:
+    """The effort of all methods of a run as fields of a row."""
+    if effort is None:
+        return {}
+    record = EffortRecord.model_validate(effort)
+    seconds = sum(method.seconds for method in record.methods if method.nodes)
+    return {
+        "nodes": record.nodes,
+        "nodes_per_s": record.nodes / seconds if seconds > 0 else None,
+        "trees": sum(method.trees for method in record.methods),
+        "table_mb": sum(method.table_bytes for method in record.methods) / 1e6,
+        "peak_memory_mb": record.peak_memory_bytes / 1e6 or None,
+    }
 
 
 def _judged(cell: FinishedCell, optimum: Fraction | None, root: int) -> Sequence[float | None]:

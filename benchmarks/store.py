@@ -75,6 +75,7 @@ def _cell(row: Values) -> FinishedCell:
         mapping=read("mapping", list),
         trace=read("trace", list),
         versions=read("versions", dict),
+        effort=read("effort", dict),
     )
     keys = [answer.value_key, answer.bound_key]
     for _, value, bound, *_ in answer.trace:
@@ -122,6 +123,7 @@ _CELL = Table(
         Column("versions", "TEXT NOT NULL", "of this program and its libraries, JSON"),
         Column("ended", "TEXT NOT NULL", "UTC"),
         Column("evidence", "TEXT", "hash of what a document needs to prove the run, where there is any"),
+        Column("effort", "TEXT", "as in the results document, JSON"),
     ),
     _cell,
     indexed=("problem",),
@@ -145,10 +147,10 @@ _PLACE = Table(
 )
 _LAYOUT = Layout(
     application=0x546C5772,  # "TlWr"
-    version=3,
+    version=4,
     tables=(_PROBLEM, _CELL, _PLACE, EVIDENCE),
     name="a store",
-    readable=(1, 2),  # without seals; without evidence
+    readable=(1, 2, 3),  # without seals; without evidence; without effort
 )
 
 
@@ -210,6 +212,7 @@ class Store(SealedStore):
                 "versions": json.dumps(answer.versions),
                 "ended": datetime.now(UTC).isoformat(timespec="seconds"),
                 "evidence": None if answer.evidence is None else self.add_text(EVIDENCE, answer.evidence),
+                "effort": _json(answer.effort),
             },
         )
 

@@ -14,7 +14,7 @@ from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Origin, Result, Status, TracePoint
 from tilewright.foundation.errors import InputError, one_line
 from tilewright.foundation.pool import Work
-from tilewright.report.records.mapping.build import metrics_record, versions
+from tilewright.report.records.mapping.build import effort_record, metrics_record, versions
 
 Answer = TypeVar("Answer")
 Evaluation = TypeVar("Evaluation")
@@ -55,7 +55,8 @@ def answer(task: BenchmarkTask) -> CellAnswer:
     evaluation = result.evaluation
     metrics = None if evaluation is None else metrics_record(evaluation, problem.engine).model_dump()
     mapping = None if result.answer is None else result.answer.to_data()
-    return reported(result, problem.objective, metrics, mapping)
+    effort = effort_record(result.effort).model_dump()
+    return reported(result, problem.objective, metrics, mapping, effort)
 
 
 def failed(message: str) -> CellAnswer:
@@ -77,12 +78,14 @@ def reported(
     objective: Objective,
     metrics: dict[str, Any] | None,
     mapping: list[dict[str, str | int]] | None = None,
+    effort: dict[str, Any] | None = None,
 ) -> CellAnswer:
     """The result of a search as plain data.
 
     Parameters
     ----------
     metrics, mapping : of its answer; ``None`` where it has none, or no mapping is kept
+    effort : what it took, as in the results document, if anybody counted
     """
     shown = objective.value
     return CellAnswer(
@@ -97,6 +100,7 @@ def reported(
         mapping=mapping,
         trace=[_trace_step(point) for point in result.trace],
         versions=versions(),
+        effort=effort,
     )
 
 

@@ -260,7 +260,10 @@ Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Only errors and reasons on stderr.", rich_help_panel="Output")
 ]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Every step, and tracebacks.", rich_help_panel="Output")
+    bool,
+    typer.Option(
+        "--verbose", "-v", help="Every step, effort of searches, tracebacks.", rich_help_panel="Output"
+    ),
 ]
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}

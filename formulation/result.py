@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import Generic, TypeVar
+
+from tilewright.formulation.effort import Effort
 
 Answer = TypeVar("Answer")
 Evaluation = TypeVar("Evaluation")
@@ -84,6 +86,7 @@ class Result(Generic[Answer, Evaluation]):
     conflict : where there is no answer, demands that no answer satisfies together, and of which none can be
         left out
     out_of_space : the best legal answer from outside the searched space that was offered, if any
+    effort : nodes, tables, seconds and memory that it took
     """
 
     status: Status
@@ -100,6 +103,7 @@ class Result(Generic[Answer, Evaluation]):
     message: str = ""
     conflict: Sequence[str] = ()
     out_of_space: OutOfSpaceSolution[Answer, Evaluation] | None = None
+    effort: Effort = field(default_factory=Effort)
 
     @property
     def gap(self) -> float | None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Generic, Protocol, Self, TypeVar
 
+from tilewright.formulation.effort import EffortLog, Tally
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import (
     Answer,
@@ -85,6 +87,7 @@ class _Incumbent(Generic[Answer, Evaluation]):
     trace: list[TracePoint] = field(default_factory=list)
     doubts: dict[str, None] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
+    effort: EffortLog = field(default_factory=EffortLog)
 
 
 class Search(Generic[P, Answer, Evaluation]):
@@ -130,6 +133,11 @@ class Search(Generic[P, Answer, Evaluation]):
             self._best.trace[:] = earlier.trace
             better = [point.seconds for point in earlier.trace if point.improved]
             self._best.improved_at = better[-1] if better else None
+            self._best.effort.add(earlier.effort)
+
+    def count_with(self, whole: Search[P, Answer, Evaluation]) -> None:
+        """Count the effort of this search as that of another one, of whose space it searches a part."""
+        self._best.effort = whole._best.effort
 
     # -- what is known -------------------------------------------------------------------------------
 
@@ -179,6 +187,15 @@ class Search(Generic[P, Answer, Evaluation]):
         return (gap is not None and gap <= self.limits.gap) or self.limits.ends(self)
 
     # -- what methods say ----------------------------------------------------------------------------
+
+    def at_work(self, method: str) -> AbstractContextManager[Tally]:
+        """A method works in this thread; what is counted in :attr:`tally` meanwhile is its effort."""
+        return self._best.effort.at_work(method, self.limits.clock)
+
+    @property
+    def tally(self) -> Tally:
+        """Counters of the method that is at work in this thread."""
+        return self._best.effort.tally
 
     def offer(self, answer: Answer, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
         """Judge an answer; keep it if it is legal, lies in the searched space and is better.
@@ -279,6 +296,7 @@ class Search(Generic[P, Answer, Evaluation]):
                 input_hash=self.problem.content_hash,
                 message="; ".join(filter(None, (message, *doubts))),
                 out_of_space=self._best.out_of_space,
+                effort=self._best.effort.effort(self.limits.clock()),
             )
 
     def refute(self, method: str, version: str, failure: UnsoundBoundError) -> Result[Answer, Evaluation]:

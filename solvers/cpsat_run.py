@@ -130,6 +130,11 @@ class CpSatRun:
         return float(self.solver.response_proto.deterministic_time)
 
     @property
+    def branches(self) -> int:
+        """Decisions that the run took."""
+        return int(self.solver.response_proto.num_branches)
+
+    @property
     def bound(self) -> int:
         """The lower bound of the objective at the end, as the integer that CP-SAT computes with.
 

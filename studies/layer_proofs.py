@@ -94,6 +94,9 @@ class Outcome:
     first : of them, those before the first mapping; ``None`` without one
     gap : left at the end; ``None`` without a mapping or a bound
     memory : most that the process held, MB
+    nodes : bounded; ``None`` in stores of earlier versions
+    busy : seconds in which they were bounded
+    tables : MB that bounds were read from
     value : of the objective's key; ``None`` without a mapping
     """
 
@@ -103,6 +106,9 @@ class Outcome:
     gap: float | None
     memory: float
     value: float | None = None
+    nodes: int | None = None
+    busy: float | None = None
+    tables: float | None = None
 
     @property
     def proven(self) -> bool:
@@ -151,7 +157,18 @@ def solved(cell: Cell, operator: Operator, cpu: float) -> Outcome:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     gap = None if result.gap is None else float(result.gap)
     value = None if result.key is None else float(result.key)
-    return Outcome(str(result.status), worked, first[0] if first else None, gap, memory, value)
+    effort = result.effort
+    return Outcome(
+        str(result.status),
+        worked,
+        first[0] if first else None,
+        gap,
+        memory,
+        value,
+        nodes=effort.nodes,
+        busy=sum(method.seconds for method in effort.methods if method.nodes),
+        tables=effort.table_bytes / 2**20,
+    )
 
 
 def solved_apart(cell: Cell, operator: Operator, cpu: float) -> Outcome:
@@ -177,9 +194,9 @@ def table(outcomes: dict[Cell, Outcome]) -> Iterator[str]:
     more = " less than even: median | most |" if both else ""
     yield (
         "| machine | objective | storage, factors | layers | proven | CPU s: median | worst proven | sum | "
-        f"worst gap | no mapping after {SOON:g} s | memory, MB |{more}"
+        f"worst gap | no mapping after {SOON:g} s | memory, MB | tables, MB | M nodes: sum | a second |{more}"
     )
-    yield "|---|---|---|" + "---:|" * (10 if both else 8)
+    yield "|---|---|---|" + "---:|" * (13 if both else 11)
     rows: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in sorted(outcomes, key=lambda cell: (cell.machine, cell.objective, cell.storage, cell.factors)):
         names = (f"`{cell.machine}`", cell.objective, f"{cell.storage}, {cell.factors}")
@@ -202,8 +219,20 @@ def _figures(mine: list[Outcome]) -> str:
     return (
         f"{len(mine)} | {len(proven)} | {statistics.median(times):.2f} "
         f"| {max((outcome.cpu for outcome in proven), default=0):.1f} | {sum(times):.0f} "
-        f"| {100 * max(gaps):.1f} % | {late} | {max(outcome.memory for outcome in mine):.0f}"
+        f"| {100 * max(gaps):.1f} % | {late} | {max(outcome.memory for outcome in mine):.0f} "
+        f"| {_nodes(mine)}"
     )
+
+
+def _nodes(mine: list[Outcome]) -> str:
+    """Most tables of a cell, nodes of all, and how many were bounded a second; ``-`` where none counted."""
+    counted = [outcome for outcome in mine if outcome.nodes is not None]
+    nodes = sum(outcome.nodes or 0 for outcome in counted)
+    seconds = sum(outcome.busy or 0.0 for outcome in counted)
+    if not counted or not seconds:
+        return "- | - | -"
+    most = max(outcome.tables or 0.0 for outcome in counted)
+    return f"{most:.0f} | {nodes / 1e6:.1f} | {nodes / 1e6 / seconds:.1f}"
 
 
 def _gains(outcomes: dict[Cell, Outcome], cells: list[Cell]) -> str:

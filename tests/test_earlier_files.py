@@ -80,7 +80,7 @@ def test_earlier_benchmarks_are_read(version: str, tmp_path: Path) -> None:
             ("kapla", "feasible", 1002371.04),
             ("random", "feasible", 1210360.32),
         ]
-        assert version_of(path) == 3
+        assert version_of(path) == 4
 
 
 def test_damage_is_not_brought_up(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tilewright.cli.terminal.progress import Progress
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
 from tilewright.report.records.mapping.document import LayerRecord
+from tilewright.report.text.mapping.effort import effort_lines
 from tilewright.report.text.quantities import gap_text, objective_text, seconds_text
 from tilewright.report.text.rendering import make_console
 from tilewright.report.text.tables import STYLES
@@ -77,6 +78,8 @@ class LiveProgress(Progress):
             self._console.print(text, overflow="crop", no_wrap=True)
         if layer.message:
             self.note(f"{layer.name}: {layer.message}")
+        for line in effort_lines(layer.effort) if self._every and isinstance(layer, LayerRecord) else ():
+            self._console.print(f"  {line}", style="dim")
 
     def note(self, text: str) -> None:
         self._console.print(f"tilewright: {text}", style="yellow")

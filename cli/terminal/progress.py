@@ -17,6 +17,7 @@ from tilewright.foundation.disk import check_writable
 from tilewright.foundation.errors import InputError, OutputError
 from tilewright.report.records.mapping.document import LayerRecord
 from tilewright.report.records.mapping.operator import shape_text
+from tilewright.report.text.mapping.effort import effort_lines
 from tilewright.report.text.rendering import cleaned
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class PlainProgress(Progress):
             self._print(f"  {line}")
         if layer.message:
             self._print(f"  {layer.message}")
+        for line in effort_lines(layer.effort) if self._every and isinstance(layer, LayerRecord) else ():
+            self._print(f"  {line}")
 
     def note(self, text: str) -> None:
         self._print(f"tilewright: {text}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -65,34 +65,30 @@ def divisors(number: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4096)
+def balanced_tiles(size: int) -> tuple[int, ...]:
+    """The smallest tile for every trip count: ``ceil(size / n)``, increasing."""
+    return tuple(np.unique(-(-size // np.arange(1, size + 1))).tolist())
+
+
+@lru_cache(maxsize=128)
 def perfect_chains(bound: int, length: int) -> Int64s:
     """All sequences of ``length`` tile sizes, each dividing the one before it, the first the bound.
 
     Returns an array of shape (chains, length).
     """
-    if length == 0:
-        return np.ones((1, 0), dtype=np.int64)
-    return _led_by(divisors(bound), lambda tile: perfect_chains(tile, length - 1))
+    return _chains(bound, length, divisors)
 
 
-@lru_cache(maxsize=4096)
-def balanced_tiles(size: int) -> tuple[int, ...]:
-    """The smallest tile for every trip count: ``ceil(size / n)``, increasing."""
-    return tuple(sorted({-(-size // n) for n in range(1, size + 1)}))
-
-
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=128)
 def balanced_chains(bound: int, length: int) -> Int64s:
     """All sequences of ``length`` tile sizes, each ``ceil(outer / n)`` of the one before it for some ``n``.
 
     Divisor chains are among them.  Returns an array of shape (chains, length).
     """
-    if length == 0:
-        return np.ones((1, 0), dtype=np.int64)
-    return _led_by(balanced_tiles(bound), lambda tile: balanced_chains(tile, length - 1))
+    return _chains(bound, length, balanced_tiles)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=128)
 def halved_chains(bound: int, length: int) -> Int64s:
     """All sequences of ``length`` tile sizes, each the one before it halved, rounded up, any number of times.
 
@@ -103,21 +99,34 @@ def halved_chains(bound: int, length: int) -> Int64s:
     return _shared(np.unique(np.array(sizes, dtype=np.int64)[len(sizes) - steps], axis=0))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=128)
 def every_chain(bound: int, length: int) -> Int64s:
     """All non-increasing sequences of ``length`` tile sizes up to the bound.  Shape (chains, length)."""
-    if length == 0:
-        return np.ones((1, 0), dtype=np.int64)
-    return _led_by(range(1, bound + 1), lambda tile: every_chain(tile, length - 1))
+    return _chains(bound, length, lambda size: range(1, size + 1))
 
 
-def _led_by(tiles: Iterable[int], inner: Callable[[int], Int64s]) -> Int64s:
-    """Each tile size followed by every chain that may stand inside it."""
-    parts = []
-    for tile in tiles:
-        chains = inner(tile)
-        parts.append(np.column_stack([np.full(len(chains), tile, dtype=np.int64), chains]))
-    return _shared(np.concatenate(parts))
+def _chains(bound: int, length: int, tiles: Callable[[int], Sequence[int]]) -> Int64s:
+    """All sequences of tile sizes inside the bound, in increasing order of the first, then the next.
+
+    Parameters
+    ----------
+    tiles : increasing, what may stand inside a tile of some size
+    """
+    last = np.array([bound], dtype=np.int64)
+    columns: list[Int64s] = []
+    for _ in range(length):
+        sizes, which = np.unique(last, return_inverse=True)
+        menus = [tiles(int(size)) for size in sizes]
+        counts = np.array([len(menu) for menu in menus])
+        firsts = np.cumsum(counts) - counts  # of each menu in all of them
+        children = counts[which]
+        parent = np.repeat(np.arange(len(last)), children)
+        # The place of every child among its siblings, then in the menu of its parent's size.
+        place = np.arange(len(parent)) - np.repeat(np.cumsum(children) - children, children)
+        inside = np.concatenate([np.asarray(menu, dtype=np.int64) for menu in menus])
+        last = inside[firsts[which][parent] + place]
+        columns = [*(column[parent] for column in columns), last]
+    return _shared(np.column_stack(columns) if columns else np.ones((1, 0), dtype=np.int64))
 
 
 def _shared(rows: Int64s) -> Int64s:

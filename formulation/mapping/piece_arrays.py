@@ -20,8 +20,29 @@ def cut(sizes: Sequence[Int64s], counted: tuple[bool, ...]) -> Pieces:
 
     Equal sizes are one piece only where they are the largest.
     """
-    unit = np.ones_like(sizes[0])
-    return [(size, many) for size, _, many in paired_cut(sizes[0], 0 * unit, unit, sizes[1:], counted)]
+    pieces = [(sizes[0], np.ones_like(sizes[0]))]
+    for tile, all_matter in zip(sizes[1:], counted, strict=True):
+        largest = np.minimum(pieces[0][0], tile)
+        number: Int64s | int = 0
+        remainders = []
+        for now, many in pieces:
+            whole, rest = _divided(now, largest, all_matter)
+            number = number + many * whole
+            left = np.where(rest > 0, many, 0)
+            if left.any():
+                remainders.append((np.maximum(rest, 1), left))
+        pieces = [(largest, np.asarray(number)), *remainders]
+    return pieces
+
+
+def _divided(now: Int64s, largest: Int64s, all_matter: bool) -> tuple[Int64s, Int64s]:
+    """How many pieces of the largest size there are in others, and what is left; the first one alone unless
+    all matter."""
+    if all_matter:
+        whole = now // largest
+        return whole, now - whole * largest
+    fits = now >= largest
+    return fits.astype(np.int64), np.where(fits, 0, now)
 
 
 def paired_cut(
@@ -43,8 +64,7 @@ def paired_cut(
         number = np.zeros_like(largest)
         remainders = []
         for now, earlier, many in pieces:
-            whole = now // largest if all_matter else (now >= largest).astype(np.int64)
-            rest = now - whole * largest if all_matter else np.where(whole == 1, 0, now)
+            whole, rest = _divided(now, largest, all_matter)
             number = number + many * whole
             left = np.where(rest > 0, many, 0)
             if left.any():

@@ -7,8 +7,9 @@ groups do.  Both cost milliseconds; branch and bound starts from the same bound.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingABC
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,9 +21,11 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import GroupTable, Tables
-from tilewright.foundation.arrays import Floats, Indices
+from tilewright.foundation.arrays import Bools, Floats, Indices
 
 _FEW = 10_000  # rows that cost nothing to tabulate
+_BLOCK = 1 << 16  # rows that are read at once
+_WORTHWHILE = 0.8  # of the rows, with which another round follows
 _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
 
 
@@ -55,7 +58,7 @@ class GroupIntervalReader(IntervalReader):
 
 def group_intervals(table: GroupTable, rows: Indices | None = None) -> GroupIntervals:
     """The least and the largest value of every tabulated node, over some rows or all; at least one."""
-    values = {n: v if rows is None else v.take(rows) for n, v in table.values.items()}
+    values = {n: table.values[n] if rows is None else table.values.take(n, rows) for n in table.values}
     return {node: (np.asarray(v.min()), np.asarray(v.max())) for node, v in values.items()}
 
 
@@ -101,6 +104,65 @@ def legal_groups(problem: LayerProblem, checked_limits: Limits | None = None) ->
         group if len(rows) == len(group) else replace(group, rows=group.rows[rows])
         for group, rows in zip(groups, kept, strict=True)
     )
+
+
+def wanted_rows(
+    problem: LayerProblem,
+    tables: Tables,
+    wanted: Callable[[Floats, Floats, Floats], Bools],
+    checked_limits: Limits | None = None,
+) -> list[Indices]:
+    """Per group, the rows that a search may want, whatever the other groups do.
+
+    A row is left out where its bounds, the other groups being at their least, are unwanted.  What is left of
+    one group narrows the intervals of the others.  Every group keeps a row, so that there is a space to
+    search.  Raises ``LimitReachedError`` where a limit strikes.
+
+    Parameters
+    ----------
+    tables : with values of energy and cycles
+    wanted : tells of lower bounds of energy (scaled), cycles and key which ones are wanted; what is unwanted
+        once stays so
+    checked_limits : checked between blocks of rows
+    """
+    kept = [np.arange(len(table)) for table in tables.tables]
+    if not all(len(rows) for rows in kept):
+        return kept
+    intervals = [group_intervals(table) for table in tables.tables]
+    before, size = math.inf, sum(map(len, kept))
+    while size < _WORTHWHILE * before:
+        for position, table in enumerate(tables.tables):
+            others = [*intervals[:position], *intervals[position + 1 :]]
+            rows = kept[position]
+            parts = []
+            for start in range(0, len(rows), _BLOCK):
+                if checked_limits is not None:
+                    checked_limits.check()
+                block = rows[start : start + _BLOCK]
+                parts.append(block[_are_wanted(problem, table, block, others, wanted)])
+            left = np.concatenate(parts)
+            kept[position] = left if len(left) else rows[:1]
+            intervals[position] = group_intervals(table, kept[position])
+        before, size = size, sum(map(len, kept))
+    return kept
+
+
+def _are_wanted(
+    problem: LayerProblem,
+    table: GroupTable,
+    rows: Indices,
+    others: Sequence[GroupIntervals],
+    wanted: Callable[[Floats, Floats, Floats], Bools],
+) -> Bools:
+    """Which rows of a group a search may want."""
+    values = {node: table.values.take(node, rows) for node in table.values}
+    reader = GroupIntervalReader([{node: (column, column) for node, column in values.items()}, *others])
+    energy, cycles = (
+        np.broadcast_to(np.maximum(reader.low(root), 0.0), (len(rows),))
+        for root in (problem.statement.energy, problem.statement.cycles)
+    )
+    a, b = problem.objective.key_powers
+    return wanted(energy, cycles, energy**a * cycles**b)
 
 
 def within_limits(

@@ -289,7 +289,9 @@ def _group(
     check()
     # User filters speak of one dimension and have been applied; an axis limits the product of the group's
     # dimensions.
-    rows = _keep(cross(tables), columns, dims, operator, blocks, boundaries, ())
+    rows = cross(tables)
+    if len(dims) > 1:
+        rows = _keep(rows, columns, dims, operator, blocks, boundaries, ())
     return AxisGroup("+".join(dims), dims, columns, rows)
 
 
@@ -310,17 +312,25 @@ def _keep(
             return rows[:, place[expr]]
         return np.full(len(rows), expr.value, dtype=np.int64)  # type: ignore[attr-defined]
 
-    tiles = {dim: [values(edge[dim]) for edge in boundaries] for dim in dims}
     mask = np.ones(len(rows), dtype=bool)
     for index, block in enumerate(blocks):
         if block.axis is not None:
-            used = np.ones(len(rows), dtype=np.int64)
-            for dim in dims:
-                # Instances of one axis, shared by all dimensions of the group that are spread along it.
-                used *= -(-tiles[dim][index] // tiles[dim][index + 1])
-            mask &= used <= block.axis.size
-    for row_filter in row_filters:
-        mask &= row_filter(tiles)
+            # Instances of one axis, shared by all dimensions of the group that are spread along it.
+            spread = [
+                (boundaries[index][dim], boundaries[index + 1][dim])
+                for dim in dims
+                if boundaries[index][dim] is not boundaries[index + 1][dim]
+            ]
+            if len(spread) == 1:
+                ((outer, inner),) = spread
+                mask &= values(outer) <= block.axis.size * values(inner)
+            elif spread:
+                trips = [-(-values(outer) // values(inner)) for outer, inner in spread]
+                mask &= np.prod(trips, axis=0) <= block.axis.size
+    if row_filters:
+        tiles = {dim: [values(edge[dim]) for edge in boundaries] for dim in dims}
+        for row_filter in row_filters:
+            mask &= row_filter(tiles)
     return rows[mask]
 
 

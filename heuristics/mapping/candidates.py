@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tilewright.formulation.effort import Tally
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.limits import Limits
@@ -91,14 +92,22 @@ def joined(parts: list[tuple[Candidates, Scores]]) -> tuple[Candidates, Scores]:
 class Arena:
     """A problem as heuristics see it: tabulated, without rows that no mapping can use.
 
+    Parameters
+    ----------
+    limits : ``LimitReachedError`` is raised where one strikes before everything is tabulated
+    tally : counts the candidates that are scored
+
     Attributes
     ----------
     empty : whether some group has no usable row, so that there is no mapping
     bound : no mapping's objective key is below this, if anything is known
     """
 
-    def __init__(self, problem: LayerProblem, limits: Limits | None = None) -> None:
+    def __init__(
+        self, problem: LayerProblem, limits: Limits | None = None, tally: Tally | None = None
+    ) -> None:
         self.problem = problem
+        self._tally = tally or Tally()
         tables = problem_tables(problem, limits)
         self.tables = tables.restricted(usable_rows(problem, tables, limits))
         self.sizes = np.array([len(table) for table in self.tables.tables], dtype=np.intp)
@@ -116,6 +125,7 @@ class Arena:
     def score(self, candidates: Candidates) -> Scores:
         """What candidates cost, by the problem's own expressions."""
         problem, count = self.problem, len(candidates)
+        self._tally.nodes += count
         chosen: dict[Variable, Floats | int] = {
             selector: candidates.choices[place] for place, selector in enumerate(problem.space.selectors)
         }
@@ -161,7 +171,7 @@ class Arena:
 
 def begin(search: LayerSearch, source: str) -> Arena:
     """The arena of a search, with its root bound reported."""
-    arena = Arena(search.problem, search.limits)
+    arena = Arena(search.problem, search.limits, search.tally)
     if arena.bound is not None and (search.key is None or arena.bound <= search.key):
         search.raise_bound(arena.bound, source)
     return arena

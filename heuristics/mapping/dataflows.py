@@ -68,7 +68,7 @@ class FixedDataflow:
         problem = restricted(search.problem, self.dataflow)
         self._fill_greedily(search, problem)
         if self.fill == "search":
-            arena = Arena(problem, search.limits)
+            arena = Arena(problem, search.limits, search.tally)
             if not arena.empty:
                 random = np.random.default_rng(search.limits.seed)
                 Annealing().explore(search, arena, random, self.name)
@@ -80,6 +80,7 @@ class FixedDataflow:
         for chosen in _choices(problem):
             if search.done:
                 return
+            search.tally.nodes += 1
             partial = Partial.whole(decision_space, chosen)
             if not partial.feasible:
                 continue

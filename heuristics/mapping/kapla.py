@@ -79,6 +79,7 @@ class Kapla:
                 reached = level
                 if search.limits.expired:
                     break
+            search.tally.nodes += len(schemes)
             for scheme in schemes:
                 mapping = search.problem.decode(descent.assignment(scheme.partial, reached))
                 search.offer(mapping, self.name, origin=Origin.HEURISTIC)

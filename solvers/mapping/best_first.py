@@ -49,6 +49,7 @@ class BestFirst:
         self._begun: list[tuple[Nodes, int, int]] = []  # with the next stage, and how many at once
         self._size = 1  # nodes that are opened together
         if not self.empty:
+            layout.tally.trees += 1
             self._refinement = Refinement(layout, goal, self._is_spent)
 
     def _is_spent(self) -> bool:

@@ -65,6 +65,10 @@ class BoundProgram:
     owners : selectors whose choices have lower bounds of their own
     search_limits : ``LimitReachedError`` is raised where one strikes
     bank : holds the values that the program reads; by default they are the program's own
+
+    Attributes
+    ----------
+    table_bytes : of values that were not in the bank before
     """
 
     def __init__(
@@ -103,7 +107,10 @@ class BoundProgram:
         wanted = [self._register(expr, True) for expr in roots]
         settled = [values for _, values in self._settled_values]
         size = sum(size for *_, size in self._tables) + sum(map(len, settled))
-        values, starts = (bank or TableBank(exact=True)).placed(size, chain(self._tabulated(), settled))
+        bank = bank or TableBank(exact=True)
+        before = bank.bytes
+        values, starts = bank.placed(size, chain(self._tabulated(), settled))
+        self.table_bytes = bank.bytes - before
         for load, start in zip(self._loads, starts, strict=False):
             group, _, third = self._arguments[load]
             self._arguments[load] = (group, start, third)

@@ -45,6 +45,10 @@ class Branch:
         Where machine code has to be compiled first, annealing finds a mapping meanwhile; it is all where the
         limit strikes before that is done.  Compiling continues then, for the searches that follow.
         """
+        with search.at_work(self.name):
+            return self._solve(search)
+
+    def _solve(self, search: LayerSearch) -> Outcome:
         if not (program.is_compiled() or self._meanwhile(search)):
             return Outcome(False, _NOT_COMPILED if search.limits.expired else "")
         offer_storage_patterns(search)
@@ -101,7 +105,8 @@ class Branch:
             if least > 0:
                 # Bounds are floats: lowered by more than their rounding, then cut to a whole number of units.
                 safe = Fraction(int(least * (1 - BAND))) / search.problem.key_scale
-                value = search.key
-                search.raise_bound(safe if value is None else min(safe, value), self.name)
+                # What was closed costs as much as the goal, which a gap leaves below the value.
+                goal = goal_of(search)
+                search.raise_bound(safe if goal is None else min(safe, goal), self.name)
 
         return on_bound

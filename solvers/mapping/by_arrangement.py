@@ -13,35 +13,15 @@ from fractions import Fraction
 
 from tilewright.formulation.mapping.arrangements import Arrangement
 from tilewright.formulation.mapping.compulsory import least_key
-from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.result import Origin
+from tilewright.solvers.mapping.part_search import PartSearch
 
-_TOGETHER = ("auto", "branch")
+_COMPOSED = "auto"
+"""Whose methods work by themselves."""
+_TOGETHER = ("branch",)
 _CAPPED = ("energy", "cycles", "edp")
-
-
-class PartSearch(LayerSearch):
-    """A search of a part of another one's space: what it finds is offered there, what it proves is its own.
-
-    Parameters
-    ----------
-    whole : the other search
-    problem : the part
-    """
-
-    def __init__(self, whole: LayerSearch, problem: LayerProblem, share: float = 1.0) -> None:
-        super().__init__(problem, replace(whole.limits.share(share), gap=0.0), exact=whole.exact)
-        self._whole = whole
-
-    def offer(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
-        """Offer an answer to both."""
-        key = super().offer(answer, source, origin)
-        if key is not None:
-            self._whole.offer(answer, source, origin)
-        return key
 
 
 class ByArrangement:
@@ -57,10 +37,16 @@ class ByArrangement:
 
     def solve(self, search: LayerSearch) -> Outcome:
         """Search the whole space, part by part where the method knows no other way."""
+        if self.name == _COMPOSED:
+            return self._method.solve(search)
+        with search.at_work(self.name):
+            return self._solve(search)
+
+    def _solve(self, search: LayerSearch) -> Outcome:
         if not search.problem.is_uneven or self.name in _TOGETHER:
             return self._method.solve(search)
         if not self.exact:
-            return self._method.solve(PartSearch(search, search.problem.even()))
+            return self._method.solve(_part(search, search.problem.even()))
         return self._each(search)
 
     def _each(self, search: LayerSearch) -> Outcome:
@@ -79,7 +65,7 @@ class ByArrangement:
                 return Outcome(False, message)
             check = search.limits.check
             part = search.problem.arranged(rest[index - 1], check) if index else search.problem
-            inner = PartSearch(search, self._capped(part, search.key), 1 / (len(rest) + 1 - index))
+            inner = _part(search, self._capped(part, search.key), 1 / (len(rest) + 1 - index))
             outcome = self._method.solve(inner)
             message = outcome.message if outcome.error else message
             if outcome.exhausted and inner.key is None:
@@ -99,3 +85,8 @@ class ByArrangement:
         """The part with what is known as a limit, where the objective is one that has limits."""
         name = str(part.objective)
         return part if key is None or name not in _CAPPED else part.capped(name, key)
+
+
+def _part(whole: LayerSearch, problem: LayerProblem, share: float = 1.0) -> PartSearch:
+    """A search of a part for its optimum, in a share of the time that is left."""
+    return PartSearch(whole, problem, replace(whole.limits.share(share), gap=0.0))

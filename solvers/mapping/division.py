@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.rules import InnermostRule
 from tilewright.solvers.mapping.layout import Layout
-from tilewright.solvers.mapping.stages import Stage, rough_spreads
+from tilewright.solvers.mapping.stages import COARSE, Stage, rough_spreads
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +142,12 @@ def _relaxed(layout: Layout, nest: MergedNest, boundary: int, energy: Expr) -> P
     orders = tuple(head for head in heads if isinstance(head, Variable) and head in energy.support)
     arrays = [index for index in nest.spatial if index < boundary]
     stages = [
-        Stage("rough tile", None, (boundary,), orders, coarse=True),
+        Stage("rough tile", None, (boundary,), orders, coarse=COARSE),
         *rough_spreads(nest, arrays),
         Stage("tile", None, (boundary,), ()),
     ]
     if rest:
-        stages += [Stage("rough rest", None, rest, (), coarse=True), Stage("rest", None, rest, ())]
+        stages += [Stage("rough rest", None, rest, (), coarse=COARSE), Stage("rest", None, rest, ())]
     stores = layout.owners
     decided = {expr for edge in (*rest, boundary) for expr in nest.boundaries[edge].values()}
     known = {*stores, *decided}

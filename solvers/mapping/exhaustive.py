@@ -15,6 +15,7 @@ from math import prod
 import numpy as np
 
 from tilewright import __version__
+from tilewright.formulation.effort import Tally
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, BatchReader
 from tilewright.formulation.expression.interval import IntervalReader
@@ -64,7 +65,7 @@ class Exhaustive:
         tables = _tables(problem, limits)
         best: Fraction | None = None
         # One candidate per chunk and choice: the best of it, so that few are judged by the evaluator.
-        for candidate in minima(problem, tables, limits):
+        for candidate in minima(problem, tables, limits, search.tally):
             if best is None or candidate.key < best:
                 best = candidate.key
                 search.confirm(problem.decode(_assignment(problem, tables, candidate)), self.name)
@@ -118,9 +119,20 @@ def _assignment(problem: LayerProblem, tables: Tables, candidate: Candidate) -> 
 
 
 def minima(
-    problem: LayerProblem, tables: Tables | None = None, limits: Limits | None = None
+    problem: LayerProblem,
+    tables: Tables | None = None,
+    limits: Limits | None = None,
+    tally: Tally | None = None,
 ) -> Iterator[Candidate]:
-    """The best candidate of every chunk of the space, in order of enumeration, until a limit strikes."""
+    """The best candidate of every chunk of the space, in order of enumeration, until a limit strikes.
+
+    Parameters
+    ----------
+    problem : whose space it is
+    tables : of its groups, if they are there
+    limits : end the enumeration
+    tally : counts the candidates
+    """
     tables = tables or _tables(problem)
     sizes = tables.sizes
     domains = [selector.domain for selector in problem.space.selectors]
@@ -133,6 +145,8 @@ def minima(
                 minimum = _best(problem, tables, rows, selectors, limits)
             except LimitReachedError:
                 return
+            if tally is not None:
+                tally.nodes += len(rows[0]) if rows else 1
             if minimum is not None:
                 yield minimum
         if prod(sizes) == 0:

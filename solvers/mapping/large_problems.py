@@ -15,11 +15,10 @@ from fractions import Fraction
 
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
-from tilewright.formulation.result import Origin
 from tilewright.solvers.mapping.goals import BAND
+from tilewright.solvers.mapping.part_search import PartSearch
 
 LARGE = 100_000  # rows of all axis groups together
 HUGE = 200_000  # rows whose tables take seconds
@@ -67,24 +66,9 @@ def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> None:
 
 def _offer(search: LayerSearch, part: LayerProblem, source: str, method: LayerMethod) -> None:
     """Offer the best mapping of a part of the space, or what is found of it in a share of the time."""
+    longest = None if search.limits.deterministic else LONGEST
     with suppress(LimitReachedError):  # the share of this, not the limit of the search
-        method.solve(_Opening(search, part, source))
-
-
-class _Opening(LayerSearch):
-    """A search of a part, whose mappings are passed on to another search at once, as a heuristic's."""
-
-    def __init__(self, whole: LayerSearch, part: LayerProblem, source: str) -> None:
-        longest = None if whole.limits.deterministic else LONGEST
-        super().__init__(part, whole.limits.share(SHARE, longest))
-        self._whole, self._source = whole, source
-
-    def offer(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
-        """Offer an answer to both."""
-        key = super().offer(answer, source, origin)
-        if key is not None:
-            self._whole.offer(answer, self._source, Origin.HEURISTIC)
-        return key
+        method.solve(PartSearch(search, part, search.limits.share(SHARE, longest), source))
 
 
 def _plain_bound(problem: LayerProblem) -> Fraction:

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from tilewright.formulation.effort import Tally
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost.base import Limit
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.relaxation import legal_groups
+from tilewright.formulation.mapping.relaxation import legal_groups, wanted_rows
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
 from tilewright.solvers.mapping.bound_program import BoundProgram
+from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.stages import STORAGE, Stage, StagedTable, stages_of
 from tilewright.solvers.mapping.table_bank import TableBank
+
+_MANY = 10_000  # rows from which on it is worth knowing which are wanted
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Layout:
     fits : whether tile sizes and array leave anything to choose
     checked_limits : ``LimitReachedError`` is raised where one of these strikes
     bank : holds what bound programs read; ``None`` where there is one program alone
+    tally : counts nodes and tables
     """
 
     problem: LayerProblem
@@ -54,6 +59,7 @@ class Layout:
     fits: bool
     checked_limits: Limits
     bank: TableBank | None = None
+    tally: Tally = field(default_factory=Tally)
 
     @cached_property
     def bound_program(self) -> BoundProgram:
@@ -67,6 +73,7 @@ class Layout:
         laid = BoundProgram(
             self.staged, limits, roots, self.lower_bounds, self.checked_limits, self.owners, self.bank
         )
+        self.tally.table_bytes += laid.table_bytes
         if self.bank is not None:
             for staged in self.staged:
                 staged.table.values.clear()
@@ -150,17 +157,20 @@ def orders_of_decisions(problem: LayerProblem) -> list[Deciding]:
 def laid_out(
     problem: LayerProblem,
     checked_limits: Limits,
-    both: bool = False,
+    goal: Goal | None = None,
     bank: TableBank | None = None,
     deciding: Deciding | None = None,
+    tally: Tally | None = None,
 ) -> Layout:
     """The layout of a problem; raises ``LimitReachedError`` where a limit strikes before.
 
     Parameters
     ----------
-    both : whether energy and cycles are read even where the objective has only one of them
+    goal : tells which rows of large tables are wanted, and whether energy and cycles are read even where the
+        objective has only one of them
     bank : keeps what the bound programs of several layouts read
     deciding : in which order; by default the most promising one
+    tally : counts nodes and tables, if anybody asks for them
     """
     space, statement = problem.space, problem.statement
     fanout_limits = implied_array_limits(space.nest)
@@ -170,7 +180,9 @@ def laid_out(
     groups = legal_groups(problem, checked_limits)
     roots = [statement.energy, statement.cycles]
     tables = Tables(groups, [*roots, *(limit.expr for limit in limits)], checked_limits)
-    powers = problem.objective.key_powers
+    if goal is not None and sum(tables.sizes) > _MANY:
+        tables = tables.restricted(wanted_rows(problem, tables, goal.wanted, checked_limits))
+    powers, both = problem.objective.key_powers, goal is not None and goal.both
     deciding = deciding or orders_of_decisions(problem)[0]
     stages = stages_of(space, deciding.spread_first, deciding.inner_first)
     array = ArrayBounds(space.nest, tables, checked_limits.check)
@@ -191,4 +203,5 @@ def laid_out(
         fits=array.fits,
         checked_limits=checked_limits,
         bank=bank,
+        tally=tally or Tally(),
     )

@@ -91,7 +91,8 @@ class _DelayedCpSat:
         from tilewright.solvers.mapping.cpsat import CpSat  # large; most searches end before it is needed
 
         limits = self._search.limits.stopping(WhenSet(self._over) | WhenSet(self._stop))
-        outcome = CpSat().solve(self._search.within(replace(limits, threads=limits.threads - 1)))
+        with self._search.at_work(CpSat.name):
+            outcome = CpSat().solve(self._search.within(replace(limits, threads=limits.threads - 1)))
         if outcome.exhausted:
             self._over.set()
         return outcome

@@ -131,6 +131,7 @@ class Refinement:
     def pruned(self, nodes: Nodes) -> Nodes:
         """Nodes that may be legal and wanted, with their bounds raised."""
         self.bounded += len(nodes)
+        self._layout.tally.nodes += len(nodes)
         # The compiled program drops what breaks a limit; objectives are read for the others alone.
         kept, read = self._bound_program.bounds(nodes.cells, nodes.at, nodes.chosen)
         if len(kept) < len(nodes):

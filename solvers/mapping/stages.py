@@ -34,18 +34,18 @@ class Stage:
     spread : index of the memory level whose spatial loops it fixes, if any
     boundaries : boundaries whose tile sizes it fixes
     selectors : choices that it fixes
-    coarse : whether it fixes only between which powers of ``COARSE`` those tile sizes lie, of spatial loops
-        between which powers of two the instances that a dimension takes on all axes together
+    coarse : it fixes only between which powers of this number those tile sizes lie, of spatial loops between
+        which powers of two the instances that a dimension takes on all axes together; 0 where it fixes them
     """
 
     name: str
     spread: int | None
     boundaries: tuple[int, ...]
     selectors: tuple[Variable, ...]
-    coarse: bool = False
+    coarse: float = 0.0
 
 
-COARSE = 3
+COARSE, FINE = 3.0, 1.2
 STORAGE = "storage"
 MANY = 1_000_000  # outermost tiles, before any limit
 FEW_LEVELS = 3  # that keep tiles of all tensors
@@ -58,6 +58,9 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     levels store is decided before all else.  Tiles are many, so their sizes are decided roughly first: that
     of the outermost one where there are very many, and those of all levels before any exactly where storages,
     or levels of all tensors, are many, since most rough parts close whatever the exact tile around them is.
+    Where cycles count, or exact outermost tiles are very many, a second rough stage is finer, and no tile is
+    decided exactly before the next one is known roughly: what lies inside it closes most tiles that bounds
+    of the outer levels leave open.
     Around a tile inside an array, how much of the array each dimension takes is decided roughly as soon as
     the tile is known roughly.
 
@@ -76,19 +79,25 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     rough: list[list[Stage]] = []
     exact: list[list[Stage]] = []
     done = 0
+    outermost = temporal[1][0] if len(temporal) > 1 else 0
+    refined = not nest.perfect and not stores and (spread_first or _tiles(space, outermost) > MANY)
     for (place, outside), (position, _) in pairwise(temporal):
         between = nest.spatial_between(place, position)
         chosen = (outside.selector,) if isinstance(outside.selector, Variable) else ()
         edges = tuple(range(done + 1, position + 1))
         arrays, around = _spreads(nest, between), bool(between) and inner_first
         # Perfect tiles are few enough to be decided exactly at once.
-        many = not nest.perfect and (all_roughly_first or done > 0 or _tiles(space, position) > MANY)
+        many = not nest.perfect and (
+            refined or all_roughly_first or done > 0 or _tiles(space, position) > MANY
+        )
         # With the inner tile first, what lies between is decided with the array around it.
         tile = Stage(f"tile of {space.sites[position]}", None, edges[-1:] if around else edges, chosen)
         roughly: list[Stage] = []
         if many or around:
             stage, tile = _twice(tile)
             roughly.append(stage)
+            if refined:
+                roughly.append(replace(stage, coarse=FINE, selectors=()))
         exactly = [tile]
         if around:
             roughly += rough_spreads(nest, between)
@@ -104,7 +113,9 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     if all_roughly_first:
         stages = [*first, *chain(*rough), *chain(*exact)]
     else:
-        rough.append([])
+        # The exact stages of a tile follow its rough ones, or those of the next tile.
+        rough += [[]] * (2 if refined else 1)
+        exact = [[], *exact] if refined else exact
         stages = [
             *first,
             *chain.from_iterable(stage + other for stage, other in zip(rough, exact, strict=True)),
@@ -125,7 +136,7 @@ def rough_spreads(nest: Nest, blocks: Iterable[int]) -> list[Stage]:
 
 def _roughly(stage: Stage) -> Stage:
     """The stage that decides roughly what another one decides exactly."""
-    return replace(stage, name=f"rough {stage.name}", coarse=True)
+    return replace(stage, name=f"rough {stage.name}", coarse=COARSE)
 
 
 def _twice(stage: Stage) -> list[Stage]:
@@ -241,14 +252,19 @@ class StagedTable:
         if not count:
             return np.array([end.reduce(values)])
         # From the finest cells outwards: each coarser cell is a range of finer ones.
-        levels = [end.reduceat(values, self.starts[count - 1])]
+        levels = [_reduced(end, values, self.starts[count - 1])]
         for children in reversed(self.children[: count - 1]):
-            levels.append(end.reduceat(levels[-1], children[:-1]))
+            levels.append(_reduced(end, levels[-1], children[:-1]))
         return np.concatenate([[end.reduce(levels[-1])], *reversed(levels)])
 
     def root_children(self) -> tuple[int, int]:
         """The range of cells of the first stage."""
         return 0, len(self.starts[0])
+
+
+def _reduced(end: np.ufunc, values: Floats, starts: Int32s) -> Floats:
+    """The ends of values from each start to the next; the values themselves where each has its own."""
+    return values if len(starts) == len(values) else end.reduceat(values, starts)
 
 
 def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[Int64s]:
@@ -276,11 +292,12 @@ def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[Int64s]:
         tiles = [values(nest.boundaries[edge][dim]) for edge in stage.boundaries]
         if stage.coarse:
             spread = [_between_powers(2, np.asarray(np.prod(spread, axis=0)))] if spread else []
-            tiles = [_between_powers(COARSE, column) for column in tiles]
+            tiles = [_between_powers(stage.coarse, column) for column in tiles]
         columns += [*spread, *tiles]
     return columns
 
 
-def _between_powers(base: int, column: Int64s) -> Int64s:
+def _between_powers(base: float, column: Int64s) -> Int64s:
     """Between which powers the values lie."""
-    return np.searchsorted(base ** np.arange(1, 40), column, side="right")
+    most = max(1, math.ceil(math.log(int(column.max(initial=1)), base)) + 1)
+    return np.searchsorted(float(base) ** np.arange(1, most + 1), column, side="right")

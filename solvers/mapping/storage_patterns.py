@@ -45,7 +45,7 @@ def offer_storage_patterns(search: LayerSearch) -> None:
     if len(optional(search.problem)) > FEW:
         few = len(optional(search.problem)) <= _PROVABLE and not search.limits.deterministic
         limits = search.limits.share(_SHARE, _LONGEST if few else None)
-        with suppress(LimitReachedError):
+        with suppress(LimitReachedError), search.at_work(SOURCE):
             _Descent(search, limits).run()
 
 
@@ -152,6 +152,7 @@ class _PatternSearch(LayerSearch):
 
     def __init__(self, whole: LayerSearch, problem: LayerProblem, limits: Limits) -> None:
         super().__init__(problem, limits)
+        self.count_with(whole)
         self._whole = whole
 
     @property

@@ -21,7 +21,7 @@ class TableBank:
 
     Parameters
     ----------
-    exact : whether arenas have no more room than what is put there at once, as for a single program
+    exact : whether it serves a single program, whose arrays all differ: they are put together as they are
     """
 
     def __init__(self, exact: bool = False) -> None:

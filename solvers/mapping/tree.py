@@ -51,7 +51,12 @@ class Tree(BestFirst):
         deciding: Deciding | None = None,
     ) -> None:
         layout = laid_out(
-            problem or search.problem, search.limits, both=goal.both, bank=bank, deciding=deciding
+            problem or search.problem,
+            search.limits,
+            goal=goal,
+            bank=bank,
+            deciding=deciding,
+            tally=search.tally,
         )
         super().__init__(search, goal, layout)
         self.on_hard: Callable[[], None] = lambda: None

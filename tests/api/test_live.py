@@ -43,7 +43,7 @@ class Hearing(Listener):
 def untimed(document: dict[str, Any]) -> dict[str, Any]:
     """A result document without what differs from run to run."""
     for layer in document["layers"]:
-        del layer["wall_s"], layer["trace"]
+        del layer["wall_s"], layer["trace"], layer["effort"]
     return document
 
 

@@ -42,9 +42,9 @@ def printed(*args: str) -> Any:
 
 
 def timeless(data: Any) -> Any:
-    """The data without what the clock decides: times, and the steps on the way."""
+    """The data without what the clock decides: times, effort, and the steps on the way."""
     if isinstance(data, dict):
-        return {key: timeless(value) for key, value in data.items() if key not in (*TIMES, "trace")}
+        return {key: timeless(value) for key, value in data.items() if key not in (*TIMES, "trace", "effort")}
     return [timeless(entry) for entry in data] if isinstance(data, list) else data
 
 

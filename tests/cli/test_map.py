@@ -286,13 +286,17 @@ def test_crashing_solver_does_not_lose_other_layers(
 
 
 def test_deterministic_runs_agree(call: Call) -> None:
-    """Two runs with --deterministic give the same answer and the same trace but for the clock."""
+    """Two runs with --deterministic give the same answer, trace and effort but for clock and memory."""
 
     def answer() -> Any:
         layer = call("map", SMALL, "-a", "tpu-edge", "-f", "json", "--deterministic").document["layers"][0]
         del layer["wall_s"]
         for point in layer["trace"]:
             del point["seconds"]
+        assert layer["effort"].pop("peak_memory_bytes") > 0
+        for method in layer["effort"]["methods"]:
+            assert method.pop("seconds") > 0
+            assert method.pop("nodes_per_s") > 0
         return layer
 
     assert answer() == answer()

@@ -42,6 +42,7 @@ UNCHECKED = {
     r"(.*\.)?message|(.*\.)?description|layers\.\d+: without message": "text for people",
     r"(.*\.)?versions(\..*)?": "what else was installed; that of tilewright must be there",
     r"(.*\.)?(wall_s|tables_s)": "a clock's figures; they must not contradict the trace",
+    r"(.*\.)?effort(\..*)?|layers\.\d+: without effort": "what a search took, which only a search shows",
     r"(.*\.)?trace\.\d+\.(seconds|source|heuristic|bound)": "when and by what something was known; only their"
     " order and their end leave evidence",
     r"(.*\.)?settings\.(time_limit_s|layer_limit_s|gap|threads|deterministic|seed|best|all_optimal)": "asked;"

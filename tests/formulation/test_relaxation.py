@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from instances import Instance, instances
 
 from tilewright.formulation.mapping.problem import layer_problem
-from tilewright.formulation.mapping.relaxation import problem_tables, root_bound, usable_rows
+from tilewright.formulation.mapping.relaxation import problem_tables, root_bound, usable_rows, wanted_rows
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.arrays import Bools, Floats
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.exhaustive import minima
 from tilewright.solvers.mapping.solve import solve
@@ -33,6 +34,44 @@ def test_bound_and_rows_on_random_problems(data: st.DataObject) -> None:
     for candidate in minima(problem):
         assert all(row in kept for row, kept in zip(candidate.rows, usable, strict=True))
         assert bound is None or bound <= candidate.key
+
+
+@settings(max_examples=effort(40))
+@given(st.data())
+def test_wanted_rows_on_random_problems(data: st.DataObject) -> None:
+    """The best candidate of every chunk that is below a key uses rows that are wanted below that key."""
+    factors = data.draw(st.sampled_from(["perfect", "imperfect"]))
+    instance: Instance = data.draw(
+        instances("hierarchy", most=16, largest=5000, constrained=data.draw(st.booleans()), factors=factors)
+    )
+    problem = instance.problem()
+    tables = problem_tables(problem)
+    candidates = list(minima(problem))
+    if not candidates:
+        return
+    above = data.draw(st.sampled_from([1.0, 1.05, 1.5, 4.0]))
+    cutoff = float(min(candidate.key for candidate in candidates) * problem.key_scale) * above
+
+    def wanted(energy: Floats, cycles: Floats, keys: Floats) -> Bools:
+        return keys <= cutoff
+
+    rows = wanted_rows(problem, tables, wanted)
+    assert all(len(kept) for kept in rows)
+    for candidate in candidates:
+        if candidate.key * problem.key_scale <= cutoff:
+            assert all(row in kept for row, kept in zip(candidate.rows, rows, strict=True))
+
+
+def test_most_rows_of_a_large_layer_are_unwanted() -> None:
+    """Below the best mapping with perfect factors, few rows are left of those that are legal."""
+    operator = parse_layer("gemm:M=2048,N=2048,K=2048")[1]
+    problem = layer_problem(operator, load_engine("nvdla-256"), parse_objective("edp"), factors="imperfect")
+    tables = problem_tables(problem)
+    key = solve(problem.with_perfect_factors(), "branch").key
+    assert key is not None
+    cutoff = float(key * problem.key_scale)
+    kept = wanted_rows(problem, tables, lambda _energy, _cycles, keys: keys < cutoff)
+    assert sum(map(len, kept)) < sum(tables.sizes) / 4
 
 
 @pytest.mark.parametrize("objective", ["energy", "cycles", "edp"])

@@ -20,7 +20,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import program
+from tilewright.solvers.mapping import layout, program
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operators import conv2d
 
@@ -56,6 +56,19 @@ def test_branch_finds_what_enumeration_finds_under_constraints(instance: Instanc
 def test_branch_finds_what_enumeration_finds_with_imperfect_factors(instance: Instance) -> None:
     """The same where tiles need not divide the tiles around them."""
     _compare(instance)
+
+
+@settings(max_examples=effort(14))
+@given(MODELS.flatmap(lambda model: instances(model, most=16, largest=20_000)), st.booleans())
+def test_branch_leaves_out_rows_that_are_unwanted(instance: Instance, is_known: bool) -> None:
+    """The same where rows are left out as in large layers, with the optimum as a start or without."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "_MANY", 0)
+        _compare(instance)
+        oracle = solve(instance.problem(), "exhaustive")
+        if is_known and oracle.answer is not None:
+            again = solve(instance.problem(), "branch", warm_starts=[oracle.answer])
+            assert (again.status, again.key, again.bound) == (Status.OPTIMAL, oracle.key, oracle.key)
 
 
 def _compare(instance: Instance) -> None:

@@ -27,14 +27,14 @@ def roots(problem: LayerProblem) -> list[Expr]:
 
 
 @settings(max_examples=effort(40))
-@given(INSTANCES, st.booleans())
-def test_stages_decide_everything_once(instance: Instance, inner_first: bool) -> None:
+@given(INSTANCES, st.booleans(), st.booleans())
+def test_stages_decide_everything_once(instance: Instance, inner_first: bool, spread_first: bool) -> None:
     """Each selector is decided by one stage, and each boundary of the nest too, from the outside inwards.
 
     Where inner tiles come first, each once, besides roughly.
     """
     space = instance.problem().space
-    stages = stages_of(space, inner_first=inner_first)
+    stages = stages_of(space, spread_first, inner_first)
     selectors = [selector for stage in stages for selector in stage.selectors]
     assert len(selectors) == len(set(selectors))
     assert set(selectors) == set(space.selectors)
@@ -56,14 +56,14 @@ def test_stages_of_the_papers_machine() -> None:
 
 
 @settings(max_examples=effort(24))
-@given(INSTANCES)
-def test_cells_are_nested_and_their_ends_exact(instance: Instance) -> None:
+@given(INSTANCES, st.booleans())
+def test_cells_are_nested_and_their_ends_exact(instance: Instance, spread_first: bool) -> None:
     """Cells of a stage part the rows, inner cells part outer ones, ends are minima and maxima over rows.
 
     At the last stage every cell is one row.
     """
     problem = instance.problem()
-    stages = stages_of(problem.space)
+    stages = stages_of(problem.space, spread_first)
     for table in Tables(problem.space.groups, roots(problem)).tables:
         staged = StagedTable(table, problem.space.nest, stages)
         count = len(table)

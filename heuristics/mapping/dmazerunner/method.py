@@ -81,6 +81,7 @@ class DMazeRunnerSearch:
             scaled = prunings.relaxed(scale)
             for count, scored in self._evaluated(search, problem, scaled, tables):
                 seen += count
+                search.tally.nodes += count
                 _offer(search, problem, tables, scored, self.name)
                 if search.done:
                     return Outcome(False)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 
 from tilewright import __version__
+from tilewright.formulation.effort import Effort
 from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
@@ -30,10 +31,12 @@ from tilewright.report.records.mapping.document import (
     AccessRecord,
     BesideRecord,
     BestRecord,
+    EffortRecord,
     FactorsName,
     FrontRecord,
     LayerRecord,
     MappingRecord,
+    MethodEffortRecord,
     MetricsRecord,
     OptimaRecord,
     SolutionRecord,
@@ -146,6 +149,22 @@ def trace_record(objective: Objective, point: TracePoint) -> TraceRecord:
     )
 
 
+def effort_record(effort: Effort) -> EffortRecord:
+    """What a search took, as data."""
+    methods = [
+        MethodEffortRecord(
+            method=method.method,
+            nodes=method.nodes,
+            nodes_per_s=None if method.nodes_per_second is None else round(method.nodes_per_second, 1),
+            trees=method.trees,
+            table_bytes=method.table_bytes,
+            seconds=round(method.seconds, 4),
+        )
+        for method in effort.methods
+    ]
+    return EffortRecord(methods=methods, peak_memory_bytes=effort.peak_memory_bytes)
+
+
 def layer_record(
     names: Sequence[str],
     operator: Operator,
@@ -186,6 +205,7 @@ def layer_record(
         factors=factors,
         space=space,
         trace=[trace_record(objective, point) for point in result.trace],
+        effort=effort_record(result.effort),
         message=result.message,
         beside=None if result.out_of_space is None else out_of_space_record(objective, result.out_of_space),
         clash=list(result.conflict),

@@ -141,6 +141,31 @@ class OptimaRecord(Record):
     mappings: list[SolutionRecord]
 
 
+class MethodEffortRecord(Record):
+    """What one method did in a search."""
+
+    method: str = Field(description="as in traces")
+    nodes: int = Field(ge=0, description="partial mappings bounded, mappings scored, or branches of CP-SAT")
+    nodes_per_s: float | None = Field(description="null where none were counted")
+    trees: int = Field(ge=0, description="searches of partial mappings begun, those of parts among them")
+    table_bytes: int = Field(ge=0, description="of the tables that bounds are read from, shared ones once")
+    seconds: float = Field(description="at work, without methods that it called")
+
+
+class EffortRecord(Record):
+    """What a search took.  The counts of two deterministic searches are equal; seconds and memory are not."""
+
+    methods: list[MethodEffortRecord] = Field(description="in the order in which they began")
+    peak_memory_bytes: int = Field(
+        ge=0, description="most that the process held until the search ended; 0 where unknown"
+    )
+
+    @property
+    def nodes(self) -> int:
+        """Of all methods."""
+        return sum(method.nodes for method in self.methods)
+
+
 class AskedLayer(Record):
     """An operator of a network."""
 
@@ -173,6 +198,9 @@ class LayerRecord(ClaimRecord, AskedLayer):
         default=None, description="the space that status and bound are about; null if no problem was stated"
     )
     trace: list[TraceRecord]
+    effort: EffortRecord | None = Field(
+        default=None, description="what the search took; null in documents of versions before 0.3"
+    )
     message: str = ""
     beside: BesideRecord | None = Field(
         default=None, description="the best mapping from outside the space that was offered"
@@ -267,7 +295,7 @@ class ResultDocument(Document[Literal["tilewright.result/1"], Literal["map"]]):
 def layer_data(layer: LayerRecord) -> dict[str, Any]:
     """A layer as plain data; what is optional only where there is any."""
     data = layer.model_dump()
-    for field in ("message", "beside", "clash", "then", "front", "best", "optima"):
+    for field in ("effort", "message", "beside", "clash", "then", "front", "best", "optima"):
         if not data[field]:
             del data[field]
     return data

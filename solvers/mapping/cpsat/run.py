@@ -31,6 +31,7 @@ class Report:
     ----------
     bound : no solution of the model has a smaller objective; ``None`` where there is none at all
     effort : deterministic time that it took
+    branches : decisions that it took
     message : of a failure, or why what CP-SAT says is no proof
     """
 
@@ -38,6 +39,7 @@ class Report:
     bound: int | None
     effort: float
     message: str = ""
+    branches: int = 0
 
 
 def run_stated(
@@ -69,6 +71,6 @@ def run_stated(
             Ending.FAILED, None, run.effort, f"CP-SAT rejects the model: {model.validate().strip()}"
         )
     if status == cp_model.INFEASIBLE:
-        return Report(Ending.CLOSED, None, run.effort)
+        return Report(Ending.CLOSED, None, run.effort, branches=run.branches)
     ending = Ending.CLOSED if status == cp_model.OPTIMAL else Ending.STOPPED
-    return Report(ending, run.bound, run.effort, run.doubt)
+    return Report(ending, run.bound, run.effort, run.doubt, run.branches)

@@ -135,6 +135,7 @@ class _Proof:
 
         before = self.search.key
         report = run_stated(stated, limits, improved, bounded, self._done, self.slice)
+        self.search.tally.nodes += report.branches
         if report.ending is Ending.FAILED:
             return Outcome(False, report.message, error=True)
         self.search.doubt(report.message)

@@ -20,6 +20,7 @@ from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.files import output_format, render
 from tilewright.report.records.mapping.document import (
+    EffortRecord,
     LayerRecord,
     MetricsRecord,
     ResultDocument,
@@ -60,6 +61,14 @@ class MappingResult(Claimed):
     def metrics(self) -> MetricsRecord | None:
         """Energy in pJ, cycles, utilization, accesses: what the evaluator says of the mapping."""
         return self.record.metrics
+
+    @property
+    def effort(self) -> EffortRecord | None:
+        """What the search took: nodes, trees, tables and seconds of every method, and memory.
+
+        ``None`` in documents of earlier versions.
+        """
+        return self.record.effort
 
     @cached_property
     def mapping(self) -> LayerMapping | None:

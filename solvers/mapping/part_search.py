@@ -1,0 +1,45 @@
+"""A search of a part of another search's space."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from fractions import Fraction
+
+from tilewright.formulation.effort import Tally
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.result import Origin
+
+
+class PartSearch(LayerSearch):
+    """A search of a part: what it finds is offered to the whole at once, what it proves is its own.
+
+    Parameters
+    ----------
+    whole : the other search, which also counts the effort
+    problem : the part
+    limits : of the part
+    source : what the whole calls the mappings and the effort, as a heuristic's; by default they are those of
+        the method that searches
+    """
+
+    def __init__(
+        self, whole: LayerSearch, problem: LayerProblem, limits: Limits, source: str | None = None
+    ) -> None:
+        super().__init__(problem, limits, exact=whole.exact)
+        self.count_with(whole)
+        self._whole, self._source = whole, source
+
+    def offer(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
+        """Offer an answer to both."""
+        key = super().offer(answer, source, origin)
+        if key is not None:
+            whole_origin = origin if self._source is None else Origin.HEURISTIC
+            self._whole.offer(answer, self._source or source, whole_origin)
+        return key
+
+    def at_work(self, method: str) -> AbstractContextManager[Tally]:
+        """The method, or what the whole calls it, is at work."""
+        return self._whole.at_work(self._source or method)
