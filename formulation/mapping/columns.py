@@ -18,7 +18,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.foundation.arrays import Floats, Indices, Int32s, Int64s
 
-BLOCK = 1 << 14
+BLOCK = LARGE = 1 << 14
 """Rows that are tabulated at once, some milliseconds for the dearest expressions; fewer are never classed."""
 _FEWER = 4  # times fewer classes than rows, from which on they are worth their map
 _DENSE = 8  # times the rows, up to which codes are counted rather than sorted
@@ -102,9 +102,14 @@ class Columns(Mapping[Expr, Floats]):
             for node, values in _read(own, columns, length, limits).items():
                 self._values[node] = classes, values
 
+    @property
+    def is_large(self) -> bool:
+        """Whether there are so many rows that their classes are worth finding."""
+        return len(self.group) > LARGE
+
     def _classes_of(self, tiles: Tiles) -> Classes | None:
         """The classes of rows by some columns; ``None`` where every row may count as one."""
-        if len(self.group) <= BLOCK:
+        if not self.is_large:
             return None
         if tiles not in self._classes:
             places = [i for i, variable in enumerate(self.group.variables) if variable in tiles]

@@ -32,7 +32,7 @@ from tilewright.formulation.expression.nodes import (
     Where,
     as_node,
 )
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.solvers.mapping import opcodes
 from tilewright.solvers.mapping.program import Runner
@@ -40,6 +40,12 @@ from tilewright.solvers.mapping.stages import Settled, StagedTable
 from tilewright.solvers.mapping.table_bank import TableBank
 
 NONE = -1
+MOST_BYTES = 600_000_000
+"""Of the tables of one program."""
+
+
+class TablesTooLargeError(LimitReachedError):
+    """The tables of a bound program take more memory than a search may use."""
 
 
 def _one_after_the_other(arrays: Sequence[Int32s | None]) -> tuple[list[int], Int32s]:
@@ -63,7 +69,8 @@ class BoundProgram:
     roots : expressions whose lower bounds are asked for
     lower_bounds : of expressions, known another way
     owners : selectors whose choices have lower bounds of their own
-    search_limits : ``LimitReachedError`` is raised where one strikes
+    search_limits : ``LimitReachedError`` is raised where one strikes, and `TablesTooLargeError` where memory
+        is short
     bank : holds the values that the program reads; by default they are the program's own
 
     Attributes
@@ -107,6 +114,8 @@ class BoundProgram:
         wanted = [self._register(expr, True) for expr in roots]
         settled = [values for _, values in self._settled_values]
         size = sum(size for *_, size in self._tables) + sum(map(len, settled))
+        if 8 * size > MOST_BYTES:
+            raise TablesTooLargeError("the tables of this order of decisions take too much memory")
         bank = bank or TableBank(exact=True)
         before = bank.bytes
         values, starts = bank.placed(size, chain(self._tabulated(), settled))

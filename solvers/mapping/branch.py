@@ -18,6 +18,7 @@ from tilewright.formulation.stopping import WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
+from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
@@ -51,6 +52,15 @@ class Branch:
     def _solve(self, search: LayerSearch) -> Outcome:
         if not (program.is_compiled() or self._meanwhile(search)):
             return Outcome(False, _NOT_COMPILED if search.limits.expired else "")
+        try:
+            return self._search(search)
+        except TablesTooLargeError as too_large:
+            with suppress(LimitReachedError):
+                ByArrangement(Annealing()).solve(search)
+            return Outcome(False, str(too_large))
+
+    def _search(self, search: LayerSearch) -> Outcome:
+        """Search all trees; raises `TablesTooLargeError` where memory does not suffice for any of them."""
         offer_storage_patterns(search)
         if search.problem.is_uneven:
             arrangement_trees = ArrangementTrees(

@@ -16,7 +16,6 @@ from itertools import chain, pairwise
 import numpy as np
 
 from tilewright.formulation.expression import Constant, Expr, Variable
-from tilewright.formulation.mapping.columns import BLOCK
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tables import GroupTable
@@ -227,7 +226,7 @@ class StagedTable:
 
     def settled(self, expr: Expr) -> Settled | None:
         """What an expression comes to once it is decided; ``None`` for a group of few rows."""
-        if len(self.table) <= BLOCK:
+        if not self.table.values.is_large:
             return None
         classes, values = self.table.values.by_class(expr)
         stage = max(self._settled_from[variable] for variable in expr.support)

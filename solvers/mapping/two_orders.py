@@ -14,14 +14,14 @@ from collections.abc import Callable
 
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Goal
-from tilewright.solvers.mapping.layout import Deciding, orders_of_decisions
+from tilewright.solvers.mapping.layout import orders_of_decisions
 from tilewright.solvers.mapping.tree import Tree
 
 _TURN = 200_000  # nodes bounded in the first turn
 _GROWTH = 1.5  # of every further one
 _AHEAD = 1  # turns more for the tree with the higher bound
-_MOST_ROWS = 600_000  # of all axis groups, with which tables for two trees are too large
 
 
 class TwoOrders:
@@ -41,14 +41,19 @@ class TwoOrders:
     def __init__(self, search: LayerSearch, goal: Goal, problem: LayerProblem | None = None) -> None:
         self._search, self._goal, self._problem = search, goal, problem or search.problem
         self._orders = orders_of_decisions(self._problem)
-        if sum(len(group) for group in self._problem.space.groups) > _MOST_ROWS:
-            del self._orders[1:]
-        self._trees = [self._tree(self._orders.pop(0))]
+        self._trees = [self._next_tree()]
         self.empty = self._trees[0].empty
         self.on_hard: Callable[[], None] = lambda: None
 
-    def _tree(self, deciding: Deciding) -> Tree:
-        return Tree(self._search, self._goal, self._problem, deciding=deciding)
+    def _next_tree(self) -> Tree:
+        """A tree of the next order; one whose tables are too large is passed by while others are left."""
+        while True:
+            deciding = self._orders.pop(0)
+            try:
+                return Tree(self._search, self._goal, self._problem, deciding=deciding)
+            except TablesTooLargeError:
+                if not self._orders:
+                    raise
 
     @property
     def least(self) -> float:
@@ -70,7 +75,10 @@ class TwoOrders:
         if self._ended(self._trees[0], turn, on_bound):
             return None
         while self._orders and not self._search.done:
-            self._trees.append(self._tree(self._orders.pop(0)))
+            try:
+                self._trees.append(self._next_tree())
+            except TablesTooLargeError:
+                break
             self._trees[-1].begin(dive=False)
             if self._ended(self._trees[-1], turn, on_bound):
                 return None

@@ -14,6 +14,7 @@ from instances import Instance, instances
 
 from tilewright.formulation.expression import Expr, Variable, function
 from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.mapping import columns
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.foundation.arrays import Floats
@@ -71,10 +72,22 @@ def laid_out(problem: LayerProblem) -> tuple[list[StagedTable], dict[Expr, float
 
 
 @settings(max_examples=effort(48))
-@given(INSTANCES, st.data())
-def test_equal_bits(instance: Instance, data: st.DataObject) -> None:
-    """Nodes of any stages, with any choices made, have the bounds that the interval reader gives."""
+@given(INSTANCES, st.booleans(), st.data())
+def test_equal_bits(instance: Instance, classed: bool, data: st.DataObject) -> None:
+    """Nodes of any stages, with any choices made, have the bounds that the interval reader gives.
+
+    With and without values by class of rows, as large axis groups have them.
+    """
     problem = instance.problem()
+    with pytest.MonkeyPatch.context() as patched:
+        if classed:
+            patched.setattr(columns, "LARGE", 0)
+            patched.setattr(columns, "_FEWER", 1)
+        compare_with_intervals(problem, data)
+
+
+def compare_with_intervals(problem: LayerProblem, data: st.DataObject) -> None:
+    """Bound drawn nodes both ways."""
     laid = laid_out(problem)
     if laid is None:
         return

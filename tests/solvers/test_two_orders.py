@@ -1,0 +1,57 @@
+"""Two trees that take turns: the optimum of either, whichever closes first."""
+
+from __future__ import annotations
+
+import pytest
+from effort import effort
+from hypothesis import assume, given, settings
+from instances import Instance, instances
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping import bound_program, two_orders
+from tilewright.solvers.mapping.goals import Minimum
+from tilewright.solvers.mapping.layout import orders_of_decisions
+from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tree import Tree
+from tilewright.workloads.mapping.operators import gemm
+
+
+@settings(max_examples=effort(20))
+@given(instances("hierarchy", most=24, largest=50_000))
+def test_turns_of_any_length_end_in_the_optimum(instance: Instance) -> None:
+    """With turns of one node each, and with either order of decisions alone, the answer is enumeration's."""
+    problem = instance.problem().minimising(parse_objective("edp"))
+    oracle = solve(problem, "exhaustive")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(two_orders, "_TURN", 1)
+        patched.setattr(two_orders, "_GROWTH", 1.0)
+        result = solve(problem, "branch")
+    assert (result.status, result.key) == (oracle.status, oracle.key)
+    for deciding in orders_of_decisions(problem):
+        search = LayerSearch(problem, Limits())
+        tree = Tree(search, Minimum(search, "test"), deciding=deciding)
+        assume(not tree.empty)
+        assert tree.run() is None
+        assert search.key == oracle.key
+
+
+@pytest.mark.parametrize(("fitting", "status"), [(1, Status.OPTIMAL), (0, Status.FEASIBLE)])
+def test_tables_that_are_too_large(fitting: int, status: Status, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An order whose tables do not fit is passed by; with none left, a mapping is annealed and not proven."""
+    problem = layer_problem(gemm(m=24, n=24, k=24), load_engine("eyeriss-168"), parse_objective("edp"))
+    search = LayerSearch(problem, Limits())
+    sizes = sorted(
+        Tree(search, Minimum(search, "test"), deciding=deciding).layout.bound_program.table_bytes
+        for deciding in orders_of_decisions(problem)
+    )
+    assert sizes[0] < sizes[1]
+    monkeypatch.setattr(bound_program, "MOST_BYTES", sizes[0] if fitting else 1)
+    result = solve(problem, "branch", Limits(seconds=20))
+    assert result.status is status
+    assert result.answer is not None
+    assert ("memory" in result.message) == (not fitting)
