@@ -110,6 +110,7 @@ class Network:
     outputs : layers whose results leave the network; by default those that nobody reads
     tables : parameters that no layer computes with, such as a table of word vectors
     left_out : what of its source is missing, each with its reason
+    every_layer : whether layers that multiply nothing are searched as the others are, without being asked for
 
     Raises
     ------
@@ -126,11 +127,13 @@ class Network:
         outputs: Iterable[str] | None = None,
         tables: Iterable[Parameter] = (),
         left_out: Iterable[str] = (),
+        every_layer: bool = False,
     ) -> None:
         self.name = name
         self.batch = batch
         self.tables = tuple(tables)
         self.left_out = tuple(left_out)
+        self.every_layer = every_layer
         self.links = tuple(links)
         self._reads: dict[str, list[Link]] = {}
         self._named: dict[str, Layer] = {}

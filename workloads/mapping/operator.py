@@ -73,11 +73,20 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor of the nest with one affine projection per axis, outermost axis first."""
+    """A tensor of the nest with one affine projection per axis, outermost axis first.
+
+    Parameters
+    ----------
+    bits : of one element, where the model says so; ``None`` for the machine's width of its role
+    sum_bits : of a result, the same inside the outermost level, where it is still a sum; ``None`` for
+        ``bits``
+    """
 
     name: str
     role: Role
     axes: tuple[Axis, ...]
+    bits: int | None = None
+    sum_bits: int | None = None
     #: dimensions that the tensor depends on; it is invariant of (reused along) all others
     dims: frozenset[str] = field(init=False, repr=False, compare=False)
 
