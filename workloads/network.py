@@ -220,6 +220,17 @@ class Network:
         """The layers that multiply and accumulate, in order."""
         return tuple(layer for layer in self.layers if layer.operator.is_mac)
 
+    def expect_machine_widths(self, what: str) -> None:
+        """Raise ``InputError`` where a layer states the widths of its elements.
+
+        Parameters
+        ----------
+        what : what knows the machine's widths only, such as ``tiled machines``
+        """
+        if any(layer.operator.states_widths for layer in self.layers):
+            message = f"{what} know no widths of a model, expected widths=machine"
+            raise InputError(self.name, "widths", message)
+
     def distinct_layers(self, *, mac_only: bool = False) -> tuple[DistinctLayer, ...]:
         """Layers with equal operators taken together, in the order of their first appearance.
 

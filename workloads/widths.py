@@ -71,6 +71,11 @@ def parse_widths(text: str) -> Widths:
     return Widths(bits.get("w"), bits.get("a"), bits.get("c"), bits.get("s"))
 
 
+def checked_widths(text: str) -> str:
+    """Widths in their usual form; raises ``ValueError`` as `parse_widths` does."""
+    return str(parse_widths(text))
+
+
 def with_widths(operator: Operator, kinds: Mapping[str, Kind], result: Kind, widths: Widths) -> Operator:
     """An operator whose tensors state the bits of their elements.
 

@@ -19,7 +19,7 @@ from tilewright.workloads.mapping.layer_fields import LARGEST
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import elementwise, gemm, matmul
 from tilewright.workloads.network import Layer, Link, Network, Parameter
-from tilewright.workloads.widths import MACHINE_WIDTHS, Kind, Widths, with_widths
+from tilewright.workloads.widths import MACHINE, Kind, parse_widths, with_widths
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +76,13 @@ class Assembly:
     ----------
     name : of the network
     batch : samples
-    widths : bits of elements by kind of tensor; by default the machine's
+    widths : bits of elements by kind of tensor, such as ``w4a16``; by default the machine's
     """
 
-    def __init__(self, name: str, batch: int, widths: Widths = MACHINE_WIDTHS) -> None:
+    def __init__(self, name: str, batch: int, widths: str = MACHINE) -> None:
         self.name = name
         self.batch = batch
-        self.widths = widths
+        self.widths = parse_widths(widths)
         self._scopes: list[str] = []
         self._layers: dict[str, Layer] = {}
         self._links: list[Link] = []

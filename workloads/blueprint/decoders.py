@@ -208,13 +208,14 @@ class Experts:
     shares: tuple[int, ...] = ()
 
 
-def loads(experts: Experts, tokens: int) -> list[int]:
+def loads(experts: Experts, tokens: int, where: str = "experts") -> list[int]:
     """Tokens of each active expert: the assignments, spread evenly or by shares; their sum is all.
 
     Parameters
     ----------
     experts : how many there are, and what each gets
     tokens : of the whole batch
+    where : what errors call the network
 
     Raises
     ------
@@ -223,7 +224,7 @@ def loads(experts: Experts, tokens: int) -> list[int]:
     assignments = tokens * experts.chosen
     shares = experts.shares or (1,) * min(experts.count, assignments)
     if len(shares) > experts.count:
-        raise InputError("shares", None, f"expected at most {experts.count} experts, got {len(shares)}")
+        raise InputError(where, "shares", f"expected at most {experts.count} experts, got {len(shares)}")
     whole = sum(shares)
     # Every expert gets the whole part of its share; what is left goes to the largest remainders.
     floors = [assignments * share // whole for share in shares]
@@ -232,7 +233,7 @@ def loads(experts: Experts, tokens: int) -> list[int]:
         floors[i] += 1
     if max(floors) > tokens:
         raise InputError(
-            "shares", None, f"one expert would get {max(floors):,} of {tokens:,} tokens, some of them twice"
+            where, "shares", f"one expert would get {max(floors):,} of {tokens:,} tokens, some of them twice"
         )
     return [load for load in floors if load]
 
@@ -254,7 +255,7 @@ def mixture(net: Assembly, x: Data, experts: Experts, *, shared: int = 0, name: 
     features, tokens = x.shape[-1], math.prod(x.shape[:-1])
     with net.scope(name):
         shares = net.pointwise("router_softmax", "Softmax", net.project(x, experts.count, "router"))
-        groups = sorted(Counter(loads(experts, tokens)).items(), reverse=True)
+        groups = sorted(Counter(loads(experts, tokens, net.name)).items(), reverse=True)
         returned = [
             _experts(net, x, experts, active, load, "" if len(groups) == 1 else str(i + 1))
             for i, (load, active) in enumerate(groups)

@@ -9,7 +9,7 @@ from typing import Self
 from tilewright.foundation.options import option
 from tilewright.workloads.blueprint.assembly import Assembly, Data
 from tilewright.workloads.network import Network
-from tilewright.workloads.widths import MACHINE_WIDTHS, Widths, parse_widths
+from tilewright.workloads.widths import MACHINE, checked_widths
 
 PREFILL, DECODE = "prefill", "decode"
 MOST_TOKENS, MOST_SAMPLES = 2**24, 2**16
@@ -52,7 +52,7 @@ class Picture:
 
     size: str = option("", "")
     batch: int = batch_option()
-    widths: Widths = option(MACHINE_WIDTHS, BITS, read=parse_widths, show=str)
+    widths: str = option(MACHINE, BITS, read=checked_widths)
 
     def settled(self) -> Self:
         """No default depends on another parameter."""
@@ -89,7 +89,7 @@ class Phased:
     logits: str = option(
         "last", "tokens that words are predicted from, last or every", choices=("last", "every")
     )
-    widths: Widths = option(MACHINE_WIDTHS, BITS, read=parse_widths, show=str)
+    widths: str = option(MACHINE, BITS, read=checked_widths)
 
     def settled(self) -> Self:
         """The same with numbers of tokens, whose defaults depend on the phase."""

@@ -85,8 +85,9 @@ class Tensor:
     name: str
     role: Role
     axes: tuple[Axis, ...]
-    bits: int | None = None
-    sum_bits: int | None = None
+    #: not in the text: hashes of older documents are made of it
+    bits: int | None = field(default=None, repr=False)
+    sum_bits: int | None = field(default=None, repr=False)
     #: dimensions that the tensor depends on; it is invariant of (reused along) all others
     dims: frozenset[str] = field(init=False, repr=False, compare=False)
 
@@ -150,6 +151,11 @@ class Operator:
     def bounds(self) -> dict[str, int]:
         """Bound of every dimension by name."""
         return {dimension.name: dimension.bound for dimension in self.dimensions}
+
+    @property
+    def states_widths(self) -> bool:
+        """Whether a tensor says how wide its elements are."""
+        return any(tensor.bits or tensor.sum_bits for tensor in self.tensors)
 
     @cached_property
     def iterations(self) -> int:

@@ -72,8 +72,8 @@ def mixer(net: Assembly, x: Data, past: bool) -> Data:
         state = net.layer(
             "state",
             "Scan",
-            _scan("O[t,d,n] = D[t,d,n] * S[t,d,n] * I[t,d,n]", rows, inner),
-            {"D": decay, "I": entry, **({"S": Data(states, before, Kind.CACHE)} if before else {})},
+            _scan("O[t,d,n] = D[t,d,n] * W[t,d,n] * I[t,d,n]", rows, inner),
+            {"D": decay, "I": entry, **({"W": Data(states, before, Kind.CACHE)} if before else {})},
             states,
             kind=Kind.CACHE,
         )

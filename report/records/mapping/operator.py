@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Axis, Dimension, Operator, Role, Tensor, Term
@@ -31,11 +31,22 @@ class AxisRecord(Record):
 
 
 class TensorRecord(Record):
-    """A tensor with its projections, outermost axis first."""
+    """A tensor with its projections, outermost axis first; widths only where the model states them."""
 
     name: str
     role: Literal["inputs", "weights", "outputs"]
     axes: list[AxisRecord]
+    bits: int | None = Field(default=None, ge=1, le=64)
+    sum_bits: int | None = Field(default=None, ge=1, le=64)
+
+    @model_serializer(mode="wrap")
+    def _without_unstated(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = serialize(self)
+        return {
+            name: value
+            for name, value in fields.items()
+            if value is not None or name not in ("bits", "sum_bits")
+        }
 
 
 class DimensionRecord(Record):
@@ -75,6 +86,8 @@ class OperatorRecord(Record):
                 tuple(
                     Axis(tuple(Term(t.dim, t.stride) for t in axis.terms), axis.size) for axis in tensor.axes
                 ),
+                tensor.bits,
+                tensor.sum_bits,
             )
             for tensor in self.tensors
         )
@@ -90,7 +103,9 @@ def _tensor(tensor: Tensor) -> TensorRecord:
         AxisRecord(terms=[TermRecord(dim=t.dim, stride=t.stride) for t in axis.terms], size=axis.size)
         for axis in tensor.axes
     ]
-    return TensorRecord(name=tensor.name, role=tensor.role.value, axes=axes)
+    return TensorRecord(
+        name=tensor.name, role=tensor.role.value, axes=axes, bits=tensor.bits, sum_bits=tensor.sum_bits
+    )
 
 
 def shape_text(operator: Operator) -> str:
