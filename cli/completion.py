@@ -58,7 +58,7 @@ def models(incomplete: str) -> list[str]:
     from tilewright.workloads.catalog import list_models
     from tilewright.workloads.families import completions
 
-    return [*_starting(list_models(), incomplete), *completions(incomplete)]
+    return [*completions(incomplete)] if "[" in incomplete else _starting(list_models(), incomplete)
 
 
 def workloads(incomplete: str) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field
 
 from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Axis, Dimension, Operator, Role, Tensor, Term
@@ -31,22 +31,18 @@ class AxisRecord(Record):
 
 
 class TensorRecord(Record):
-    """A tensor with its projections, outermost axis first; widths only where the model states them."""
+    """A tensor with its projections, outermost axis first."""
 
     name: str
     role: Literal["inputs", "weights", "outputs"]
     axes: list[AxisRecord]
-    bits: int | None = Field(default=None, ge=1, le=64)
-    sum_bits: int | None = Field(default=None, ge=1, le=64)
 
-    @model_serializer(mode="wrap")
-    def _without_unstated(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields: dict[str, Any] = serialize(self)
-        return {
-            name: value
-            for name, value in fields.items()
-            if value is not None or name not in ("bits", "sum_bits")
-        }
+
+class StatedTensorRecord(TensorRecord):
+    """A tensor of a model that states widths: bits of an element, and of a sum inside the machine."""
+
+    bits: int | None = Field(ge=1, le=64)
+    sum_bits: int | None = Field(ge=1, le=64)
 
 
 class DimensionRecord(Record):
@@ -63,7 +59,7 @@ class OperatorRecord(Record):
     kind: str
     is_mac: bool
     dimensions: list[DimensionRecord]
-    tensors: list[TensorRecord]
+    tensors: list[StatedTensorRecord | TensorRecord]
 
     @classmethod
     def of(cls, operator: Operator) -> OperatorRecord:
@@ -86,8 +82,7 @@ class OperatorRecord(Record):
                 tuple(
                     Axis(tuple(Term(t.dim, t.stride) for t in axis.terms), axis.size) for axis in tensor.axes
                 ),
-                tensor.bits,
-                tensor.sum_bits,
+                *((tensor.bits, tensor.sum_bits) if isinstance(tensor, StatedTensorRecord) else ()),
             )
             for tensor in self.tensors
         )
@@ -103,9 +98,11 @@ def _tensor(tensor: Tensor) -> TensorRecord:
         AxisRecord(terms=[TermRecord(dim=t.dim, stride=t.stride) for t in axis.terms], size=axis.size)
         for axis in tensor.axes
     ]
-    return TensorRecord(
-        name=tensor.name, role=tensor.role.value, axes=axes, bits=tensor.bits, sum_bits=tensor.sum_bits
-    )
+    if tensor.bits or tensor.sum_bits:
+        return StatedTensorRecord(
+            name=tensor.name, role=tensor.role.value, axes=axes, bits=tensor.bits, sum_bits=tensor.sum_bits
+        )
+    return TensorRecord(name=tensor.name, role=tensor.role.value, axes=axes)
 
 
 def shape_text(operator: Operator) -> str:
