@@ -86,6 +86,8 @@ def has_parts(problem: LayerProblem) -> bool:
         return False
     if problem.reduction is Reduction.LOOPS and not _merges_remainders(problem):
         return False
+    if engine.leak:
+        return False  # leakage belongs to cycles, of which neither part has all
     demands = problem.constraints.rules or problem.objective.key_powers[1]
     if demands and any(level.may_bypass for level in engine.levels):
         return False  # a demand may speak of what is stored where; cycles cost more to bound than to search

@@ -27,6 +27,7 @@ def engine_to_dict(engine: Engine) -> dict[str, Any]:
         "clock_mhz": exact(engine.clock_mhz),
         "levels": [_level(level) for level in engine.levels],
         "dma": None if engine.dma is None else _dma(engine.dma),
+        **_static(engine),
     }
 
 
@@ -37,6 +38,16 @@ def engine_hash(engine: Engine) -> str:
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _static(engine: Engine) -> dict[str, Any]:
+    """Static power and area; absent where none is stated, so that hashes of other machines stay."""
+    if not engine.leakage and not engine.area:
+        return {}
+    return {
+        "leakage": {name: exact(power) for name, power in engine.leakage.items()},
+        "area": {name: exact(area) for name, area in engine.area.items()},
+    }
 
 
 def _level(level: MemoryLevel) -> dict[str, Any]:

@@ -125,10 +125,11 @@ class EngineRecord(Record):
     levels: list[LevelRecord | ParticularLevelRecord] = Field(min_length=1)
     dma: DmaRecord | None
 
-    @classmethod
-    def of(cls, engine: Engine) -> EngineRecord:
+    @staticmethod
+    def of(engine: Engine) -> EngineRecord:
         """The record of an engine."""
-        return cls.model_validate(engine_to_dict(engine))
+        kind = StaticEngineRecord if engine.leakage or engine.area else EngineRecord
+        return kind.model_validate(engine_to_dict(engine))
 
     def build(self) -> Engine:
         """The engine."""
@@ -148,12 +149,27 @@ class EngineRecord(Record):
         )
 
 
+class StaticEngineRecord(EngineRecord):
+    """An engine that states static power (pJ per cycle) or area (mm2) of all instances of a component."""
+
+    leakage: dict[str, Exact]
+    area: dict[str, Exact]
+
+    def build(self) -> Engine:
+        """The engine."""
+        return replace(
+            super().build(),
+            leakage={name: Fraction(power) for name, power in self.leakage.items()},
+            area={name: Fraction(area) for name, area in self.area.items()},
+        )
+
+
 class ArchRecord(Record):
     """A machine: its name, the hash of its content, and the content itself."""
 
     name: str
     hash: str
-    engine: EngineRecord
+    engine: StaticEngineRecord | EngineRecord
 
     @classmethod
     def of(cls, engine: Engine) -> ArchRecord:
