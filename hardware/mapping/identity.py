@@ -32,9 +32,11 @@ def engine_to_dict(engine: Engine) -> dict[str, Any]:
 
 
 def engine_hash(engine: Engine) -> str:
-    """SHA-256 of the engine's content in hexadecimal; its name and description do not count."""
+    """SHA-256 of the engine's content in hexadecimal; its name, description and areas do not count."""
     content = {
-        key: value for key, value in engine_to_dict(engine).items() if key not in {"name", "description"}
+        key: value
+        for key, value in engine_to_dict(engine).items()
+        if key not in {"name", "description", "area"}
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -42,11 +44,11 @@ def engine_hash(engine: Engine) -> str:
 
 def _static(engine: Engine) -> dict[str, Any]:
     """Static power and area; absent where none is stated, so that hashes of other machines stay."""
-    if not engine.leakage and not engine.area:
-        return {}
+    stated = {"leakage": engine.leakage, "area": engine.area}
     return {
-        "leakage": {name: exact(power) for name, power in engine.leakage.items()},
-        "area": {name: exact(area) for name, area in engine.area.items()},
+        field: {name: exact(amount) for name, amount in amounts.items()}
+        for field, amounts in stated.items()
+        if amounts
     }
 
 

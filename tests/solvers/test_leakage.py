@@ -61,10 +61,10 @@ def machine(choose: random.Random) -> Engine:
     return Engine("leaky", "hierarchy", 8, Fraction(1, 2), Fraction(500), tuple(levels))
 
 
-def legal(operator: Operator, engine: Engine) -> list[tuple[Fraction, int]]:
+def legal(operator: Operator, engine: Engine, *, perfect: bool = True) -> list[tuple[Fraction, int]]:
     """Energy and cycles of every legal mapping of a machine that does not leak."""
     evaluations = (
-        evaluate_mapping(operator, engine, HIERARCHY, m) for m in every_mapping(operator, engine, True)
+        evaluate_mapping(operator, engine, HIERARCHY, m) for m in every_mapping(operator, engine, perfect)
     )
     return sorted({(each.energy, each.cycles) for each in evaluations if not each.violations})
 
@@ -74,12 +74,13 @@ def test_optima_are_those_of_plain_enumeration(seed: int) -> None:
     """The proven optimum is the least of (energy + leakage x cycles)^a x cycles^b over all mappings."""
     choose = random.Random(seed)
     operator, plain = layer(choose), machine(choose)
-    points = legal(operator, plain)
+    factors = choose.choice(("perfect", "imperfect"))
+    points = legal(operator, plain, perfect=factors == "perfect")
     for leak in LEAKS:
         engine = replace(plain, leakage={"SPM": leak / 4, "PE": leak * 3 / 4})
         for text in OBJECTIVES:
             goal = parse_objective(text)
-            problem = layer_problem(operator, engine, goal, factors="perfect")
+            problem = layer_problem(operator, engine, goal, factors=factors)
             result = solve(problem)
             if not points:
                 assert result.status is Status.INFEASIBLE

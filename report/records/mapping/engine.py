@@ -124,12 +124,13 @@ class EngineRecord(Record):
     clock_mhz: Exact
     levels: list[LevelRecord | ParticularLevelRecord] = Field(min_length=1)
     dma: DmaRecord | None
+    leakage: dict[str, Exact] = Field(default_factory=dict)
+    area: dict[str, Exact] = Field(default_factory=dict)
 
-    @staticmethod
-    def of(engine: Engine) -> EngineRecord:
+    @classmethod
+    def of(cls, engine: Engine) -> EngineRecord:
         """The record of an engine."""
-        kind = StaticEngineRecord if engine.leakage or engine.area else EngineRecord
-        return kind.model_validate(engine_to_dict(engine))
+        return cls.model_validate(engine_to_dict(engine))
 
     def build(self) -> Engine:
         """The engine."""
@@ -146,19 +147,6 @@ class EngineRecord(Record):
             levels=tuple(level.build() for level in self.levels),
             dma=dma,
             description=self.description,
-        )
-
-
-class StaticEngineRecord(EngineRecord):
-    """An engine that states static power (pJ per cycle) or area (mm2) of all instances of a component."""
-
-    leakage: dict[str, Exact]
-    area: dict[str, Exact]
-
-    def build(self) -> Engine:
-        """The engine."""
-        return replace(
-            super().build(),
             leakage={name: Fraction(power) for name, power in self.leakage.items()},
             area={name: Fraction(area) for name, area in self.area.items()},
         )
@@ -169,7 +157,7 @@ class ArchRecord(Record):
 
     name: str
     hash: str
-    engine: StaticEngineRecord | EngineRecord
+    engine: EngineRecord
 
     @classmethod
     def of(cls, engine: Engine) -> ArchRecord:

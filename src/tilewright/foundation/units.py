@@ -27,6 +27,7 @@ BYTES = {"B": 1, "kB": 2**10, "KB": 2**10, "KiB": 2**10, "MB": 2**20, "MiB": 2**
 """Bytes of a unit of sizes."""
 _QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) *([A-Za-z][A-Za-z/]*)")
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_POWER = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
 _SHOWN = reprlib.Repr()
 _SHOWN.maxlevel, _SHOWN.maxstring, _SHOWN.maxother = 2, 40, 40
@@ -129,8 +130,10 @@ def parse_energy(value: object) -> Fraction:
 
 
 def parse_power(value: object) -> Fraction:
-    """A power in W, with or without the unit."""
+    """A power in W, with or without the unit, such as ``8.85e-6 W``."""
     text = value.removesuffix("W").strip() if isinstance(value, str) else value
+    if isinstance(text, str) and _POWER.fullmatch(text):
+        text = Decimal(text)
     return parse_number(text, "a power in W", POWER_DECIMALS)
 
 
