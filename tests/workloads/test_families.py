@@ -7,6 +7,7 @@ from pathlib import Path
 
 import family_counts as counts
 import pytest
+from studies.language_models import OTHERS, kind_of, shares
 
 from tilewright.foundation.errors import InputError
 from tilewright.workloads.blueprint.decoders import Experts, loads
@@ -338,6 +339,27 @@ def test_half_written_parameters_are_completed() -> None:
     assert [*completions("mixtral[size=8x2")] == ["mixtral[size=8x22B"]
     assert [*completions("llama3[size=8B,si")] == []
     assert [*completions("resnet50[")] == [] == [*completions("llama3")]
+
+
+@pytest.mark.parametrize("name", PHASED)
+@pytest.mark.parametrize("phase", ["prefill", "decode"])
+def test_every_product_of_a_language_model_has_a_kind(name: str, phase: str) -> None:
+    """The study of language models names the kind of each layer that multiplies, and of no other sums."""
+    network = resolve_model(f"{name}[phase={phase}]")
+    kinds = {layer.name: kind_of(layer.name) for layer in network.mac_layers}
+    unknown = {layer for layer, kind in kinds.items() if kind == OTHERS}
+    assert {layer.rpartition(".")[2] for layer in unknown} <= {
+        "convolution",
+        "convolution1",
+        "convolution2",
+        "mix",
+    }
+    assert set(kinds.values()) >= {"words", *({"attention"} if name != "mamba" else set())}
+    metrics = {"cycles": 2}
+    layers = [{"names": [layer.name], "metrics": metrics} for layer in network.layers]
+    shared = shares({"layers": layers})
+    assert sum(shared.values()) == pytest.approx(1)
+    assert shared["words"] == pytest.approx(1 / len(network))
 
 
 def test_the_table_of_the_manual_has_the_parameters_of_every_size() -> None:
