@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 KINDS = {
-    "attention": r"\.(scores|mix)$",
+    "attention": r"(?<!mixer)\.(scores|mix)$",
     "softmax": r"softmax$",
     "cache": r"\.append_\w+$",
     "feed-forward": r"(forward|experts|expert)\.(gate|up|down)\d*$|\.router$|\.feed_(up|down)$",
@@ -50,7 +50,13 @@ def shares(document: Mapping[str, Any]) -> dict[str, float]:
 def proven(document: Mapping[str, Any]) -> tuple[int, int]:
     """Layers whose mapping is proven optimal, and all that were asked for."""
     counts = [(layer["count"], layer["status"] == "optimal") for layer in document["layers"]]
-    return sum(count for count, done in counts if done), sum(count for count, _ in counts)
+    asked = sum(count for count, _ in counts) + len(document["missing"])
+    return sum(count for count, done in counts if done), asked
+
+
+def short(amount: float | None) -> str:
+    """Three digits; a dash for what layers without a mapping leave open."""
+    return "–" if amount is None else f"{amount:.3g}"
 
 
 def rows(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
@@ -68,8 +74,8 @@ def rows(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]
             passed,
             str(batch),
             f"{done} of {asked}",
-            f"{totals['time_s']:.3g}",
-            f"{totals['energy_pj'] * 1e-12 / batch:.3g}",
+            short(totals["time_s"]),
+            short(None if totals["energy_pj"] is None else totals["energy_pj"] * 1e-12 / batch),
             *parts,
         )
 
