@@ -10,8 +10,10 @@ from pathlib import Path
 from tilewright.benchmarks import shapes
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.workloads.catalog import list_models, resolve_model
+from tilewright.workloads.families import is_family
 from tilewright.workloads.mapping.layer_text import is_layer_text, parse_layer
 from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.selection import select_layers
 
 RANDOM_LAYERS, RANDOM_SEED = 40, 20
 _FILES = (".onnx", ".yaml", ".yml")
@@ -50,8 +52,8 @@ def _layers(title: str, texts: MappingABC[str, str]) -> Suite:
 
 def _network(model: str) -> Suite:
     def cases() -> list[Case]:
-        distinct = resolve_model(model).distinct_layers(mac_only=True)
-        return [Case(layer.layer.name, layer.layer.operator, layer.count) for layer in distinct]
+        selected = select_layers(resolve_model(model))
+        return [Case(layer.name, layer.operator, len(layer.names)) for layer in selected]
 
     return Suite(f"The distinct layers of {model}, batch 1.", cases, model)
 
@@ -108,13 +110,13 @@ def suite(name: str) -> list[Case]:
 
     Parameters
     ----------
-    name : a suite; or an ONNX file, a YAML file of layers or a layer text, whose layers are one
+    name : a suite; or an ONNX file, a YAML file of layers, a layer text or a family, whose layers are one
 
     Raises
     ------
     InputError : for an unknown suite, with the nearest name, and for a fault of a file or text
     """
-    if is_layer_text(name) or Path(name).suffix.lower() in _FILES:
+    if is_layer_text(name) or Path(name).suffix.lower() in _FILES or is_family(name):
         return _network(name).build()
     known = suite_names()
     if name not in known:

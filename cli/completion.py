@@ -54,10 +54,11 @@ def tiled_machines(incomplete: str) -> list[str]:
 
 
 def models(incomplete: str) -> list[str]:
-    """Built-in networks and the models of the onnx package."""
+    """Built-in networks, families with their parameters, and the models of the onnx package."""
     from tilewright.workloads.catalog import list_models
+    from tilewright.workloads.families import completions
 
-    return _starting(list_models(), incomplete)
+    return [*completions(incomplete)] if "[" in incomplete else _starting(list_models(), incomplete)
 
 
 def workloads(incomplete: str) -> list[str]:

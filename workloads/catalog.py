@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.foundation.errors import InputError, did_you_mean
+from tilewright.workloads.families import FAMILIES, family_network, is_family
 from tilewright.workloads.mapping.layer_fields import KINDS
 from tilewright.workloads.mapping.layer_text import NamedOperator, is_layer_text, parse_layer, read_layers
 from tilewright.workloads.network import Layer, Network
@@ -38,8 +39,16 @@ def builder(name: str) -> Builder | None:
 
 
 def list_models() -> tuple[str, ...]:
-    """Names of all models that need no file: the built-in networks, then those the onnx package ships."""
-    return (*builders(), *(PREFIX + name for name in _shipped()))
+    """Names of all models that need no file.
+
+    They are the built-in networks, the families with parameters, and those that the onnx package ships.
+    """
+    return (*sorted([*builders(), *FAMILIES.names()]), *(PREFIX + name for name in _shipped()))
+
+
+def is_built_in(text: str) -> bool:
+    """Whether a built-in network or family has this name, so that the name alone gives the layers."""
+    return is_family(text) or builder(text) is not None
 
 
 def resolve_model(text: str, batch: int | None = None, options: OnnxOptions | None = None) -> Network:
@@ -48,8 +57,9 @@ def resolve_model(text: str, batch: int | None = None, options: OnnxOptions | No
     Parameters
     ----------
     text : an ONNX file, ``onnx:NAME`` for a model that the onnx package ships, the name of a built-in
-        network, a layer text such as ``gemm:M=512,N=768,K=768``, or a YAML file of layers; any of them with
-        ``:training`` behind it for the training graph
+        network, a family such as ``llama3[phase=decode,cached=8191]``, a layer text such as
+        ``gemm:M=512,N=768,K=768``, or a YAML file of layers; any of them with ``:training`` behind it for
+        the training graph
     batch : samples; ``None`` for the model's own number
     options : how an ONNX model is imported
 
@@ -85,6 +95,8 @@ def resolve_model(text: str, batch: int | None = None, options: OnnxOptions | No
         return _unlinked(Path(text).stem, read_layers(Path(text), batch), batch)
     if builder(text) is not None:
         return _built_in(text, batch or 1)
+    if is_family(text):
+        return family_network(text, batch)
     kind, colon, _ = text.partition(":")
     if colon and not os.path.exists(text):
         known = (*KINDS, PREFIX.removesuffix(":"))
@@ -93,6 +105,7 @@ def resolve_model(text: str, batch: int | None = None, options: OnnxOptions | No
         raise InputError(text, None, f"expected a file that ends in .onnx, .yaml or .yml{_EXPECTED}")
     names = {name.removeprefix(PREFIX): name for name in list_models()}
     nearest = f", did you mean {names[text]!r}?" if text in names else did_you_mean(text, list_models())
+    nearest = nearest or did_you_mean(text.partition("[")[0], FAMILIES.names())
     nearest = nearest or did_you_mean(PREFIX + text, list_models())
     raise InputError(text, None, f"no such model{nearest}{_EXPECTED}")
 

@@ -110,6 +110,7 @@ class Network:
     outputs : layers whose results leave the network; by default those that nobody reads
     tables : parameters that no layer computes with, such as a table of word vectors
     left_out : what of its source is missing, each with its reason
+    every_layer : whether layers that multiply nothing are searched as the others are, without being asked for
 
     Raises
     ------
@@ -126,11 +127,13 @@ class Network:
         outputs: Iterable[str] | None = None,
         tables: Iterable[Parameter] = (),
         left_out: Iterable[str] = (),
+        every_layer: bool = False,
     ) -> None:
         self.name = name
         self.batch = batch
         self.tables = tuple(tables)
         self.left_out = tuple(left_out)
+        self.every_layer = every_layer
         self.links = tuple(links)
         self._reads: dict[str, list[Link]] = {}
         self._named: dict[str, Layer] = {}
@@ -216,6 +219,17 @@ class Network:
     def mac_layers(self) -> tuple[Layer, ...]:
         """The layers that multiply and accumulate, in order."""
         return tuple(layer for layer in self.layers if layer.operator.is_mac)
+
+    def expect_machine_widths(self, what: str) -> None:
+        """Raise ``InputError`` where a layer states the widths of its elements.
+
+        Parameters
+        ----------
+        what : what knows the machine's widths only, such as ``tiled machines``
+        """
+        if any(layer.operator.states_widths for layer in self.layers):
+            message = f"{what} know no widths of a model, expected widths=machine"
+            raise InputError(self.name, "widths", message)
 
     def distinct_layers(self, *, mac_only: bool = False) -> tuple[DistinctLayer, ...]:
         """Layers with equal operators taken together, in the order of their first appearance.

@@ -32,7 +32,8 @@ def select_layers(
     Parameters
     ----------
     patterns : glob patterns of layer names, one of which must match; empty for all layers
-    all_operators : pooling and element-wise layers too; a single layer counts whatever it is
+    all_operators : pooling and element-wise layers too; a single layer counts whatever it is, and so does
+        every layer of a network that asks for all
 
     Raises
     ------
@@ -52,7 +53,8 @@ def select_layers(
             hint = did_you_mean(pattern, names)
             raise InputError("--layers", pattern, f"matches no layer of {network.name}{hint}")
     selected: list[SelectedLayer] = []
-    for distinct in network.distinct_layers(mac_only=not all_operators and len(network) > 1):
+    every = all_operators or network.every_layer or len(network) == 1
+    for distinct in network.distinct_layers(mac_only=not every):
         chosen = tuple(
             name for name in distinct.names if not patterns or any(fnmatchcase(name, p) for p in patterns)
         )

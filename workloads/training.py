@@ -55,10 +55,12 @@ def training_network(forward: Network) -> Network:
 
     Raises
     ------
-    InputError : for a network in which nothing is learned, and for one that is a training graph already
+    InputError : for a network in which nothing is learned, for one that is a training graph already, and for
+        one that states widths
     """
     if any(layer.operator.kind == "weight_update" for layer in forward.layers):
         raise InputError(forward.name, None, "is a training graph already, expected a forward network")
+    forward.expect_machine_widths("training graphs")
     return _Backward(forward).network()
 
 

@@ -53,7 +53,7 @@ def least_energy(operator: Operator, engine: Engine) -> Fraction:
                 energy += max(0, accesses - elements) * level.write_energy_of(tensor.role)
             else:
                 energy += accesses * level.read_energy_of(tensor.role)
-    return energy
+    return energy + engine.leak * least_cycles(operator, engine)
 
 
 def least_cycles(operator: Operator, engine: Engine) -> int:

@@ -16,6 +16,7 @@ from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import order_effect, sliding_dims
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.fitted import fitted
 from tilewright.workloads.mapping.operator import Operator
 
 
@@ -77,6 +78,7 @@ def evaluate_mapping(
     ------
     InputError : where the mapping does not fit the operator and the engine, or the model does not apply
     """
+    engine = fitted(engine, operator)
     model.check(operator, engine)
     mapping.validate(operator, engine, where)
     statement = model.statement(nest_of(operator, engine, mapping, where))

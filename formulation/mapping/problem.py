@@ -46,6 +46,7 @@ from tilewright.formulation.objective import Objective
 from tilewright.formulation.search import Judgement
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.fitted import fitted
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.workloads.mapping.operator import Operator
 
@@ -320,6 +321,7 @@ def state_problem(
     constraints : the user's demands, read or as lines
     factors, storage, tiles : the space, as for :func:`layer_problem`
     """
+    engine = fitted(engine, operator)
     model.check(operator, engine)
     check_space(model, factors, storage, tiles)
     demands = parse_constraints(constraints, operator, engine)

@@ -86,14 +86,15 @@ def has_parts(problem: LayerProblem) -> bool:
         return False
     if problem.reduction is Reduction.LOOPS and not _merges_remainders(problem):
         return False
-    demands = problem.constraints.rules
-    if demands and any(level.may_bypass for level in engine.levels):
-        return False  # a demand may speak of what is stored where; cycles cost more to bound than to search
+    if engine.leak:
+        return False  # leakage belongs to cycles, of which neither part has all
+    if problem.constraints.rules and any(level.may_bypass for level in engine.levels):
+        return False  # a demand may speak of what is stored where
     return len(segments(engine)) > 2 and engine.levels[0].fanout is None
 
 
 def _merges_remainders(problem: LayerProblem) -> bool:
-    """Whether parts are stated where tiles need not divide: no choice of storage, no kept windows."""
+    """Whether parts are stated where tiles need not divide: no kept windows."""
     levels = problem.engine.levels
     return counts_merged_cuts(problem.operator) and not any(level.sliding_window for level in levels)
 

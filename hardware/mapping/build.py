@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from tilewright.foundation.description import FieldError, Location
@@ -10,6 +11,7 @@ from tilewright.hardware.mapping.elements import Elements, of_roles
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.level_energies import level_energies
 from tilewright.hardware.mapping.schema import BanksSection, FanoutSection, LevelSection, MachineFile
+from tilewright.hardware.mapping.static import areas, leakage
 from tilewright.workloads.mapping.operator import Role
 
 
@@ -25,10 +27,13 @@ def build_engine(machine: MachineFile, name: str) -> Engine:
         dma=_dma(machine),
         description=machine.description,
     )
+    engine = replace(engine, leakage=leakage(machine, engine), area=areas(machine, engine))
     _check_names(engine)
     if engine.cost_model == "dmazerunner":
         if machine.compute.widths is not None:
             raise FieldError(("compute", "widths"), "expected none for cost_model dmazerunner")
+        if engine.leakage:
+            raise FieldError(("cost_model",), "dmazerunner knows no static power, expected hierarchy")
         _check_dmazerunner(engine)
     return engine
 

@@ -50,8 +50,23 @@ def _figures(engine: Engine) -> list[str]:
         f"{engine.element_bits}-bit elements",
         f"{exact(engine.mac_energy)} pJ per MAC",
         f"{exact(engine.clock_mhz)} MHz",
+        *_static(engine),
         f"cost model {engine.cost_model}",
     ]
+
+
+def _static(engine: Engine) -> list[str]:
+    """Static power and area of all components, where stated."""
+    figures = []
+    for what, unit, total, parts in (
+        ("static power", "W", engine.static_power, engine.leakage),
+        ("area", "mm2", sum(engine.area.values(), Fraction(0)), engine.area),
+    ):
+        if parts:
+            scale = total / sum(parts.values())
+            each = ", ".join(f"{name} {float(amount * scale):.4g}" for name, amount in parts.items())
+            figures.append(f"{what} {float(total):.4g} {unit} ({each})")
+    return figures
 
 
 def _dma_text(dma: Dma, engine_clock_mhz: Fraction) -> str:

@@ -11,14 +11,15 @@ from tilewright.hardware.arithmetic import Formula, parse_formula
 from tilewright.hardware.mapping.design_space import Design
 
 FLAG = "--against"
-CAPACITY, PES = "capacity", "pes"
+CAPACITY, PES, AREA = "capacity", "pes", "area"
 
 
 def design_quantities(design: Design) -> dict[str, Fraction]:
     """Quantities that a cost may speak of.
 
-    ``capacity`` (bytes of all memories but unbounded ones, all instances), ``pes``, and for every level of a
-    plain name ``NAME.capacity`` (bytes of one instance, both buffers) and ``NAME.instances``.
+    ``capacity`` (bytes of all memories but unbounded ones, all instances), ``pes``, ``area`` (mm2 of all that
+    states one), and for every level of a plain name ``NAME.capacity`` (bytes of one instance, both buffers)
+    and ``NAME.instances``.
 
     Raises
     ------
@@ -27,6 +28,8 @@ def design_quantities(design: Design) -> dict[str, Fraction]:
     if design.engine is None:
         raise ValueError(design.refusal)
     quantities = {PES: Fraction(design.engine.instances), CAPACITY: Fraction(0)}
+    if design.engine.area:
+        quantities[AREA] = sum(design.engine.area.values(), Fraction(0))
     instances = Fraction(1)
     for level, size in zip(design.engine.levels, design.sizes, strict=True):
         if size is not None:

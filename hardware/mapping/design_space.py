@@ -14,6 +14,7 @@ from tilewright.foundation.description import build_description
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.changes import changed
 from tilewright.hardware.mapping.build import build_engine, level_bytes
+from tilewright.hardware.mapping.design_caps import Cap
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.schema import MachineFile
 from tilewright.hardware.mapping.variations import FLAG, Variation, check_variations
@@ -30,7 +31,7 @@ class Design:
     index : its place, the last axis fastest
     place : its point on every axis
     engine : the machine; ``None`` where the fields contradict each other
-    refusal : why they do
+    refusal : why they do, or which cap the machine breaks
     sizes : bytes of every level as the file has them, both buffers together; ``None`` for unbounded ones
     """
 
@@ -51,12 +52,14 @@ class DesignSpace:
     where : what errors call the file
     name : of the machine
     axes : what varies
+    caps : what designs may have at most; others are refused
     """
 
     description: Any
     where: str
     name: str
     axes: tuple[Variation, ...]
+    caps: tuple[Cap, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -92,13 +95,22 @@ class DesignSpace:
         for index, place in enumerate(product(*map(range, self.shape))):
             try:
                 engine, sizes = self._built(place)
-                designs.append(Design(index, place, engine, "", sizes))
+                design = Design(index, place, engine, "", sizes)
+                if self.caps:
+                    from tilewright.hardware.mapping.design_cost import design_quantities
+
+                    quantities = design_quantities(design)
+                    broken = next(filter(None, (cap.broken(quantities) for cap in self.caps)), "")
+                    design = Design(index, place, None, broken) if broken else design
+                designs.append(design)
             except InputError as error:
                 designs.append(Design(index, place, None, str(error)))
         return tuple(designs)
 
 
-def design_space(description: Any, where: str, name: str, axes: Sequence[Variation]) -> DesignSpace:
+def design_space(
+    description: Any, where: str, name: str, axes: Sequence[Variation], caps: Sequence[Cap] = ()
+) -> DesignSpace:
     """The design space of a machine file.
 
     Parameters
@@ -107,6 +119,7 @@ def design_space(description: Any, where: str, name: str, axes: Sequence[Variati
     where : the file's name, for errors
     name : of the family of machines
     axes : fields that vary, each with its values; the grid is their product
+    caps : what designs may have at most
 
     Raises
     ------
@@ -114,7 +127,7 @@ def design_space(description: Any, where: str, name: str, axes: Sequence[Variati
         with the first
     """
     check_variations(axes)
-    space = DesignSpace(description, where, name, tuple(axes))
+    space = DesignSpace(description, where, name, tuple(axes), tuple(caps))
     if prod(space.shape) > MOST_DESIGNS:
         raise InputError(FLAG, None, f"{prod(space.shape):,} designs, expected at most {MOST_DESIGNS:,}")
     if all(design.engine is None for design in space.designs):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilewright.foundation.units import BYTES, MAX_DECIMALS, exact, parse_energy, parse_size, shown
+from tilewright.foundation.units import BYTES, ROUNDED_DECIMALS, exact, parse_energy, parse_size, shown
 from tilewright.hardware.arithmetic import Formula, parse_formula
 
 _NAMES = ("capacity",)
@@ -101,7 +101,7 @@ def _access(value: object) -> AccessEnergy:
 
 
 def _rounded(value: Fraction) -> Fraction:
-    energy = Fraction(round(value * 10**MAX_DECIMALS), 10**MAX_DECIMALS)
+    energy = Fraction(round(value * 10**ROUNDED_DECIMALS), 10**ROUNDED_DECIMALS)
     if energy <= 0:
         raise ValueError(f"expected an energy above 0, the formula gives {exact(energy)}")
     return energy

@@ -13,6 +13,9 @@ from fractions import Fraction
 
 from tilewright.workloads.mapping.operator import Role
 
+PE = "PE"
+"""How components by name call the processing elements."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArrayAxis:
@@ -163,6 +166,9 @@ class Engine:
     clock_mhz : engine clock, for reporting times
     levels : memory levels, outermost first; the outermost holds every tensor
     dma : present where the cost model needs it
+    leakage : pJ per cycle that all instances of a component take, idle ones too, by the name of a level or
+        ``PE``; only those that leak
+    area : mm2 of all instances, likewise; only those whose area is stated
     """
 
     name: str
@@ -173,6 +179,18 @@ class Engine:
     levels: tuple[MemoryLevel, ...]
     dma: Dma | None = None
     description: str = ""
+    leakage: MappingABC[str, Fraction] = field(default_factory=dict)
+    area: MappingABC[str, Fraction] = field(default_factory=dict)
+
+    @property
+    def leak(self) -> Fraction:
+        """pJ per cycle of all components together."""
+        return sum(self.leakage.values(), Fraction(0))
+
+    @property
+    def static_power(self) -> Fraction:
+        """W of all components together."""
+        return self.leak * self.clock_mhz / 10**6
 
     @property
     def element_bytes(self) -> Fraction:

@@ -27,16 +27,29 @@ def engine_to_dict(engine: Engine) -> dict[str, Any]:
         "clock_mhz": exact(engine.clock_mhz),
         "levels": [_level(level) for level in engine.levels],
         "dma": None if engine.dma is None else _dma(engine.dma),
+        **_static(engine),
     }
 
 
 def engine_hash(engine: Engine) -> str:
-    """SHA-256 of the engine's content in hexadecimal; its name and description do not count."""
+    """SHA-256 of the engine's content in hexadecimal; its name, description and areas do not count."""
     content = {
-        key: value for key, value in engine_to_dict(engine).items() if key not in {"name", "description"}
+        key: value
+        for key, value in engine_to_dict(engine).items()
+        if key not in {"name", "description", "area"}
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _static(engine: Engine) -> dict[str, Any]:
+    """Static power and area; absent where none is stated, so that hashes of other machines stay."""
+    stated = {"leakage": engine.leakage, "area": engine.area}
+    return {
+        field: {name: exact(amount) for name, amount in amounts.items()}
+        for field, amounts in stated.items()
+        if amounts
+    }
 
 
 def _level(level: MemoryLevel) -> dict[str, Any]:

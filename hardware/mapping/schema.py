@@ -23,10 +23,12 @@ from tilewright.foundation.units import (
     parse_name,
     parse_number,
     parse_positive,
+    parse_power,
     parse_size,
     parse_text,
     shown,
 )
+from tilewright.hardware.mapping.area_rules import Area, parse_area
 from tilewright.hardware.mapping.cost_models import COST_MODELS
 from tilewright.hardware.mapping.energies import EnergyRule, parse_energy_rule
 from tilewright.workloads.mapping.operator import Role
@@ -73,6 +75,7 @@ Name = Annotated[str, PlainValidator(parse_name)]
 Count = Annotated[int, PlainValidator(parse_count)]
 Flag = Annotated[bool, PlainValidator(parse_flag)]
 Energy = Annotated[Fraction, PlainValidator(parse_energy)]
+Power = Annotated[Fraction, PlainValidator(parse_power)]
 Number = Annotated[Fraction, PlainValidator(parse_number)]
 Positive = Annotated[Fraction, PlainValidator(parse_positive)]
 SizeField = Annotated[Size, PlainValidator(parse_size)]
@@ -125,6 +128,8 @@ class ComputeSection(Section):
     widths: WidthsSection | None = Field(
         default=None, description="bits of elements of some roles (absent: element_bits)"
     )
+    static_power: Power | None = Field(default=None, description="W that every PE takes, idle or not")
+    area: Number | None = Field(default=None, description="mm2 of one PE")
 
 
 class DmaSection(Section):
@@ -211,6 +216,10 @@ class LevelSection(Section):
     may_bypass: Annotated[Roles, BeforeValidator(_distinct)] = Field(default_factory=list)
     sliding_window: Flag = False
     fanout: FanoutSection | None = None
+    static_power: Power | None = Field(default=None, description="W that every instance takes, idle or not")
+    area: Annotated[Area, PlainValidator(parse_area)] | None = Field(
+        default=None, description="mm2 of one instance, or a formula of its capacity"
+    )
 
 
 class MachineFile(Section):

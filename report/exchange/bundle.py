@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tilewright.foundation.units import MAX_DECIMALS, exact
+from tilewright.foundation.units import ROUNDED_DECIMALS, exact
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.exchange.losses import Effect, Ledger
 from tilewright.report.exchange.source import Field
@@ -77,7 +77,7 @@ class Bundle:
 
 def energy_of(written: Fraction, field: Field, ledger: Ledger) -> Fraction:
     """An energy per element with at most six decimals, as machine files have them."""
-    rounded = Fraction(round(written * 10**MAX_DECIMALS), 10**MAX_DECIMALS)
+    rounded = Fraction(round(written * 10**ROUNDED_DECIMALS), 10**ROUNDED_DECIMALS)
     if rounded != written:
         said = f"{float(written):.9g} pJ per element is rounded to {exact(rounded)}"
         field.lose(ledger, Effect.COST, said)

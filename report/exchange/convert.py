@@ -146,7 +146,9 @@ def _read_foreign(tops: Sequence[Field], bundle: Bundle) -> None:
 
 
 def _layers(text: str) -> list[tuple[str, Operator]]:
-    return [(layer.name, layer.operator) for layer in resolve_model(text).mac_layers]
+    network = resolve_model(text)
+    network.expect_machine_widths("files of other programs")
+    return [(layer.name, layer.operator) for layer in network.mac_layers]
 
 
 def _read_own(text: str, bundle: Bundle) -> None:
@@ -164,6 +166,7 @@ def _read_own(text: str, bundle: Bundle) -> None:
             bundle.engine = load_engine(path)
             return
     network = resolve_model(text)
+    network.expect_machine_widths("files of other programs")
     others = len(network.layers) - len(network.mac_layers)
     if others:
         message = f"{others} layers without multiply-accumulates are left out"

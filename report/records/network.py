@@ -9,6 +9,8 @@ from rich.table import Table
 
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.report.text.fitting import FittingTable
+from tilewright.workloads.catalog import TRAINING
+from tilewright.workloads.families import parameters_of
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Layer, Network
 
@@ -44,12 +46,16 @@ def layer_figures(layer: Layer) -> dict[str, Any]:
 
 
 def network_data(network: Network) -> dict[str, Any]:
-    """A network: its layers, in order, and its totals."""
+    """A network: the parameters of its family if it has one, its layers, in order, and its totals."""
     layers = [layer_figures(layer) for layer in network.layers]
     macs = network.macs
+    options = {
+        parameter.name: parameter.value for parameter in parameters_of(network.name.removesuffix(TRAINING))
+    }
     return {
         "model": network.name,
         "batch": network.batch,
+        **({"options": options} if options else {}),
         "layers": layers,
         "totals": {
             "layers": len(network),

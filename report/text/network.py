@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from rich.console import RenderableType
+from rich.table import Table
 
 from tilewright.report.records.mapping.operator import index_text, statement_text
 from tilewright.report.records.network import network_table
 from tilewright.report.text.quantities import count_text, si_text
 from tilewright.report.text.tables import head_text, plain_table
+from tilewright.workloads.catalog import TRAINING
+from tilewright.workloads.families import parameters_of
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Network
 
@@ -23,7 +26,21 @@ def network_views(network: Network) -> list[RenderableType]:
         f"{len(network.mac_layers)} of them multiply and accumulate",
     )
     note = "of one of n equal layers; results in elements; MACs per element moved once"
-    return [title, note, "", network_table(network)]
+    return [title, *_parameters(network), note, "", network_table(network)]
+
+
+def _parameters(network: Network) -> list[RenderableType]:
+    """The parameters of a network's family: their values, and what they mean; nothing for other networks."""
+    parameters = parameters_of(network.name.removesuffix(TRAINING))
+    if not parameters:
+        return []
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column()
+    for parameter in parameters:
+        default = "" if parameter.value == parameter.default else f"; default {parameter.default}"
+        table.add_row(f"{parameter.name}={parameter.value}", f"{parameter.about}{default}")
+    return ["", table, ""]
 
 
 def operator_views(name: str, operator: Operator) -> list[RenderableType]:

@@ -81,6 +81,7 @@ def divided(layout: Layout) -> Division:
     pinned = any(isinstance(rule, InnermostRule) for rule in problem.constraints.rules)
     if (
         not isinstance(model, ByStore)
+        or problem.engine.leak  # it belongs to no store
         or pinned
         or problem.even_space is not None
         or model.statement(nest).energy is not problem.statement.energy  # it counts less, or knows more

@@ -33,13 +33,15 @@ from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.scheduling.herald.registry import METHODS
+from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.families import FAMILIES, parameters_of
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operators import gemm
 from tilewright.workloads.networks import ADDED
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-REGISTRIES: tuple[Registry[Any], ...] = (SOLVERS, HEURISTICS, METHODS, MODELS)
+REGISTRIES: tuple[Registry[Any], ...] = (SOLVERS, HEURISTICS, METHODS, MODELS, FAMILIES)
 TABLES: tuple[dict[str, Any], ...] = (VERBS, PLOTS, ADDED)
 
 
@@ -123,6 +125,15 @@ def test_the_table_leads_to_every_section() -> None:
     anchors = re.findall(r"\]\(#([\w-]+)\)", head)
     titles = [title.lower().replace(" ", "-") for title in EXAMPLES]
     assert [anchor for anchor in anchors if anchor in titles] == titles
+
+
+def test_the_family_has_its_parameters(folder: Path) -> None:
+    """A network of it has as many layers, parameters and multiply-accumulates as its parameters say."""
+    load("tower")
+    network = resolve_model("tower[layers=5,width=32]", batch=3)
+    assert network.name == "tower[layers=5,width=32,batch=3]"
+    assert (len(network), network.macs, network.parameters) == (10, 3 * 5 * 32 * 32, 5 * 33 * 32)
+    assert [parameter.default for parameter in parameters_of("tower")] == ["3", "64", "1"]
 
 
 def test_the_operator_is_counted_right(folder: Path) -> None:

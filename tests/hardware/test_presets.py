@@ -18,9 +18,11 @@ PRESETS = [
     "dmazerunner-256",
     "eyeriss-168",
     "eyeriss-256",
+    "eyeriss-65nm",
     "nvdla-256",
     "set-tile",
     "shidiannao-256",
+    "simba",
     "tpu-edge",
     "tpu-v4i",
 ]
@@ -49,15 +51,15 @@ def test_presets_are_package_data() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_preset_is_sound(name: str) -> None:
-    """Every preset loads under its own name with at most four levels and energies that scale to integers."""
+    """Every preset loads under its own name with at most six levels and energies that scale to integers."""
     engine = load_engine(name)
     assert engine.name == name
     assert engine.description
-    assert 2 <= len(engine.levels) <= 4
+    assert 2 <= len(engine.levels) <= 6
     assert engine.levels[0].capacity is None
     assert engine.levels[-1].fanout is None
     assert all(level.capacity for level in engine.levels[1:])
-    assert all((level.read_energy * 10**6).denominator == 1 for level in engine.levels)
+    assert all((level.read_energy * 10**12).denominator == 1 for level in engine.levels)
     assert (engine.cost_model == "dmazerunner") == (name == "dmazerunner-256")
     assert sum(bool(level.may_bypass) for level in engine.levels) <= 1
 

@@ -64,10 +64,10 @@ def test_any_other_size_is_one_line(value: object) -> None:
     st.text(max_size=12) | st.integers() | st.booleans() | st.none() | st.decimals() | st.binary(max_size=4)
 )
 def test_any_energy_is_scaled_to_an_integer(value: object) -> None:
-    """Whatever is written for an energy is refused in one line, or a million times it is an integer."""
+    """Whatever is written for an energy is refused in one line, or 10**12 times it is an integer."""
     message = "expected an energy in pJ"
     try:
-        assert (parse_energy(value) * 10**6).denominator == 1
+        assert (parse_energy(value) * 10**12).denominator == 1
     except ValueError as error:
         message = str(error)
     assert message.startswith("expected an energy in pJ")
@@ -101,6 +101,8 @@ def test_size_needs_a_unit_and_a_positive_amount(value: object) -> None:
         ("2pJ", Fraction(2)),
         (0, Fraction(0)),
         (Decimal("0.000001"), Fraction(1, 10**6)),
+        (Decimal("0.0771647"), Fraction(771647, 10**7)),
+        ("0.000000000001 pJ", Fraction(1, 10**12)),
         (Decimal("1.50000000"), Fraction(3, 2)),
     ],
 )
@@ -109,10 +111,10 @@ def test_energy_is_exact(value: object, energy: Fraction) -> None:
     assert parse_energy(value) == energy
 
 
-@pytest.mark.parametrize("value", [Decimal("0.0000001"), "1.1234567 pJ", Decimal("1E-999999")])
-def test_energy_has_at_most_six_decimals(value: object) -> None:
-    """A seventh decimal of an energy is an error that says so."""
-    with pytest.raises(ValueError, match="at most 6 decimals"):
+@pytest.mark.parametrize("value", [Decimal("1E-13"), "1.1234567890123 pJ", Decimal("1E-999999")])
+def test_energy_has_at_most_twelve_decimals(value: object) -> None:
+    """A thirteenth decimal of an energy is an error that says so."""
+    with pytest.raises(ValueError, match="at most 12 decimals"):
         parse_energy(value)
 
 

@@ -73,11 +73,21 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor of the nest with one affine projection per axis, outermost axis first."""
+    """A tensor of the nest with one affine projection per axis, outermost axis first.
+
+    Parameters
+    ----------
+    bits : of one element, where the model says so; ``None`` for the machine's width of its role
+    sum_bits : of a result, the same inside the outermost level, where it is still a sum; ``None`` for
+        ``bits``
+    """
 
     name: str
     role: Role
     axes: tuple[Axis, ...]
+    #: not in the text: hashes of older documents are made of it
+    bits: int | None = field(default=None, repr=False)
+    sum_bits: int | None = field(default=None, repr=False)
     #: dimensions that the tensor depends on; it is invariant of (reused along) all others
     dims: frozenset[str] = field(init=False, repr=False, compare=False)
 
@@ -141,6 +151,11 @@ class Operator:
     def bounds(self) -> dict[str, int]:
         """Bound of every dimension by name."""
         return {dimension.name: dimension.bound for dimension in self.dimensions}
+
+    @property
+    def states_widths(self) -> bool:
+        """Whether a tensor says how wide its elements are."""
+        return any(tensor.bits or tensor.sum_bits for tensor in self.tensors)
 
     @cached_property
     def iterations(self) -> int:

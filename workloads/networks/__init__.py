@@ -2,7 +2,8 @@
 
 A module here has ``MODELS``: for every model name, a function of the batch that returns the network's
 `tilewright.workloads.blueprint.Blueprint` (or, where that does not fit, a
-`tilewright.workloads.network.Network`).  A new module is found by itself.  Installed packages add networks by
+`tilewright.workloads.network.Network`).  A new module is found by itself; one that holds families with
+parameters has lines in `tilewright.workloads.families` instead.  Installed packages add networks by
 entry points in the group ``tilewright.networks``, imported files by `ADDED`.
 """
 
@@ -51,7 +52,7 @@ def builders() -> dict[str, Builder]:
 def _shipped(folders: tuple[str, ...]) -> dict[str, Builder]:
     listed: dict[str, Builder] = {}
     for module in pkgutil.iter_modules(folders):
-        listed |= importlib.import_module(f"{__name__}.{module.name}").MODELS
+        listed |= getattr(importlib.import_module(f"{__name__}.{module.name}"), "MODELS", {})
     return listed
 
 

@@ -113,8 +113,8 @@ class ByStore(Protocol):
 
         What is not stored but read by the PEs stands at the boundary behind the last block.  Every part is
         never negative, and all of them add up to the statement's energy.  In a
-        :class:`~tilewright.formulation.mapping.merged.MergedNest` none is larger than in the nest itself,
-        for some order of every run.
+        :class:`~tilewright.formulation.mapping.merged.MergedNest` none is larger than in the nest itself, for
+        some order of every run.  On a machine that leaks they leave the leakage out, and are not asked for.
         """
 
 

@@ -30,6 +30,9 @@ from tilewright.formulation.mapping.orders import OrderClass, all_order_classes,
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator
 
+LEAKAGE = "leakage"
+"""The component of what is spent in every cycle, whatever happens in it."""
+
 
 @dataclass(frozen=True)
 class Hierarchy:
@@ -102,6 +105,8 @@ class Hierarchy:
                 moved = total(transported(nest, tensor, index) for tensor in nest.operator.tensors)
                 components[f"{level.name} network"] = int(level.fanout.energy * scale) * moved
         cycles, times = cycles_of(nest)
+        if engine.leak:
+            components[LEAKAGE] = int(engine.leak * scale) * cycles
         limits: list[Limit] = [*capacity_limits(nest), *array_limits(nest)]
         return Statement(
             energy=total(components.values()),
@@ -116,6 +121,8 @@ class Hierarchy:
 
     def energy_by_store(self, nest: Nest) -> dict[int, Expr]:
         """The energy, divided by the boundary at which what is moved is stored, or read by the PEs.
+
+        Static power is in none of them: it belongs to cycles, which no boundary decides.
 
         What moves into a store, and partial sums out of it, depends on the tiles there and on the loops
         around them; so do the energy of the store outside that it takes, and of the networks between.
@@ -155,6 +162,7 @@ class Hierarchy:
                 *(energy for level in engine.levels for energy in level.energies),
                 *(fan.energy for fan in fans),
                 *(fan.hop_energy for fan in fans),
+                engine.leak,
             ]
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from tilewright.foundation.errors import InputError
+from tilewright.hardware.mapping.design_caps import parse_caps
 from tilewright.hardware.mapping.design_cost import CAPACITY, PES, design_costs, design_quantities
 from tilewright.hardware.mapping.design_space import Design, DesignSpace, design_space
 from tilewright.hardware.mapping.identity import engine_hash
@@ -60,7 +61,10 @@ def stated_space(document: ExploreDocument, where: str) -> DesignSpace:
     for axis in axes:
         if any(len(row) != len(axis.fields) for row in axis.values):
             raise InputError(where, "vary", f"expected a value for each of {axis.title}")
-    return design_space(document.machine_file, where, document.machine, axes)
+    caps, others = parse_caps(document.settings.caps)
+    if others:
+        raise InputError(where, "settings.caps", f"expected caps such as area<=10mm2, got {others[0]!r}")
+    return design_space(document.machine_file, where, document.machine, axes, caps)
 
 
 def _place_faults(design: Design, record: DesignRecord) -> Iterator[str]:

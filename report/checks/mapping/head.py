@@ -11,10 +11,9 @@ from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument
 from tilewright.report.records.mapping.engine import ArchRecord
 from tilewright.solvers.mapping.methods import method
-from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.catalog import is_built_in, resolve_model
 from tilewright.workloads.mapping.layer_text import is_layer_text
 from tilewright.workloads.mapping.operator import Operator
-from tilewright.workloads.networks import builder
 
 
 def head_faults(document: ResultDocument) -> Iterator[str]:
@@ -139,7 +138,7 @@ def _known_layers(document: ResultDocument) -> tuple[dict[str, Operator], int] |
     Raises ``InputError`` for a text of a layer that is none.
     """
     text = document.model
-    if not is_layer_text(text) and builder(text.removesuffix(":training")) is None:
+    if not is_layer_text(text) and not is_built_in(text.removesuffix(":training")):
         return None
     network = resolve_model(text)
     if network.batch != document.batch:

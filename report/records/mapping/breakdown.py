@@ -10,6 +10,7 @@ from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.hardware.mapping.engine import Dma, Engine, MemoryLevel
+from tilewright.hardware.mapping.fitted import fitted
 from tilewright.report.records.mapping.document import AccessRecord, MetricsRecord
 from tilewright.workloads.mapping.operator import Operator, Role
 
@@ -39,7 +40,7 @@ def energy_parts(metrics: MetricsRecord, engine: Engine, operator: Operator) -> 
     A level is divided by tensor where accesses times unit energies add up to what the cost model charges it;
     otherwise it stands as one.
     """
-    levels = {level.name: level for level in engine.levels}
+    levels = {level.name: level for level in fitted(engine, operator).levels}
     roles = {tensor.name: tensor.role for tensor in operator.tensors}
     parts: list[EnergyPart] = []
     for component in in_machine_order(metrics.energy_by_component_pj, engine):
@@ -79,6 +80,7 @@ def bits_of(engine: Engine, operator: Operator, level: str, tensor: str) -> int:
     level : name of a memory level, or of another component
     tensor : name of a tensor, or empty
     """
+    engine = fitted(engine, operator)
     roles = {candidate.name: candidate.role for candidate in operator.tensors}
     stored_in = next((candidate for candidate in engine.levels if candidate.name == level), None)
     if stored_in is None or tensor not in roles:

@@ -124,6 +124,8 @@ class EngineRecord(Record):
     clock_mhz: Exact
     levels: list[LevelRecord | ParticularLevelRecord] = Field(min_length=1)
     dma: DmaRecord | None
+    leakage: dict[str, Exact] = Field(default_factory=dict)
+    area: dict[str, Exact] = Field(default_factory=dict)
 
     @classmethod
     def of(cls, engine: Engine) -> EngineRecord:
@@ -145,6 +147,8 @@ class EngineRecord(Record):
             levels=tuple(level.build() for level in self.levels),
             dma=dma,
             description=self.description,
+            leakage={name: Fraction(power) for name, power in self.leakage.items()},
+            area={name: Fraction(area) for name, area in self.area.items()},
         )
 
 

@@ -43,6 +43,9 @@ class ExploreSettings(Record):
     )
     each_layer: bool = Field(description="whether the best design of every layer alone was asked for")
     against: str | None = Field(description="the cost whose front with the objective was asked for")
+    caps: list[str] = Field(
+        default_factory=list, description="what designs may have at most, such as `area<=10mm2`"
+    )
 
 
 class ExploredLayer(Record):

@@ -38,6 +38,13 @@ class TensorRecord(Record):
     axes: list[AxisRecord]
 
 
+class StatedTensorRecord(TensorRecord):
+    """A tensor of a model that states widths: bits of an element, and of a sum inside the machine."""
+
+    bits: int | None = Field(ge=1, le=64)
+    sum_bits: int | None = Field(ge=1, le=64)
+
+
 class DimensionRecord(Record):
     """A loop, its bound, and the convolution dimension that it corresponds to."""
 
@@ -52,7 +59,7 @@ class OperatorRecord(Record):
     kind: str
     is_mac: bool
     dimensions: list[DimensionRecord]
-    tensors: list[TensorRecord]
+    tensors: list[StatedTensorRecord | TensorRecord]
 
     @classmethod
     def of(cls, operator: Operator) -> OperatorRecord:
@@ -75,6 +82,7 @@ class OperatorRecord(Record):
                 tuple(
                     Axis(tuple(Term(t.dim, t.stride) for t in axis.terms), axis.size) for axis in tensor.axes
                 ),
+                *((tensor.bits, tensor.sum_bits) if isinstance(tensor, StatedTensorRecord) else ()),
             )
             for tensor in self.tensors
         )
@@ -90,6 +98,10 @@ def _tensor(tensor: Tensor) -> TensorRecord:
         AxisRecord(terms=[TermRecord(dim=t.dim, stride=t.stride) for t in axis.terms], size=axis.size)
         for axis in tensor.axes
     ]
+    if tensor.bits or tensor.sum_bits:
+        return StatedTensorRecord(
+            name=tensor.name, role=tensor.role.value, axes=axes, bits=tensor.bits, sum_bits=tensor.sum_bits
+        )
     return TensorRecord(name=tensor.name, role=tensor.role.value, axes=axes)
 
 

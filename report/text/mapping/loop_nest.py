@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from tilewright.formulation.mapping.directives import Directives, TensorTile
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.fitted import fitted
 from tilewright.report.records.mapping.operator import statement_text
 from tilewright.report.text.quantities import bytes_text
 from tilewright.workloads.mapping.operator import Operator
@@ -61,6 +62,7 @@ def _stores(lead: str, label: str, parts: Sequence[str]) -> list[str]:
 
 def _rows(operator: Operator, engine: Engine, mapping: Mapping) -> list[tuple[int, str, list[str]]]:
     """Depth, text and (for a level) tile sizes of every line."""
+    engine = fitted(engine, operator)
     rows: list[tuple[int, str, list[str]]] = []
     tile, depth = dict(operator.bounds), 0
     open_level = ""

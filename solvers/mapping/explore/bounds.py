@@ -23,6 +23,7 @@ from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.objective import Objective
 from tilewright.foundation.arrays import Bools, Floats, Indices
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.fitted import fitted
 from tilewright.solvers.mapping.explore.compulsory import CountBounds, count_bounds
 from tilewright.solvers.mapping.explore.features import (
     Features,
@@ -77,7 +78,8 @@ class LayerBounds:
         comparing: bool,
         limits: Limits | None = None,
     ) -> None:
-        self.engines = [trimmed(engine, operator) if comparing else engine for engine in engines]
+        machines = [fitted(engine, operator) for engine in engines]
+        self.engines = [trimmed(engine, operator) if comparing else engine for engine in machines]
         features = [features_of(engine) for engine in self.engines]
         shapes = {
             shape: number for number, shape in enumerate(dict.fromkeys(feature.shape for feature in features))

@@ -79,6 +79,7 @@ def _prices(engine: Engine) -> Iterator[Fraction]:
         if level.fanout is not None:
             yield level.fanout.energy
             yield level.fanout.hop_energy
+    yield engine.leak  # the price of a cycle
 
 
 def _capacities(engine: Engine) -> Iterator[Fraction | int | None]:
@@ -110,7 +111,8 @@ def with_prices(engine: Engine, prices: Sequence[Fraction]) -> Engine:
             fan = replace(level.fanout, energy=next(given), hop_energy=next(given))
             level = replace(level, fanout=fan)
         levels.append(level)
-    return replace(engine, mac_energy=mac, levels=tuple(levels))
+    leak = next(given)
+    return replace(engine, mac_energy=mac, levels=tuple(levels), leakage={"": leak} if leak else {})
 
 
 def with_capacities(engine: Engine, capacities: Sequence[Any]) -> Engine:

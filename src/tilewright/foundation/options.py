@@ -52,7 +52,8 @@ def options_of(method: type[Any]) -> list[Field[Any]]:
 def options_text(method: type[Any]) -> str:
     """Names, defaults and meanings in one line."""
     parts = [
-        f"{entry.name}={_shown(entry)} ({entry.metadata['option']['about']})" for entry in options_of(method)
+        f"{entry.name}={option_text(entry, entry.default)} ({entry.metadata['option']['about']})"
+        for entry in options_of(method)
     ]
     return ", ".join(parts)
 
@@ -112,8 +113,9 @@ def _number(text: str, kind: type[Any], low: float | None, high: float | None) -
     return value
 
 
-def _shown(option_field: Field[Any]) -> str:
-    value, show = option_field.default, option_field.metadata["option"]["show"]
+def option_text(option_field: Field[Any], value: Any) -> str:
+    """A value of an option as users write it."""
+    show = option_field.metadata["option"]["show"]
     if show is not None:
         return str(show(value))
     if isinstance(value, bool):

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-MAX_DECIMALS = 6
+MAX_DECIMALS = 12
+"""Of numbers in files."""
+ROUNDED_DECIMALS = 6
+"""Of numbers that follow from formulas and from other programs' files."""
+POWER_DECIMALS = 24
+"""Of powers in W: static power of a small memory is some 1e-7 W."""
 """Decimals of an energy, so that a factor of 10**6 makes every energy an integer."""
 
 LIMIT = 10**15
@@ -22,6 +27,7 @@ BYTES = {"B": 1, "kB": 2**10, "KB": 2**10, "KiB": 2**10, "MB": 2**20, "MiB": 2**
 """Bytes of a unit of sizes."""
 _QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) *([A-Za-z][A-Za-z/]*)")
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_POWER = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
 _SHOWN = reprlib.Repr()
 _SHOWN.maxlevel, _SHOWN.maxstring, _SHOWN.maxother = 2, 40, 40
@@ -101,8 +107,8 @@ def parse_bandwidth(value: object) -> Bandwidth:
     return Bandwidth(Fraction(match[1]), unit)
 
 
-def parse_number(value: object, expected: str = "a number") -> Fraction:
-    """A number of at least 0 with at most six decimals, exactly."""
+def parse_number(value: object, expected: str = "a number", decimals: int = MAX_DECIMALS) -> Fraction:
+    """A number of at least 0 with at most so many decimals, exactly."""
     number: Decimal | None = None
     if isinstance(value, Decimal) or (isinstance(value, int) and not isinstance(value, bool)):
         number = Decimal(value)
@@ -112,8 +118,8 @@ def parse_number(value: object, expected: str = "a number") -> Fraction:
         raise ValueError(f"expected {expected} of at least 0, got {shown(value)}")
     number = number.normalize()
     exponent = number.as_tuple().exponent
-    if isinstance(exponent, int) and -exponent > MAX_DECIMALS:
-        raise ValueError(f"expected {expected} with at most {MAX_DECIMALS} decimals, got {shown(value)}")
+    if isinstance(exponent, int) and -exponent > decimals:
+        raise ValueError(f"expected {expected} with at most {decimals} decimals, got {shown(value)}")
     return Fraction(number)
 
 
@@ -121,6 +127,14 @@ def parse_energy(value: object) -> Fraction:
     """An energy in pJ, with or without the unit."""
     text = value.removesuffix("pJ").strip() if isinstance(value, str) else value
     return parse_number(text, "an energy in pJ")
+
+
+def parse_power(value: object) -> Fraction:
+    """A power in W, with or without the unit, such as ``8.85e-6 W``."""
+    text = value.removesuffix("W").strip() if isinstance(value, str) else value
+    if isinstance(text, str) and _POWER.fullmatch(text):
+        text = Decimal(text)
+    return parse_number(text, "a power in W", POWER_DECIMALS)
 
 
 def parse_positive(value: object) -> Fraction:

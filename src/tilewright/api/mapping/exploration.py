@@ -22,6 +22,7 @@ from tilewright.formulation.network_objective import parse_network_objective
 from tilewright.formulation.stopping import NEVER, Stop
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.processes import available_cores
+from tilewright.hardware.mapping.design_caps import parse_caps
 from tilewright.hardware.mapping.design_cost import design_costs
 from tilewright.hardware.mapping.design_space import design_space
 from tilewright.hardware.mapping.variations import Variation, variation
@@ -129,6 +130,7 @@ def explore(
     objective : ``energy``, ``cycles``, ``edp``, ``ed2p`` or ``E^a*D^b``; with ``sum-`` before it, as in
         ``sum-edp``, a design's value is the sum of the layers' own objectives
     against : ``capacity`` (bytes), ``pes`` or a formula of sizes: prove the whole front of objective and cost
+    constraints : on mappings, as for ``map``; on designs ``area<=10mm2``, ``capacity<=1MB``, ``pes<=256``
     each_layer : prove the best design of every layer alone too
     every : search every design, beaten ones too, so that each has a value
     values : a value for beaten designs too, each from a short search: an upper bound
@@ -215,7 +217,8 @@ def stated_question(request: ExploreRequest) -> ExploreQuestion:
         message = f"{request.objective}: expected whole powers, whose sums over layers are exact"
         raise InputError("--objective", None, message)
     base = machine_of(request.machine)
-    space = design_space(*base.description, base.name, request.axes)
+    caps, constraints = parse_caps(request.constraints)
+    space = design_space(*base.description, base.name, request.axes, caps)
     usable = [design for design in space.designs if design.engine is not None]
     model = request.model
     what = model if isinstance(model, Layer | Network) else network(model, request.batch)
@@ -224,7 +227,7 @@ def stated_question(request: ExploreRequest) -> ExploreQuestion:
     )
     engine = usable[0].engine
     assert engine is not None
-    stated = network_problem(selected, engine, goal, request.constraints, request.cost_model, request.factors)
+    stated = network_problem(selected, engine, goal, constraints, request.cost_model, request.factors)
     settings = ExploreSettings(
         solver=request.solver,
         gap=request.gap,
@@ -234,6 +237,7 @@ def stated_question(request: ExploreRequest) -> ExploreQuestion:
         values=request.values,
         each_layer=request.each_layer,
         against=request.against,
+        caps=[cap.text for cap in caps],
     )
     costs = None if request.against is None else tuple(design_costs(request.against, usable))
     name = what.model if isinstance(what, Layer) else what.name

@@ -1,0 +1,96 @@
+"""A table of language models from result documents: seconds, joules, proofs, and where the time goes.
+
+    tilewright map 'llama3[phase=decode]' -a tpu-v4i -o edp --out decode.json
+    python -m studies.language_models decode.json
+
+Seconds and joules are of one pass: of a prompt in prefill, of one more token for every sequence in decode.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+KINDS = {
+    "attention": r"(?<!mixer)\.(scores|mix)$",
+    "softmax": r"softmax$",
+    "cache": r"\.append_\w+$",
+    "feed-forward": r"(forward|experts|expert)\.(gate|up|down)\d*$|\.router$|\.feed_(up|down)$",
+    "projections": r"attention\.(query|key|value|result|latent)(_\w+)?$|\.(branches|vectors|step|result)$",
+    "words": r"^words_out$",
+}
+"""Kinds of layers by how their names end; others are norms, sums, activations and rotary embedding."""
+POINTWISE = r"_(norm|rotary|act)$"
+OTHERS = "others"
+
+
+def kind_of(name: str) -> str:
+    """The kind of a layer, by its name."""
+    if re.search(POINTWISE, name):
+        return OTHERS
+    return next((kind for kind, pattern in KINDS.items() if re.search(pattern, name)), OTHERS)
+
+
+def shares(document: Mapping[str, Any]) -> dict[str, float]:
+    """The share of the cycles that each kind of layers has; layers without a mapping have none."""
+    cycles = dict.fromkeys([*KINDS, OTHERS], 0)
+    for layer in document["layers"]:
+        if layer["metrics"] is not None:
+            for name in layer["names"]:
+                cycles[kind_of(name)] += layer["metrics"]["cycles"]
+    whole = sum(cycles.values()) or 1
+    return {kind: count / whole for kind, count in cycles.items()}
+
+
+def proven(document: Mapping[str, Any]) -> tuple[int, int]:
+    """Layers whose mapping is proven optimal, and all that were asked for."""
+    counts = [(layer["count"], layer["status"] == "optimal") for layer in document["layers"]]
+    asked = sum(count for count, _ in counts) + len(document["missing"])
+    return sum(count for count, done in counts if done), asked
+
+
+def short(amount: float | None) -> str:
+    """Three digits; a dash for what layers without a mapping leave open."""
+    return "–" if amount is None else f"{amount:.3g}"
+
+
+def rows(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """One row per document."""
+    for document in documents.values():
+        done, asked = proven(document)
+        totals, batch = document["totals"], document["batch"]
+        parts = [f"{100 * share:.0f} %" for share in shares(document).values()]
+        passed = "decode" if "phase=decode" in document["model"] else "prefill"
+        passed = passed if "phase=" in document["model"] else "one pass"
+        family, _, values = document["model"].partition("[")
+        size = re.search(r"size=([\w.-]+)", values)
+        yield (
+            f"{family} {size[1] if size else ''}".strip(),
+            passed,
+            str(batch),
+            f"{done} of {asked}",
+            short(totals["time_s"]),
+            short(None if totals["energy_pj"] is None else totals["energy_pj"] * 1e-12 / batch),
+            *parts,
+        )
+
+
+def run(files: Annotated[list[Path], typer.Argument(help="result documents of `tilewright map`")]) -> None:
+    """Read and print."""
+    documents = {str(file): json.loads(file.read_text(encoding="utf-8")) for file in files}
+    machines = {document["arch"]["name"] for document in documents.values()}
+    head = ("network", "pass", "batch", "proven", "s", "J per sequence", *KINDS, OTHERS)
+    print(f"On {', '.join(sorted(machines))}:\n")
+    print("| " + " | ".join(head) + " |")
+    print("|---|---|" + "---:|" * (len(head) - 2))
+    for row in rows(documents):
+        print("| " + " | ".join(row) + " |")
+
+
+if __name__ == "__main__":
+    typer.run(run)
