@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,23 +17,24 @@ from tilewright.foundation.errors import InputError
 from tilewright.foundation.loading import check_limit
 from tilewright.workloads.onnx.batch import check_batch, own_batch, set_batch
 from tilewright.workloads.onnx.budgets import MOST_NODES, check_budgets, label
+from tilewright.workloads.onnx.constants import (
+    constant_tensors,
+    drop_weight_values,
+    small_numbers,
+    state_defaults,
+    stored_tensors,
+)
 from tilewright.workloads.onnx.inference import Shapes, infer_shapes, open_model, read_shapes
-from tilewright.workloads.onnx.operations import MOVING, RENAMING, unsupported_reason
+from tilewright.workloads.onnx.operations import unsupported_reason
 from tilewright.workloads.onnx.options import OnnxOptions, is_certain
 from tilewright.workloads.onnx.schemas import known_attributes, opset_versions, schema_fault
 from tilewright.workloads.onnx.sizes import OpenAxis, fill_axes, open_axes, set_sizes
 from tilewright.workloads.onnx.structure import check_structure
-from tilewright.workloads.onnx.unfolding.evaluation import OWN_DOMAINS, constant_value, stored_values
+from tilewright.workloads.onnx.unfolding.evaluation import OWN_DOMAINS
 from tilewright.workloads.onnx.unfolding.walk import Choices
-
-LARGE = 4096
-"""Bytes above which a stored tensor is weights rather than a shape, and its values are dropped."""
 
 MOST_LISTED = 50
 """Nodes with the same fault that an error names, besides the first."""
-_FEW = 64
-"""Integers of a constant that may be axes, steps or lengths."""
-_INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,20 +140,23 @@ def prepare(
     where : the file, for messages
     batch : samples; ``None`` keeps the model's own number, or takes 1 where it is symbolic
     options : sizes of open axes, and what else the user says
-    opened : open branches, loops and functions, and compute constants; without, the onnx package infers the shapes of
-        the whole graph at once, which is faster
+    opened : open branches, loops and functions, and compute constants; without, the onnx package infers the
+        shapes of the whole graph at once, which is faster
     bounded : whether the model is from anywhere: what it may ask for is bound
 
     Raises
     ------
-    InputError : for a tensor that nothing makes, open sizes, shapes that cannot be inferred, and for a model that
-        cannot be run at this batch size; where it is not opened, for everything that only opening may tell
+    InputError : for a tensor that nothing makes, open sizes, shapes that cannot be inferred, and for a model
+        that cannot be run at this batch size; where it is not opened, for all that only opening may tell
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    _drop_weight_values(copy)
+    drop_weight_values(copy)
+    state_defaults(copy)
     if bounded:
         check_budgets(copy, where)
+    if "" not in opset_versions(copy):
+        raise InputError(where, None, "states no version of ONNX's operations, expected a whole ONNX model")
     if not opened and (copy.functions or any(_is_compound(node) for node in copy.graph.node)):
         raise InputError(where, None, "has functions, branches, loops or operations of ONNX Runtime")
     constants = frozenset(
@@ -209,7 +213,7 @@ def _read(model: onnx.ModelProto, where: str, batch: int, shapes: Shapes, option
         batch,
         stored_tensors(model.graph, constants),
         unsupported,
-        _numbers(model.graph),
+        small_numbers(model.graph),
         versions.get("", onnx.defs.onnx_opset_version()),
     )
 
@@ -217,23 +221,6 @@ def _read(model: onnx.ModelProto, where: str, batch: int, shapes: Shapes, option
 def _is_compound(node: onnx.NodeProto) -> bool:
     """Whether only opening tells what a node is."""
     return node.op_type in ("If", "Loop", "Scan") or node.domain not in OWN_DOMAINS
-
-
-def _numbers(graph: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
-    """Values of the small stored tensors of integers."""
-    tensors = {tensor.name: tensor for tensor in graph.initializer}
-    for node in graph.node:
-        if node.op_type == "Constant" and node.output:
-            held = constant_value(node)
-            if held is not None:
-                tensors[node.output[0]] = held
-    numbers = {}
-    for name, tensor in tensors.items():
-        if tensor.data_type in _INTEGERS and math.prod(tensor.dims) <= _FEW:
-            values = stored_values(tensor)
-            if values is not None:
-                numbers[name] = tuple(int(value) for value in values.reshape(-1))
-    return numbers
 
 
 def _open_error(
@@ -285,57 +272,6 @@ def listed_causes(causes: MappingABC[str, str]) -> str:
     return "; ".join(parts)
 
 
-def constant_tensors(graph: onnx.GraphProto, where: str) -> frozenset[str]:
-    """Tensors that do not depend on the network's inputs: weights, shapes, and what is made from them.
-
-    Raises
-    ------
-    InputError : for a node that reads a tensor which nothing before it makes
-    """
-    constants = {tensor.name for tensor in graph.initializer}
-    constants |= {tensor.values.name for tensor in graph.sparse_initializer}
-    known = constants | {value.name for value in graph.input} | {""}
-    for i, node in enumerate(graph.node):
-        for tensor in node.input:
-            if tensor not in known:
-                raise InputError(
-                    where, label(node, i), f"reads tensor {tensor!r}, which no earlier node produces"
-                )
-        known.update(node.output)
-        if node.op_type in ("Shape", "Size") or all(tensor in constants for tensor in node.input if tensor):
-            constants.update(node.output)
-    for value in graph.output:
-        if value.name not in known:
-            raise InputError(where, None, f"the output {value.name!r} is made by no node")
-    return frozenset(constants)
-
-
-def stored_tensors(graph: onnx.GraphProto, constants: frozenset[str]) -> dict[str, str]:
-    """The stored tensor behind every constant that is one, or that only renames, moves or scales one.
-
-    Parameters
-    ----------
-    graph : nodes in topological order
-    constants : tensors that do not depend on the network's inputs
-
-    Returns
-    -------
-    Stored tensor by constant; constants that are computed in another way are missing
-    """
-    roots = {tensor.name: tensor.name for tensor in graph.initializer}
-    for node in graph.node:
-        if not node.output or not constants.issuperset(node.output):
-            continue
-        if node.op_type in ("Constant", "ConstantOfShape"):
-            roots[node.output[0]] = node.output[0]
-        elif (
-            node.op_type in RENAMING | MOVING | {"Cast", "DequantizeLinear"}
-            and {*node.input[:1]} & roots.keys()
-        ):
-            roots.update(dict.fromkeys(node.output, roots[node.input[0]]))
-    return roots
-
-
 def _activation_protos(graph: onnx.GraphProto, constants: frozenset[str]) -> Iterator[onnx.NodeProto]:
     return (node for node in graph.node if any(tensor not in constants for tensor in node.output))
 
@@ -364,33 +300,3 @@ def _value(attribute: onnx.AttributeProto) -> Any:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-def _drop_weight_values(model: onnx.ModelProto) -> None:
-    """Inference needs the values of shape tensors only, and copies whatever it is given."""
-    for function in model.functions:
-        _drop_held_values(function.node)
-    _drop_graph_values(model.graph)
-
-
-def _drop_graph_values(graph: onnx.GraphProto) -> None:
-    for tensor in graph.initializer:
-        _drop_values(tensor)
-    _drop_held_values(graph.node)
-
-
-def _drop_held_values(nodes: Iterable[onnx.NodeProto]) -> None:
-    for node in nodes:
-        for attribute in node.attribute:
-            if attribute.HasField("t") and node.op_type == "Constant":
-                _drop_values(attribute.t)
-            if attribute.HasField("g"):
-                _drop_graph_values(attribute.g)
-
-
-def _drop_values(tensor: onnx.TensorProto) -> None:
-    if tensor.ByteSize() > LARGE:
-        dims, name, kind = list(tensor.dims), tensor.name, tensor.data_type
-        tensor.Clear()
-        tensor.dims.extend(dims)
-        tensor.name, tensor.data_type = name, kind

@@ -66,7 +66,7 @@ def infer_shapes(model: onnx.ModelProto, where: str, *, strict: bool = True, bou
 def open_model(
     model: onnx.ModelProto, where: str, choices: Choices, *, bounded: bool = True
 ) -> onnx.ModelProto:
-    """A model without functions, branches and loops, its small constants computed, with the types of its tensors.
+    """A model without functions, branches and loops, its constants computed, with the types of its tensors.
 
     Parameters
     ----------

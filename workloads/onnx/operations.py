@@ -8,29 +8,30 @@ def _names(text: str) -> frozenset[str]:
 
 
 POINTWISE = _names(
-    "Abs Acos Acosh Add And Asin Asinh Atan Atanh BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr "
-    "BitwiseXor Cast CastLike Ceil Celu Clip Cos Cosh DequantizeLinear Div DynamicQuantizeLinear Elu Equal Erf Exp "
-    "Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean "
-    "Min Mish Mod Mul Neg Not Or PRelu Pow QuantizeLinear Reciprocal Relu RotaryEmbedding Round Selu Shrink Sigmoid "
-    "Sign Sin Sinh Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor"
+    "Abs Acos Acosh Add And Asin Asinh Atan Atanh BatchNormalization BitShift BitwiseAnd BitwiseNot "
+    "BitwiseOr BitwiseXor Cast CastLike Ceil Celu Clip Cos Cosh DequantizeLinear Div "
+    "DynamicQuantizeLinear Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish "
+    "IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow "
+    "QuantizeLinear Reciprocal Relu RotaryEmbedding Round Selu Shrink Sigmoid Sign Sin Sinh Softplus "
+    "Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor"
 )
 """Each result element needs one element of each operand."""
 NORMALISING = _names(
-    "CumSum GroupNormalization Hardmax InstanceNormalization LRN LayerNormalization LogSoftmax LpNormalization "
-    "MeanVarianceNormalization RMSNormalization SimplifiedLayerNormalization Softmax"
+    "CumSum GroupNormalization Hardmax InstanceNormalization LRN LayerNormalization LogSoftmax "
+    "LpNormalization MeanVarianceNormalization RMSNormalization SimplifiedLayerNormalization Softmax"
 )
 """Each result element needs its whole neighbourhood; taken as one pass over the data."""
 POOLING = _names("AveragePool GlobalAveragePool GlobalLpPool GlobalMaxPool LpPool MaxPool")
 REDUCING = _names(
-    "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd "
-    "ReduceSum ReduceSumSquare"
+    "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
+    "ReduceProd ReduceSum ReduceSumSquare"
 )
 RENAMING = _names("Dropout Identity")
 """The result is the operand."""
 MOVING = _names(
-    "CenterCropPad Concat DepthToSpace Expand Flatten Gather GatherElements GatherND GridSample OneHot Pad Reshape "
-    "Resize ReverseSequence ScatterElements ScatterND Slice SpaceToDepth Split Squeeze Tile TopK Transpose Trilu "
-    "Unsqueeze Upsample"
+    "CenterCropPad Concat DepthToSpace Expand Flatten Gather GatherElements GatherND GridSample OneHot "
+    "Pad Reshape Resize ReverseSequence ScatterElements ScatterND Slice SpaceToDepth Split Squeeze Tile "
+    "TopK Transpose Trilu Unsqueeze Upsample"
 )
 """The result holds elements of the operands, elsewhere (between them, where it is resized or sampled)."""
 MULTIPLYING = _names(

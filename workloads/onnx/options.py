@@ -30,8 +30,8 @@ class OnnxOptions:
     skip : leave out nodes that are not supported, and say so, instead of refusing the model
     branches : ``then`` or ``else``, by name of a node ``If`` or by glob pattern
     trips : rounds, by name of a node ``Loop`` or ``Scan`` or by glob pattern
-    asker : how these are given to who imports the model: flags of a verb, arguments of a function, fields of a
-        workload's file; ``None`` where they cannot be given, so that no error recommends them
+    asker : how these are given to who imports the model: flags of a verb, arguments of a function, fields of
+        a workload's file; ``None`` where they cannot be given, so that no error recommends them
     """
 
     dims: Mapping[str, int] = field(default_factory=dict)
@@ -57,12 +57,18 @@ class OnnxOptions:
         values = repr(sample) if what == "branch" else sample
         inside = ", ".join(f"{name!r}: {values}" for name in names)
         plural = "branches" if what == "branch" else f"{what}s"
-        return f" ({plural}={{{inside}}})" if self.asker == "arguments" else f" ({plural}: {{{inside}}})"
+        if self.asker == "arguments":
+            return f" ({plural}={{{inside}}})"
+        return f" ({plural}: {{{inside}}} in a workload's file)"
 
     @property
     def skip_hint(self) -> str:
         """How the caller leaves out what is not supported."""
-        ways = {"flags": "--skip-unsupported", "arguments": "skip=True", "fields": "skip: true"}
+        ways = {
+            "flags": "--skip-unsupported",
+            "arguments": "skip=True",
+            "fields": "skip: true in a workload's file",
+        }
         return "" if self.asker is None else f" ({ways[self.asker]} leaves them out)"
 
     def spelled(self, reason: str) -> str:

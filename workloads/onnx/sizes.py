@@ -96,8 +96,8 @@ def set_sizes(
 def open_axes(graph: onnx.GraphProto, where: str, constants: frozenset[str]) -> list[OpenAxis]:
     """Axes without a size, but for the batch.
 
-    The batch is the first axis of the first input that has one; where it is open, so is every axis of its symbol and
-    every open first axis without one.
+    The batch is the first axis of the first input that has one; where it is open, so is every axis of its
+    symbol and every open first axis without one.
 
     Raises
     ------

@@ -22,9 +22,9 @@ def einsum(equation: str, shapes: Sequence[tuple[int, ...]]) -> Operator:
 
     Returns
     -------
-    An operator of kind ``nest`` with operands ``A``, ``B``, … and the result ``Z``; letters of two operands count as a
-    matrix product's: those of the first alone as rows, of the second alone as columns, of the sum as its length, of all
-    three as groups
+    An operator of kind ``nest`` with operands ``A``, ``B``, … and the result ``Z``; letters of two operands
+    count as a matrix product's: those of the first alone as rows, of the second alone as columns, of the sum
+    as its length, of all three as groups
 
     Raises
     ------
@@ -59,10 +59,10 @@ def einsum(equation: str, shapes: Sequence[tuple[int, ...]]) -> Operator:
     names = {letter: f"{letter}{'' if letter.islower() else '_'}".replace("_", "d") for letter in sizes}
     if len(set(names.values())) != len(names):
         names = {letter: f"x{i}" for i, letter in enumerate(sizes)}
-    operands = [
-        f"{'ABDEFGHI'[i]}[{','.join(names[x] for x, size in zip(operand, shape, strict=True) if size == sizes[x])}]"
-        for i, (operand, shape) in enumerate(zip(letters, shapes, strict=True))
-    ]
+    operands = []
+    for i, (operand, shape) in enumerate(zip(letters, shapes, strict=True)):
+        read = [names[letter] for letter, size in zip(operand, shape, strict=True) if size == sizes[letter]]
+        operands.append(f"{'ABDEFGHI'[i]}[{','.join(read)}]")
     line = f"Z[{','.join(names[x] for x in result)}] += {' * '.join(operands)}"
     like = {names[x]: _like(x, letters, result) for x in sizes}
     try:

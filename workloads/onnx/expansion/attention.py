@@ -1,7 +1,8 @@
 """Attention as what it computes: products of queries and keys, a softmax, products with the values.
 
-Sources: ONNX, ``Attention`` (version 23); ONNX Runtime, ``docs/ContribOperators.md`` for ``Attention``, ``QAttention``,
-``MultiHeadAttention`` and ``GroupQueryAttention``.  Masks and scales change no count and are part of the softmax.
+Sources: ONNX, ``Attention`` (version 23); ONNX Runtime, ``docs/ContribOperators.md`` for ``Attention``,
+``QAttention``, ``MultiHeadAttention`` and ``GroupQueryAttention``.  Masks and scales change no count and are
+part of the softmax.
 """
 
 from __future__ import annotations

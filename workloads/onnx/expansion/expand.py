@@ -24,6 +24,7 @@ _POINTWISE = {
 }
 REWRITERS: dict[tuple[str, str], Rewriter] = {
     **dict.fromkeys((("", "LSTM"), ("", "GRU"), ("", "RNN"), (MICROSOFT, "DynamicQuantizeLSTM")), recurrent),
+    **dict.fromkeys((("", "Conv"), ("", "ConvTranspose"), ("", "Gemm")), quantised.with_bias),
     ("", "Attention"): attention.attention,
     ("", "RotaryEmbedding"): quantised.like("RotaryEmbedding", 0),
     ("", "QLinearConv"): quantised.like("Conv", 0, 3, 8),
@@ -63,9 +64,10 @@ REWRITERS: dict[tuple[str, str], Rewriter] = {
 
 
 def expanded(graph: OnnxGraph) -> OnnxGraph:
-    """The graph with other nodes in place of those of `REWRITERS`; the given one gains the shapes of what is made.
+    """The graph with other nodes in place of those of `REWRITERS`.
 
-    A node that cannot be expanded stays, among those that are not supported.
+    The given graph gains the shapes of what is made.  A node that cannot be expanded stays, among those that
+    are not supported.
 
     Raises
     ------
@@ -73,7 +75,7 @@ def expanded(graph: OnnxGraph) -> OnnxGraph:
     """
     if not any((node.domain, node.op) in REWRITERS for node in graph.nodes):
         return graph
-    emit = Emitter(graph, {*graph.inputs, *(name for node in graph.nodes for name in node.outputs)})
+    emit = Emitter(graph, {*graph.inputs, *(name for node in graph.nodes for name in node.outputs if name)})
     nodes: list[Node] = []
     for node in graph.nodes:
         rewrite = REWRITERS.get((node.domain, node.op))

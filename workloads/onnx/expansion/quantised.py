@@ -66,7 +66,8 @@ def normalised_sum(op: str, bias: int) -> Rewriter:
         total = emit.node("Add", terms[:2], shape, "sum", outputs[3] if len(terms) == 2 else None)
         if len(terms) > 2:
             total = emit.node("Add", [total, terms[2]], shape, "bias", outputs[3] or None)
-        emit.node(op, [total, emit.input(2)], shape, "", outputs[0])
+        if outputs[0]:
+            emit.node(op, [total, emit.input(2)], shape, "", outputs[0])
 
     return rewrite
 
@@ -80,6 +81,21 @@ def embedded(emit: Emitter) -> None:
         total = emit.node("Add", [total, kinds], shape, "with_segments")
     total = emit.node("Add", [total, emit.input(3)], shape, "with_places")
     emit.node("LayerNormalization", [total, emit.input(5), emit.input(6)], shape, "", emit.origin.outputs[0])
+
+
+def with_bias(emit: Emitter) -> None:
+    """A product whose bias is computed: the product, then a sum."""
+    if emit.input(2) not in emit.activations:
+        emit.nodes.append(emit.origin)
+        return
+    shape = emit.shape(emit.origin.outputs[0])
+    operands = [emit.input(0), emit.input(1)]
+    made = emit.node(emit.origin.op, operands, shape, "product", **emit.origin.attributes)
+    bias = emit.input(2)
+    if emit.origin.op != "Gemm":
+        ones = (1,) * (len(shape) - 2)
+        bias = emit.node("Reshape", [bias], (*emit.shape(bias), *ones), "channels")
+    emit.node("Add", [made, bias], shape, "bias", emit.origin.outputs[0])
 
 
 def concatenated(emit: Emitter) -> None:

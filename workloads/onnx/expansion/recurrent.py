@@ -1,7 +1,8 @@
 """Recurrent nodes step by step: each step is its products, and its gates as one element-wise layer.
 
-The steps' results, joined, are one pass over the data.  As in the built-in recurrent networks, the gates that read the same operands are one product of the joined input and
-hidden state.  Steps are layers of their own, because each needs the result of the one before.
+As in the built-in recurrent networks, the gates that read the same operands are one product of the joined
+input and hidden state.  Steps are layers of their own, because each needs the result of the one before.
+Their results, joined, are one pass over the data.
 """
 
 from __future__ import annotations

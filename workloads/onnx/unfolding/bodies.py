@@ -75,6 +75,18 @@ def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
                 value.name = outside.get(value.name, value.name)
 
 
+def captured(node: onnx.NodeProto) -> list[str]:
+    """Tensors of the graph around a node that the bodies inside it read, each once."""
+    names: dict[str, None] = {}
+    for inner in _graphs(node):
+        own = {value.name for value in inner.input} | {tensor.name for tensor in inner.initializer}
+        own.update(name for step in inner.node for name in step.output)
+        read = (name for step in inner.node for name in (*step.input, *captured(step)))
+        names.update(dict.fromkeys(name for name in read if name and name not in own))
+        names.update(dict.fromkeys(value.name for value in inner.output if value.name not in own))
+    return list(names)
+
+
 def _graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
     for attribute in node.attribute:
         if attribute.HasField("g"):

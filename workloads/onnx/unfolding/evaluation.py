@@ -12,12 +12,17 @@ import onnx
 from onnx import defs, helper, numpy_helper, shape_inference
 
 MOST_VALUES = 2**16
-"""Elements of a constant whose values are kept; larger ones are weights or masks, of which sizes do not depend."""
+"""Elements of a constant whose values are kept; larger ones are weights or masks, no sizes."""
 OWN_DOMAINS = ("", "ai.onnx")
-_RANDOM = frozenset(
-    "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike".split()
+_RANDOM = (
+    "Bernoulli",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
 )
-_NEVER = _RANDOM | frozenset("ImageDecoder RegexFullMatch StringSplit StringNormalizer".split())
+_NEVER = frozenset((*_RANDOM, "ImageDecoder", "RegexFullMatch", "StringSplit", "StringNormalizer"))
 _SHORTENING = frozenset(("Compress", "NonZero", "Unique"))
 """Results whose sizes depend on the values, but are no larger than the operands."""
 
@@ -56,7 +61,8 @@ def constant_value(node: onnx.NodeProto) -> onnx.TensorProto | None:
     """What a node ``Constant`` holds, as a tensor; nothing for texts and sparse tensors."""
     for attribute in node.attribute:
         if attribute.name == "value":
-            return attribute.t
+            held: onnx.TensorProto = attribute.t
+            return held
         if attribute.name in ("value_int", "value_float"):
             number = attribute.i if attribute.name == "value_int" else attribute.f
             kind = np.int64 if attribute.name == "value_int" else np.float32
@@ -84,11 +90,6 @@ def inferred_types(
     ------
     ValueError : with the inference's reason
     """
-    if node.op_type == "STFT" and not any(attribute.name == "onesided" for attribute in node.attribute):
-        stated = onnx.NodeProto()  # the inference takes the default of 1 for 0
-        stated.CopyFrom(node)
-        stated.attribute.append(helper.make_attribute("onesided", 1))
-        node = stated
     version = next((o.version for o in model.opset_import if o.domain in OWN_DOMAINS), None)
     try:
         schema = defs.get_schema(node.op_type, version or defs.onnx_opset_version(), "")
@@ -148,7 +149,7 @@ def evaluated(
     made: list[Any]
     try:
         with np.errstate(all="ignore"):
-            made = ReferenceEvaluator(single).run(None, given)
+            made = list(ReferenceEvaluator(single).run(None, given))
     except MemoryError:
         raise
     except Exception:  # the evaluator is another's code and raises anything

@@ -173,7 +173,7 @@ def _heads(given: _Operands) -> Results:
 
 
 def _grouped(given: _Operands) -> Results:
-    """``GroupQueryAttention``: query B x S x C, keys and values of fewer heads, possibly packed into the query."""
+    """``GroupQueryAttention``: query B x S x C, which keys and values of fewer heads may be packed into."""
     batch, length, width = given.shape(0, 3)
     heads, groups = given.needed("num_heads"), given.needed("kv_num_heads")
     packed = not given.there(1)
@@ -247,12 +247,10 @@ RULES: dict[str, dict[str, Rule]] = {
     "": {"SimplifiedLayerNormalization": _same(0)},
     MICROSOFT: {
         **dict.fromkeys(
-            (
-                "BiasGelu BiasAdd FastGelu Gelu QuickGelu LayerNormalization SimplifiedLayerNormalization "
-                "QLinearLeakyRelu QLinearSigmoid QLinearSoftmax RotaryEmbedding"
-            ).split(),
-            _same(0),
+            ("BiasAdd", "BiasGelu", "FastGelu", "Gelu", "QuickGelu", "RotaryEmbedding"), _same(0)
         ),
+        **dict.fromkeys(("LayerNormalization", "SimplifiedLayerNormalization"), _same(0)),
+        **dict.fromkeys(("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax"), _same(0)),
         "QuantizeLinear": lambda given: [
             (given.element(2) if given.there(2) else TensorProto.UINT8, given.shape(0))
         ],

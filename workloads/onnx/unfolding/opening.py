@@ -18,8 +18,8 @@ def open_model(model: onnx.ModelProto, choices: Choices) -> onnx.ModelProto:
 
     Returns
     -------
-    A model with the types of all tensors that could be told; its properties give, by a node's first result, why those
-    of the node could not
+    A model with the types of all tensors that could be told; its properties give, by a node's first result,
+    why those of the node could not
 
     Raises
     ------

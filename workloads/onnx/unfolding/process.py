@@ -1,7 +1,7 @@
 """The process that opens a model: run as a script, with what it needs as arguments, the model on its input.
 
-Arguments are bytes of memory, seconds of the processor, and the choices as JSON.  The answer is a byte that says
-what it is, and the model or the reason.
+Arguments are bytes of memory, seconds of the processor, and the choices as JSON.  The answer is a byte that
+says what it is, and the model or the reason.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import onnx
 from tilewright.workloads.onnx.inference_process import FAILED, FULL, INFERRED, MANY, limit
 from tilewright.workloads.onnx.unfolding.opening import open_model
 from tilewright.workloads.onnx.unfolding.walk import Choices, TooManyNodesError
-
 
 _LIBRARIES = 2**31
 """Bytes of addresses that Python with its libraries takes at the most, where the system does not tell."""

@@ -1,12 +1,13 @@
 """One pass over a model's nodes that opens branches and loops, infers shapes and folds constants.
 
-Inputs have fixed sizes, so every size inside follows from them, node by node: what ``Shape`` gives is a number, what
-is computed from numbers is one too, and a branch whose condition is one is taken.  A node of which the results cannot
-be told is kept with the reason, and so is what reads it, without one.
+Inputs have fixed sizes, so every size inside follows from them, node by node: what ``Shape`` gives is a
+number, what is computed from numbers is one too, and a branch whose condition is one is taken.  A node of
+which the results cannot be told is kept with the reason, and so is what reads it, without one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -17,7 +18,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from tilewright.workloads.onnx.options import BRANCH, TRIP
-from tilewright.workloads.onnx.unfolding.bodies import graph_of, opened
+from tilewright.workloads.onnx.unfolding.bodies import captured, graph_of, opened
 from tilewright.workloads.onnx.unfolding.evaluation import (
     OWN_DOMAINS,
     constant_value,
@@ -132,8 +133,8 @@ class Walk:
         if node.op_type == "Shape" and not foreign:
             values = self.shape_values(node)
         elif node.op_type == "Size" and not foreign:
-            shape = shape_of(self.types[node.input[0]]) or ()
-            values = [np.array(np.prod(shape, dtype=object), np.int64)]
+            sizes = shape_of(self.types[node.input[0]]) or ()
+            values = [np.array(math.prod(sizes), np.int64)]
         elif not foreign and all(name in self.values for name in node.input if name):
             values = evaluated(node, self.values, shapes, self.source)
         if values is not None:
@@ -179,7 +180,10 @@ class Walk:
         reason = {"If": self.branch, "Loop": self.loop, "Scan": self.scan}[node.op_type](node)
         if reason is not None:
             del self.nodes[before:], self.stored[stored:], self.states[states:]
-            self.refuse(node, reason)
+            kept = onnx.NodeProto()  # what its bodies read is an operand, so that it is no constant
+            kept.CopyFrom(node)
+            kept.input.extend(name for name in captured(node) if name not in node.input)
+            self.refuse(kept, reason)
 
     def branch(self, node: onnx.NodeProto) -> str | None:
         """The side of an ``If`` that is taken."""
@@ -285,7 +289,7 @@ class Walk:
     def begun(
         self, body: onnx.GraphProto, carried: Sequence[str], first: int, result: int, prefix: str
     ) -> list[str]:
-        """What a loop begins with: a stored state that its rounds change is an input, so that all rounds are alike."""
+        """What a loop begins with: a stored state that rounds change is an input; rounds are alike."""
         sources = {
             node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity" and node.input
         }
