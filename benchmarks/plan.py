@@ -85,6 +85,9 @@ def make_plan(request: Request) -> Plan:
     optimum = None if request.optimum is None else _method(request.optimum[0], 1, "--optimum")
     if optimum is not None and not optimum.exact:
         raise InputError("--optimum", None, f"{optimum.name} proves nothing, expected an exact solver")
+    given = request.onnx.given
+    if given is not None and not any(name.lower().endswith(".onnx") for name in request.suites):
+        raise InputError(given, None, f"is for ONNX models, which {', '.join(request.suites)} are not")
     entries: list[Entry] = []
     refused: list[str] = []
     for name in request.suites:

@@ -134,12 +134,8 @@ def suite_layers(name: str, batch: int | None = None, options: OnnxOptions | Non
     known = suite_names()
     if name not in known:
         raise InputError("SUITE", None, unknown_name(name, known))
-    given = options.given if options is not None else None
-    if batch is not None or given is not None:
-        flag = given or "--batch"
-        raise InputError(
-            flag, None, f"is for files and texts of layers, the suite {name} states its own sizes"
-        )
+    if batch is not None:
+        raise InputError("--batch", None, f"is for files and texts, the suite {name} states its own sizes")
     return SuiteLayers(_SUITES[name].build())
 
 

@@ -85,7 +85,7 @@ def computed_reshape() -> onnx.ModelProto:
 
 
 def branches(*, known: bool) -> onnx.ModelProto:
-    """A condition with a wide and a narrow product behind it; known means computed from a size."""
+    """A condition with a wide and a narrow product behind it, computed from a size or an input."""
     wide = helper.make_graph(
         [node("MatMul", "x wide", "t")], "wide", [], [value("t", FLOAT, None)], [weights("wide", 4, 16)]
     )
@@ -98,14 +98,10 @@ def branches(*, known: bool) -> onnx.ModelProto:
         [],
         [value("t", FLOAT, None)],
     )
-    first = (
-        [node("Shape", "x", "s"), node("Gather", "s zero", "rows"), node("Greater", "rows limit", "b")]
-        if known
-        else [node("ReduceSum", "x", "total", keepdims=0), node("Greater", "total half", "b")]
-    )
-    nodes = [*first, node("If", "b", "y", then_branch=wide, else_branch=narrow)]
-    stored = [numbers("zero", 0), numbers("limit", 5), numbers("half", 0.5, np.float32)]
-    return model(nodes, [value("x", FLOAT, ["rows", 4])], [value("y", FLOAT, None)], stored)
+    sizes = [node("Shape", "x", "s"), node("Gather", "s one", "rows"), node("Greater", "rows limit", "b")]
+    nodes = [*(sizes if known else []), node("If", "b", "y", then_branch=wide, else_branch=narrow)]
+    given = [value("x", FLOAT, ["batch", "rows", 4]), *([] if known else [value("b", BOOL, [])])]
+    return model(nodes, given, [value("y", FLOAT, None)], [numbers("one", 1), numbers("limit", 5)])
 
 
 def loop(*, known: bool) -> onnx.ModelProto:

@@ -53,7 +53,14 @@ def run_schedule(
 
 
 def loaded_workload(text: str, batch: int | None, options: OnnxOptions, *, quiet: bool = False) -> Workload:
-    """The workload that a WORKLOAD or MODEL text stands for; the parameters are those of `models.loaded`."""
+    """The workload that a WORKLOAD or MODEL text stands for.
+
+    Parameters
+    ----------
+    batch : samples of a run of a model; a workload states its own
+    options : what the user says of an ONNX file
+    quiet : do not list on stderr what is left out
+    """
     work = resolve_workload(text, batch, options)
     if not quiet:
         for part in work.parts:

@@ -295,14 +295,13 @@ def test_every_cause_is_named_at_once() -> None:
     with pytest.raises(InputError) as caught:
         imported(proto, OnnxOptions(asker="flags"))
     told = str(caught.value)
-    assert (
-        "input p: axis 1 is width, axis 2 is open, expected a number (--dim width=224 --dim p.2=224)" in told
-    )
+    assert "input x: axis 1 is rows; input p: axis 1 is width, axis 2 is open, expected a number" in told
+    assert "(--dim rows=224 --dim width=224 --dim p.2=224)" in told
     assert "at_o (Odd): the operation Odd of my.operations is not supported" in told
     assert "at_y (If): the condition depends on the data (--branch at_y=then)" in told
     assert "at_z" not in told
     with pytest.raises(InputError) as caught:
-        imported(proto, OnnxOptions({"width": 2, "p.2": 2}, asker="flags"))
+        imported(proto, OnnxOptions({"rows": 4, "width": 2, "p.2": 2}, asker="flags"))
     told = str(caught.value)
     assert "Odd" in told
     assert "--branch at_y=then" in told

@@ -30,8 +30,8 @@ from tilewright.workloads.onnx.options import OnnxOptions, is_certain
 from tilewright.workloads.onnx.schemas import known_attributes, opset_versions, schema_fault
 from tilewright.workloads.onnx.sizes import OpenAxis, fill_axes, open_axes, set_sizes
 from tilewright.workloads.onnx.structure import check_structure
+from tilewright.workloads.onnx.unfolding.choices import Choices
 from tilewright.workloads.onnx.unfolding.evaluation import OWN_DOMAINS
-from tilewright.workloads.onnx.unfolding.walk import Choices
 
 MOST_LISTED = 50
 """Nodes with the same fault that an error names, besides the first."""

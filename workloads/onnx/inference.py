@@ -28,7 +28,7 @@ from tilewright.workloads.onnx.budgets import check_axes, check_sizes
 from tilewright.workloads.onnx.inference_process import FAILED, FULL, INFERRED, MANY
 from tilewright.workloads.onnx.unfolding import opening
 from tilewright.workloads.onnx.unfolding import process as unfolding_process
-from tilewright.workloads.onnx.unfolding.walk import Choices, TooManyNodesError
+from tilewright.workloads.onnx.unfolding.choices import Choices, TooManyNodesError
 
 MEMORY = 2**29
 """Bytes that the inference may take, besides `SHARE` for each byte of the model without its weights."""

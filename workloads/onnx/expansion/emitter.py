@@ -121,7 +121,15 @@ class Emitter:
             self.node("Identity", [source], self.graph.shapes[source], "", output)
 
     def row(self, tensor: str, number: int, shape: Sequence[int], part: str) -> str:
-        """A part of a tensor: one step of a sequence, one of several joined tensors."""
+        """A part of a tensor: one step of a sequence, one of several joined tensors.
+
+        Parameters
+        ----------
+        tensor : what is cut
+        number : which part, counted from 0
+        shape : axes of the part
+        part : name of the parts
+        """
         return self.node("Slice", [tensor], shape, f"{part}{number}")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import onnx
 from onnx import inliner
 
-from tilewright.workloads.onnx.unfolding.walk import Choices, Walk
+from tilewright.workloads.onnx.unfolding.choices import Choices
+from tilewright.workloads.onnx.unfolding.walk import Walk
 
 
 def open_model(model: onnx.ModelProto, choices: Choices) -> onnx.ModelProto:

@@ -13,8 +13,8 @@ import sys
 import onnx
 
 from tilewright.workloads.onnx.inference_process import FAILED, FULL, INFERRED, MANY, limit
+from tilewright.workloads.onnx.unfolding.choices import Choices, TooManyNodesError
 from tilewright.workloads.onnx.unfolding.opening import open_model
-from tilewright.workloads.onnx.unfolding.walk import Choices, TooManyNodesError
 
 _LIBRARIES = 2**31
 """Bytes of addresses that Python with its libraries takes at the most, where the system does not tell."""

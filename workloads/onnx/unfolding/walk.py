@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from typing import TypeVar
 
 import numpy as np
 import onnx
@@ -19,6 +16,7 @@ from onnx import helper, numpy_helper
 
 from tilewright.workloads.onnx.options import BRANCH, TRIP
 from tilewright.workloads.onnx.unfolding.bodies import captured, graph_of, opened
+from tilewright.workloads.onnx.unfolding.choices import Choices, TooManyNodesError, chosen
 from tilewright.workloads.onnx.unfolding.evaluation import (
     OWN_DOMAINS,
     constant_value,
@@ -29,26 +27,6 @@ from tilewright.workloads.onnx.unfolding.evaluation import (
     tensor_type,
 )
 from tilewright.workloads.onnx.unfolding.microsoft import RULES, foreign_types
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What a user decides of a model, by glob pattern of a node's name.
-
-    Parameters
-    ----------
-    branches : ``then`` or ``else`` of nodes ``If``
-    trips : rounds of nodes ``Loop`` and ``Scan``
-    most : nodes that all branches and rounds may open
-    """
-
-    branches: dict[str, str] = field(default_factory=dict)
-    trips: dict[str, int] = field(default_factory=dict)
-    most: int = 2**17
-
-
-class TooManyNodesError(Exception):
-    """Loops open more nodes than a model may have."""
 
 
 class Walk:
@@ -187,7 +165,7 @@ class Walk:
 
     def branch(self, node: onnx.NodeProto) -> str | None:
         """The side of an ``If`` that is taken."""
-        side = _chosen(self.choices.branches, node, self.stem(node))
+        side = chosen(self.choices.branches, node, self.stem(node))
         known = self.values.get(node.input[0])
         if known is not None and known.size == 1:
             side = "then" if bool(known.reshape(())) else "else"
@@ -206,7 +184,7 @@ class Walk:
         carried = list(node.input[2:])
         if body is None or len(body.input) != 2 + len(carried) or len(body.output) - 1 != len(node.output):
             return "its body does not fit to its operands and results"
-        asked = _chosen(self.choices.trips, node, self.stem(node))
+        asked = chosen(self.choices.trips, node, self.stem(node))
         rounds = self.values.get(node.input[0]) if node.input[0] else None
         most = asked if asked is not None else int(rounds.reshape(())) if rounds is not None else None
         names = self.begun(body, carried, 2, 1, node.output[0])
@@ -257,7 +235,7 @@ class Walk:
         if any(not -len(shape) <= axis < len(shape) for shape, axis in zip(shapes, axes, strict=True)):
             return "scans an axis that its operand does not have"
         sizes = [shape[axis] for shape, axis in zip(shapes, axes, strict=True)]
-        asked = _chosen(self.choices.trips, node, self.stem(node))
+        asked = chosen(self.choices.trips, node, self.stem(node))
         count = min(sizes, default=0) if asked is None else min(asked, *sizes) if sizes else 0
         if not count:
             return "runs no round, so that its results are empty"
@@ -289,7 +267,19 @@ class Walk:
     def begun(
         self, body: onnx.GraphProto, carried: Sequence[str], first: int, result: int, prefix: str
     ) -> list[str]:
-        """What a loop begins with: a stored state that rounds change is an input; rounds are alike."""
+        """What a loop begins with: a stored state that rounds change is an input; rounds are alike.
+
+        Parameters
+        ----------
+        body : of the loop
+        carried : tensors that the states begin with
+        first, result : place of the first state among the body's inputs and results
+        prefix : of the inputs' names
+
+        Returns
+        -------
+        Names of the states
+        """
         sources = {
             node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity" and node.input
         }
@@ -309,7 +299,13 @@ class Walk:
         return names
 
     def round(self, body: onnx.GraphProto, prefix: str, bound: dict[str, str], turn: str) -> list[str]:
-        """A body opened once; the names of its results."""
+        """A body opened once; the names of its results.
+
+        Parameters
+        ----------
+        body, prefix, bound : as for `opened`
+        turn : behind the names of nodes
+        """
         nodes, stored, results = opened(body, prefix, bound, self.types, self.turn + turn)
         for tensor in stored:
             self.store(tensor)
@@ -371,17 +367,6 @@ _REAL = frozenset(
     (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 )
 _BY_DATA = frozenset(("Compress", "NonMaxSuppression", "NonZero", "Unique"))
-Choice = TypeVar("Choice")
-
-
-def _chosen(choices: dict[str, Choice], node: onnx.NodeProto, stem: str) -> Choice | None:
-    names = [name for name in (node.name, stem, *node.output) if name]
-    for name in names:
-        if name in choices:
-            return choices[name]
-    return next(
-        (c for pattern, c in choices.items() if any(fnmatchcase(name, pattern) for name in names)), None
-    )
 
 
 def _listed(given: object, count: int) -> list[int]:

@@ -14,12 +14,12 @@ from tilewright.api.mapping.layer import Layer
 from tilewright.api.mapping.machine import Machine
 from tilewright.api.mapping.question import Demands, LayersOnMachine
 from tilewright.api.mapping.result import MappingDocument
-from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.foundation.errors import InputError, names_flags, unknown_name
 from tilewright.foundation.loading import loading_within
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.workloads.catalog import list_models, resolve_model
 from tilewright.workloads.network import Network as LayerGraph
-from tilewright.workloads.onnx.options import OnnxOptions
+from tilewright.workloads.onnx.options import Asker, OnnxOptions
 from tilewright.workloads.selection import SelectedLayer, select_layers
 
 
@@ -194,7 +194,8 @@ def network(
     InputError : for an unknown name with the nearest one, any fault of the file, and where time or memory do
         not suffice
     """
-    options = OnnxOptions(dict(dims or {}), skip, dict(branches or {}), dict(trips or {}), "arguments")
+    asker: Asker = "flags" if names_flags.get() else "arguments"
+    options = OnnxOptions(dict(dims or {}), skip, dict(branches or {}), dict(trips or {}), asker)
     for name, size in (*options.dims.items(), *options.trips.items()):
         if isinstance(size, bool) or not isinstance(size, int) or not 0 < size < 10**9:
             argument = "dims" if name in options.dims else "trips"
