@@ -136,6 +136,7 @@ def scan() -> onnx.ModelProto:
     """A sum that runs over the rows of a sequence, a product in every step."""
     body = helper.make_graph(
         [
+            helper.make_node("Constant", [], ["square"], value=weights("", 4, 4)),
             node("MatMul", "row square", "product"),
             node("Add", "state product", "next"),
             node("Identity", "next", "out"),
@@ -145,8 +146,8 @@ def scan() -> onnx.ModelProto:
         [value("next", FLOAT, [1, 4]), value("out", FLOAT, [1, 4])],
     )
     nodes = [node("Scan", "begin x", "last y", body=body, num_scan_inputs=1)]
-    stored = [weights("begin", 1, 4), weights("square", 4, 4)]
-    return model(nodes, [value("x", FLOAT, ["steps", 1, 4])], [value("y", FLOAT, None)], stored)
+    given = [value("x", FLOAT, ["steps", 1, 4])]
+    return model(nodes, given, [value("y", FLOAT, None)], [weights("begin", 1, 4)])
 
 
 def functions() -> onnx.ModelProto:

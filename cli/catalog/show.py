@@ -201,10 +201,11 @@ def _shown(thing: Displayed) -> int:
 
 
 def _show_machine(machine: Machine) -> int:
-    from tilewright.hardware.mapping.describe import assumptions, engine_tree
+    from tilewright.hardware.mapping.describe import engine_tree
+    from tilewright.hardware.mapping.unusual import unusual
 
     write(engine_tree(machine.engine))
-    for reported in assumptions(machine.engine):
+    for reported in unusual(machine.engine):
         note_line(reported)
     return Exit.OK
 
