@@ -49,7 +49,7 @@ def doctor_command(
     format: options.ShortFormat = "table",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tracebacks.")] = False,
 ) -> int:
-    """Check Python, libraries, shipped models and machines, and time a small proof, or look at a machine."""
+    """Check Python, libraries, models and machines, and time a small proof; or look at a machine."""
     options.parse_choice(format, "--format", ("table", "json"))
     if arch is not None:
         return _show_unusual(arch, format)

@@ -237,6 +237,7 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
     from tilewright.formulation.objective import parse_objective
     from tilewright.report.text import tables
     from tilewright.report.text.mapping.answer_sets import further_views
+    from tilewright.report.text.mapping.network_figures import figures_views, roofline_views
     from tilewright.report.text.mapping.spaces import out_of_space_lines, space_lines
 
     engine, objective = document.arch.build(where), parse_objective(document.objective)
@@ -257,7 +258,10 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
     )
     if len(chosen) > 1:
         lines = ["", *space_lines(chosen), *out_of_space_lines(chosen, objective)]
-        show("", "─" * 80, "", title, "", tables.layers_table(document, objective), *lines)
+        figures = figures_views(document, engine)
+        roofline = roofline_views(document, engine)
+        table = tables.layers_table(document, objective)
+        show("", "─" * 80, "", title, "", table, *figures, "", *roofline, *lines)
     show("", tables.summary_text(document, seconds))
     return Exit.OK
 
