@@ -128,11 +128,14 @@ def explore_command(
     assert longest is not None
     seconds, relative_gap = options.parse_duration(time_limit), options.parse_gap(gap)
     asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
+    goal = options.read_network_objective(objective)
+    variations = tuple(parse_variation(text) for text in vary)
+    network = models.loaded(model, batch, asked_onnx, quiet=quiet)
     question = ExploreRequest(
-        model=model if asked_onnx.given is None else models.loaded(model, batch, asked_onnx, quiet=quiet),
+        model=network,
         machine=arch,
-        axes=tuple(parse_variation(text) for text in vary),
-        objective=str(options.read_network_objective(objective)),
+        axes=variations,
+        objective=str(goal),
         batch=batch,
         layers=tuple(layers or ()),
         all_operators=all_operators,
@@ -149,7 +152,8 @@ def explore_command(
         store=store,
     )
     files = designs.files(out, plot, report)
-    progress = [] if quiet else [designs.CellProgress(every=verbose)]
+    chosen = network.select(layers or (), all_operators)
+    progress = [] if quiet else [designs.CellProgress(goal, chosen, seconds, every=verbose)]
     listeners = [*progress, *files, Printed(form)]
     answer, interrupted = designs.explored(question, solver, seconds, relative_gap, listeners)
     unsaved = [] if answer.unsaved is None else [str(answer.unsaved)]

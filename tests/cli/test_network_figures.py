@@ -8,7 +8,7 @@ from calls import Call
 
 
 def test_show_has_totals_energy_and_roofline(call: Call, tmp_path: Path) -> None:
-    """A document of two layers: units of the totals, a table by level and tensor, the roof and what limits."""
+    """A document of two layers: totals, a table by level and tensor, the roof."""
     net, result = tmp_path / "net.yaml", tmp_path / "r.json"
     net.write_text('- "gemm:M=8,N=8,K=8"\n- "gemm:M=1,N=16,K=64"\n')
     mapped = call("map", net, "--arch", "eyeriss-256", "-q", "--out", result)
