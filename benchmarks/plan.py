@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import product
 
 from tilewright.api.catalog import made_method
 from tilewright.benchmarks.cells import BenchmarkTask, Entry, Part, Place, ProblemRecord
-from tilewright.benchmarks.suites import Case, suite
+from tilewright.benchmarks.suites import Case, suite_layers
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.method import is_stochastic
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.foundation.errors import InputError, did_you_mean
 from tilewright.hardware.mapping.load import load_engine
+from tilewright.workloads.onnx.options import OnnxOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Request:
     optimum : the exact solver that proves the optimum, and its time limit; ``None`` to prove none
     factors : of all problems; ``None`` for the cost model's own choice
     threads : workers of a parallel solver within one cell
+    batch : samples of networks and layers; ``None`` for their own numbers
+    onnx : how ONNX models among the suites are imported
     """
 
     suites: tuple[str, ...]
@@ -42,6 +45,8 @@ class Request:
     optimum: tuple[str, float] | None = ("auto", 60.0)
     factors: str | None = None
     threads: int = 1
+    batch: int | None = None
+    onnx: OnnxOptions = field(default_factory=OnnxOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +85,13 @@ def make_plan(request: Request) -> Plan:
     optimum = None if request.optimum is None else _method(request.optimum[0], 1, "--optimum")
     if optimum is not None and not optimum.exact:
         raise InputError("--optimum", None, f"{optimum.name} proves nothing, expected an exact solver")
+    given = request.onnx.given
+    if given is not None and not any(name.lower().endswith(".onnx") for name in request.suites):
+        raise InputError(given, None, f"is for ONNX models, which {', '.join(request.suites)} are not")
     entries: list[Entry] = []
     refused: list[str] = []
     for name in request.suites:
-        for case, engine in product(_chosen(name, request.patterns), engines):
+        for case, engine in product(_chosen(name, request, refused), engines):
             try:
                 problem = layer_problem(case.operator, engine, objectives[0], factors=request.factors)
             except InputError as error:
@@ -105,8 +113,12 @@ def _method(text: str, seeds: int, flag: str) -> _Method:
         raise InputError(flag, text, f"cannot be loaded: {error}") from None
 
 
-def _chosen(name: str, patterns: Sequence[str]) -> list[Case]:
-    cases = suite(name)
+def _chosen(name: str, request: Request, refused: list[str]) -> list[Case]:
+    """The layers of a suite that are asked for; what is left out of a file joins what is refused."""
+    patterns = request.patterns
+    made = suite_layers(name, request.batch, request.onnx)
+    refused += [f"{name}: {reason}" for reason in made.left_out]
+    cases = made.cases
     names = [case.name for case in cases]
     for pattern in patterns:
         if not any(fnmatchcase(layer, pattern) for layer in names):

@@ -13,6 +13,8 @@ from tilewright.workloads.catalog import list_models, resolve_model
 from tilewright.workloads.families import is_family
 from tilewright.workloads.mapping.layer_text import is_layer_text, parse_layer
 from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.network import Network
+from tilewright.workloads.onnx.options import OnnxOptions
 from tilewright.workloads.selection import select_layers
 
 RANDOM_LAYERS, RANDOM_SEED = 40, 20
@@ -51,11 +53,7 @@ def _layers(title: str, texts: MappingABC[str, str]) -> Suite:
 
 
 def _network(model: str) -> Suite:
-    def cases() -> list[Case]:
-        selected = select_layers(resolve_model(model))
-        return [Case(layer.name, layer.operator, len(layer.names)) for layer in selected]
-
-    return Suite(f"The distinct layers of {model}, batch 1.", cases, model)
+    return Suite(f"The distinct layers of {model}, batch 1.", lambda: _cases(resolve_model(model)), model)
 
 
 def _transformer(title: str, tokens: int, width: int, heads: int) -> Suite:
@@ -105,20 +103,44 @@ def description(name: str) -> str:
     return _SUITES[name].description
 
 
+@dataclass(frozen=True, slots=True)
+class SuiteLayers:
+    """The layers of a suite, each name once, and what is left out of the file that they are from."""
+
+    cases: list[Case]
+    left_out: tuple[str, ...] = ()
+
+
 def suite(name: str) -> list[Case]:
-    """The layers of a suite, each name once.
+    """The layers of a suite, each name once; see `suite_layers`."""
+    return suite_layers(name).cases
+
+
+def suite_layers(name: str, batch: int | None = None, options: OnnxOptions | None = None) -> SuiteLayers:
+    """The layers of a suite.
 
     Parameters
     ----------
     name : a suite; or an ONNX file, a YAML file of layers, a layer text or a family, whose layers are one
+    batch : samples of a file or text; suites state their own
+    options : how an ONNX file is imported
 
     Raises
     ------
     InputError : for an unknown suite, with the nearest name, and for a fault of a file or text
     """
     if is_layer_text(name) or Path(name).suffix.lower() in _FILES or is_family(name):
-        return _network(name).build()
+        is_onnx = Path(name).suffix.lower() == ".onnx"
+        network = resolve_model(name, batch, options if is_onnx else None)
+        return SuiteLayers(_cases(network), network.left_out)
     known = suite_names()
     if name not in known:
         raise InputError("SUITE", None, unknown_name(name, known))
-    return _SUITES[name].build()
+    if batch is not None:
+        raise InputError("--batch", None, f"is for files and texts, the suite {name} states its own sizes")
+    return SuiteLayers(_SUITES[name].build())
+
+
+def _cases(network: Network) -> list[Case]:
+    distinct = network.distinct_layers(mac_only=True)
+    return [Case(layer.layer.name, layer.layer.operator, layer.count) for layer in distinct]

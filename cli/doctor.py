@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import show, write
 from tilewright.foundation.errors import one_line
@@ -38,11 +38,21 @@ class Finding:
 
 
 def doctor_command(
+    arch: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[MACHINE]",
+            help="A machine to look at instead: what of it is unusual.",
+            autocompletion=completion.machines,
+        ),
+    ] = None,
     format: options.ShortFormat = "table",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tracebacks.")] = False,
 ) -> int:
-    """Check Python, libraries, shipped models and machines, and time a small proof."""
+    """Check Python, libraries, models and machines, and time a small proof; or look at a machine."""
     options.parse_choice(format, "--format", ("table", "json"))
+    if arch is not None:
+        return _show_unusual(arch, format)
     findings = list(_findings())
     if format == "json":
         rows = [{"name": f.name, "ok": f.ok, "text": f.text} for f in findings]
@@ -50,6 +60,23 @@ def doctor_command(
     else:
         _show(findings)
     return Exit.OK if all(finding.ok for finding in findings) else Exit.ERROR
+
+
+def _show_unusual(arch: str, form: str) -> int:
+    """What of a machine is unusual; that is no error."""
+    from rich.text import Text
+
+    from tilewright.hardware.mapping.load import load_engine
+    from tilewright.hardware.mapping.unusual import unusual
+
+    sentences = unusual(load_engine(arch))
+    if form == "json":
+        write(json.dumps({"machine": arch, "unusual": sentences}, indent=2, ensure_ascii=False) + "\n")
+    elif sentences:
+        show(*(Text(sentence, "yellow") for sentence in sentences))
+    else:
+        show(Text(f"{arch}: nothing unusual", "green"))
+    return Exit.OK
 
 
 def _show(findings: list[Finding]) -> None:

@@ -27,6 +27,8 @@ TILE_KINDS: tuple[TileKind, ...] = ("trip-counts", "every")
 Known = TypeVar("Known", bound=str)
 Parsed = TypeVar("Parsed")
 
+_ONNX = "ONNX models"
+
 Objective = Annotated[
     str,
     typer.Option(
@@ -137,8 +139,9 @@ Dims = Annotated[
     typer.Option(
         "--dim",
         metavar="NAME=SIZE",
-        help="Size of a symbolic axis of an ONNX model's inputs, such as h=224; repeatable.",
-        rich_help_panel="Problem",
+        help="Size of an open axis of an ONNX model's inputs, by name (h=224) or by input and axis "
+        "(x.2=224); repeatable.",
+        rich_help_panel=_ONNX,
     ),
 ]
 SkipUnsupported = Annotated[
@@ -146,7 +149,26 @@ SkipUnsupported = Annotated[
     typer.Option(
         "--skip-unsupported",
         help="Leave out unsupported nodes of an ONNX model, and list them.",
-        rich_help_panel="Problem",
+        rich_help_panel=_ONNX,
+    ),
+]
+Branches = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--branch",
+        metavar="NODE=then|else",
+        help="Side that an ONNX model's If takes, where its condition depends on the data; NODE may be a "
+        "glob pattern; repeatable.",
+        rich_help_panel=_ONNX,
+    ),
+]
+Trips = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trip",
+        metavar="NODE=COUNT",
+        help="How often a Loop or Scan of an ONNX model runs; NODE may be a glob pattern; repeatable.",
+        rich_help_panel=_ONNX,
     ),
 ]
 Layers = Annotated[
@@ -324,17 +346,40 @@ def parse_factors(text: str | None) -> FactorKind | None:
     return None if text is None else parse_choice(text, "--factors", FACTOR_KINDS)
 
 
-def parse_onnx(dims: list[str] | None, *, skip: bool) -> OnnxOptions:
-    """How an ONNX model is imported; raises ``InputError`` for a size that is none."""
+def parse_onnx(
+    dims: list[str] | None, *, skip: bool, branches: list[str] | None = None, trips: list[str] | None = None
+) -> OnnxOptions:
+    """How an ONNX model is imported.
+
+    Parameters
+    ----------
+    dims, branches, trips : texts of ``--dim``, ``--branch`` and ``--trip``
+    skip : whether ``--skip-unsupported`` was given
+
+    Raises
+    ------
+    InputError : for a text that is none, and for a name that is given twice
+    """
     from tilewright.workloads.onnx.options import OnnxOptions
 
-    sizes: dict[str, int] = {}
-    for text in dims or ():
-        name, _, size = text.partition("=")
-        if not name or not size.isdecimal() or not 0 < int(size) < 10**9 or name in sizes:
-            raise InputError("--dim", text, "expected an axis, once, with its size, such as h=224")
-        sizes[name] = int(size)
-    return OnnxOptions(sizes, skip)
+    def counts(texts: list[str] | None, flag: str, expected: str) -> dict[str, int]:
+        values: dict[str, int] = {}
+        for text in texts or ():
+            name, _, size = text.rpartition("=")
+            if not name or not size.isdecimal() or not 0 < int(size) < 10**9 or name in values:
+                raise InputError(flag, text, f"expected {expected}")
+            values[name] = int(size)
+        return values
+
+    sides: dict[str, str] = {}
+    for text in branches or ():
+        name, _, side = text.rpartition("=")
+        if not name or side not in ("then", "else") or name in sides:
+            raise InputError("--branch", text, "expected a node, once, with its side, such as If_0=then")
+        sides[name] = side
+    sizes = counts(dims, "--dim", "an axis, once, with its size, such as h=224 or x.2=224")
+    rounds = counts(trips, "--trip", "a node, once, with its number of rounds, such as Loop_0=8")
+    return OnnxOptions(sizes, skip, sides, rounds, "flags")
 
 
 def parse_storage(text: str | None) -> StorageKind | None:

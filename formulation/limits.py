@@ -74,7 +74,8 @@ class Limits:
     def check(self) -> None:
         """Between steps that cannot be stopped: raise `LimitReachedError` once the search must end."""
         if self.expired:
-            raise LimitReachedError("a limit struck while the problem was laid out")
+            reason = "interrupted" if self.stop.is_set() else "time limit reached"
+            raise LimitReachedError(f"{reason} while building the model")
 
     def stopping(self, stop: Stop) -> Limits:
         """The same resources, and one more reason to stop.

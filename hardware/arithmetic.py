@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from tilewright.foundation.units import BYTES
 
-_SIZE = re.compile(rf"([0-9]+(?:\.[0-9]+)?) *({'|'.join(BYTES)})\b")
+_SIZE = re.compile(rf"([0-9]+(?:\.[0-9]+)?|\.[0-9]+) *({'|'.join(BYTES)})\b")
 _LONGEST = 500
 _MOST = Fraction(10) ** 30
 _MOST_POWER = 16

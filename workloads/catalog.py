@@ -82,9 +82,8 @@ def resolve_model(text: str, batch: int | None = None, options: OnnxOptions | No
     if text.startswith(PREFIX):
         return _load_shipped(text, batch, options)
     suffix = Path(text).suffix.lower()
-    if options is not None and (options.dims or options.skip) and suffix != ".onnx":
-        flag = "--dim" if options.dims else "--skip-unsupported"
-        raise InputError(flag, None, f"is for ONNX models, which {text} is not")
+    if options is not None and options.given and suffix != ".onnx":
+        raise InputError(options.given, None, f"is for ONNX models, which {text} is not")
     if is_layer_text(text):
         return _unlinked(text, (parse_layer(text, batch),), batch)
     if suffix == ".onnx":

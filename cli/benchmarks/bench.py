@@ -46,6 +46,11 @@ def bench_command(
             "--objective", "-o", metavar="O,P,...", help="energy, cycles, edp, ...", rich_help_panel="Problem"
         ),
     ] = "edp",
+    batch: options.Batch = None,
+    dim: options.Dims = None,
+    skip_unsupported: options.SkipUnsupported = False,
+    branch: options.Branches = None,
+    trip: options.Trips = None,
     layers: options.Layers = None,
     factors: options.Factors = None,
     method: Annotated[
@@ -124,6 +129,8 @@ def bench_command(
         optimum=None if optimum == "none" else (optimum, proof),
         factors=factors,
         threads=threads,
+        batch=batch,
+        onnx=options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip),
     )
     options.check_workers(jobs, cluster)
     return _bench(request, out, options.parse_threads(jobs), cluster, format, fresh=fresh, quiet=quiet)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from tilewright.cli import completion, options
+from tilewright.cli import completion, models, options
 from tilewright.cli.benchmarks import flags as runs
 from tilewright.cli.benchmarks.bench import split_list
 from tilewright.cli.exits import Exit
@@ -57,6 +57,10 @@ def compare_command(
         ),
     ] = METHODS,
     batch: Annotated[int, typer.Option("--batch", "-b", help="Samples.", rich_help_panel="Problem")] = 1,
+    dim: options.Dims = None,
+    skip_unsupported: options.SkipUnsupported = False,
+    branch: options.Branches = None,
+    trip: options.Trips = None,
     objective: flags.TiledGoal = "edp",
     time_limit: runs.RunLimit = "60",
     seeds: runs.Seeds = 5,
@@ -103,19 +107,20 @@ def compare_command(
     from tilewright.foundation.loading import loading_within
     from tilewright.foundation.method_text import parse_method
     from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-    from tilewright.workloads.catalog import resolve_model
 
     options.parse_choice(format, "--format", FORMATS)
     options.parse_choice(clock, "--clock", CLOCKS)
     for count, flag in ((seeds, "--seeds"), (threads, "--threads"), (jobs, "--jobs")):
         options.parse_count(count, flag)
+    asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
     seconds = options.parse_duration(time_limit)
     assert seconds is not None
     options.check_workers(jobs, cluster)
     kept = [] if out is None else [SavedDocument(out, "json", ("json",))]
     _check_files(plot, report)
     with loading_within(seconds):
-        network, machine = resolve_model(model, 1), load_tiled_machine(system)
+        network = models.loaded(model, 1, asked_onnx, quiet=quiet).graph
+        machine = load_tiled_machine(system)
     problem = TiledProblem(network, machine, tiled_objective(objective), batch=batch)
     names = tuple(str(parse_method(text, "--methods")) for text in split_list(methods, "--methods"))
     contest = Contest(problem, objective, names, seeds, seconds, threads, cast("Clock", clock))

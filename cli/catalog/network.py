@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tilewright.cli import models
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import write
 from tilewright.foundation.errors import InputError
 
+if TYPE_CHECKING:
+    from tilewright.workloads.onnx.options import OnnxOptions
+
 
 def show_network_as(
-    thing: str, batch: int | None, form: str, onnx_file: Path | None, picture: Path | None
+    thing: str,
+    batch: int | None,
+    form: str,
+    onnx_file: Path | None,
+    picture: Path | None,
+    asked_onnx: OnnxOptions,
 ) -> int:
     """A network as data, as an ONNX file or as a picture; a workload as data.
 
@@ -21,13 +31,14 @@ def show_network_as(
     form : ``table`` or ``json``
     onnx_file : where to write the network as a model; not at all by default
     picture : where to draw the network; not at all by default
+    asked_onnx : what the user says of an ONNX file
     """
     import json
 
     from tilewright.report.plots.network import plot_network
     from tilewright.report.records.network import network_data
     from tilewright.report.records.scheduling.workload import workload_data
-    from tilewright.workloads.catalog import builtin_onnx, resolve_model
+    from tilewright.workloads.catalog import builtin_onnx
     from tilewright.workloads.onnx.file import write_onnx
     from tilewright.workloads.scheduling.workload_file import find_workload
 
@@ -40,7 +51,7 @@ def show_network_as(
     workload = find_workload(thing)
     if workload is not None and picture is not None:
         raise InputError("--plot", None, "expected one network, not a workload of several")
-    network = None if workload is not None else resolve_model(thing, batch)
+    network = None if workload is not None else models.loaded(thing, batch, asked_onnx).graph
     if network is not None and picture is not None:
         plot_network(network, picture)
         if form == "table":

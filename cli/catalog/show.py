@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tilewright.cli import completion, options
+from tilewright.cli import completion, models, options
 from tilewright.cli.catalog.network import show_network_as
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import note_line, show, write
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tilewright.api.mapping.machine import Machine
     from tilewright.report.records.mapping.document import ResultDocument
     from tilewright.workloads.mapping.operator import Operator
+    from tilewright.workloads.onnx.options import OnnxOptions
 
 _NETWORKS = "Networks"
 _DATA = (".json", ".jsonl", ".yaml", ".yml")
@@ -45,6 +46,10 @@ def show_command(
         bool, typer.Option("--directives", help="A mapping's tensor-centric directives (KAPLA), as text.")
     ] = False,
     batch: options.Batch = None,
+    dim: options.Dims = None,
+    skip_unsupported: options.SkipUnsupported = False,
+    branch: options.Branches = None,
+    trip: options.Trips = None,
     layers: options.Layers = None,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
@@ -74,19 +79,22 @@ def show_command(
     """Show a machine as a tree, a model as a table, a layer as its loops, a mapping as a loop nest."""
     options.parse_factors(factors)
     options.parse_choice(format, "--format", ("table", "json"))
+    asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
+    if asked_onnx.given is not None and Path(thing).suffix.lower() != ".onnx":
+        raise InputError(asked_onnx.given, None, f"is for ONNX models, which {thing} is not")
     if plot is not None and Path(thing).suffix.lower() in _DATA and (tree := _tree_in(Path(thing))):
         from tilewright.cli.scheduling.set_tree import draw_tree
 
         return draw_tree(tree, thing, plot)
     if onnx is not None or plot is not None or format == "json":
-        return show_network_as(thing, batch, format, onnx, plot)
+        return show_network_as(thing, batch, format, onnx, plot, asked_onnx)
     if formula:
-        return _show_formulas(thing, arch, batch, cost_model, factors, full=verbose)
+        return _show_formulas(thing, arch, batch, cost_model, factors, asked_onnx, full=verbose)
     if directives:
         return _show_directives(Path(thing), layers or [])
     if Path(thing).suffix.lower() in _DATA:
         return _show_file(Path(thing), arch, batch, layers or [], full=verbose)
-    return _show_name(thing, batch)
+    return _show_name(thing, batch, asked_onnx)
 
 
 def _tree_in(path: Path) -> dict[str, Any] | None:
@@ -97,9 +105,9 @@ def _tree_in(path: Path) -> dict[str, Any] | None:
     return data if isinstance(data, dict) and "tree" in data else None
 
 
-def _show_name(thing: str, batch: int | None) -> int:
+def _show_name(thing: str, batch: int | None, asked_onnx: OnnxOptions) -> int:
     from tilewright.api.mapping.machine import machine, machines
-    from tilewright.api.mapping.network import models, network
+    from tilewright.api.mapping.network import models as networks
     from tilewright.api.scheduling.system import system, systems
     from tilewright.api.scheduling.tiled_machine import tiled_machine, tiled_machines
     from tilewright.api.scheduling.workload import list_workloads, workload
@@ -114,9 +122,9 @@ def _show_name(thing: str, batch: int | None) -> int:
     if thing in list_workloads():
         return _shown(workload(thing))
     try:
-        graph = network(thing, batch)
+        graph = models.loaded(thing, batch, asked_onnx)
     except InputError as error:
-        names = [*machines(), *systems(), *tiled_machines(), *models(), *list_workloads()]
+        names = [*machines(), *systems(), *tiled_machines(), *networks(), *list_workloads()]
         nearest = did_you_mean(thing, names)
         if nearest and nearest.removeprefix(", ") not in error.message and "no such model" in error.message:
             raise InputError(thing, None, f"neither a machine nor a model{nearest}") from None
@@ -193,10 +201,11 @@ def _shown(thing: Displayed) -> int:
 
 
 def _show_machine(machine: Machine) -> int:
-    from tilewright.hardware.mapping.describe import assumptions, engine_tree
+    from tilewright.hardware.mapping.describe import engine_tree
+    from tilewright.hardware.mapping.unusual import unusual
 
     write(engine_tree(machine.engine))
-    for reported in assumptions(machine.engine):
+    for reported in unusual(machine.engine):
         note_line(reported)
     return Exit.OK
 
@@ -228,6 +237,7 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
     from tilewright.formulation.objective import parse_objective
     from tilewright.report.text import tables
     from tilewright.report.text.mapping.answer_sets import further_views
+    from tilewright.report.text.mapping.network_figures import figures_views, roofline_views
     from tilewright.report.text.mapping.spaces import out_of_space_lines, space_lines
 
     engine, objective = document.arch.build(where), parse_objective(document.objective)
@@ -248,7 +258,10 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
     )
     if len(chosen) > 1:
         lines = ["", *space_lines(chosen), *out_of_space_lines(chosen, objective)]
-        show("", "─" * 80, "", title, "", tables.layers_table(document, objective), *lines)
+        figures = figures_views(document, engine)
+        roofline = roofline_views(document, engine)
+        table = tables.layers_table(document, objective)
+        show("", "─" * 80, "", title, "", table, *figures, "", *roofline, *lines)
     show("", tables.summary_text(document, seconds))
     return Exit.OK
 
@@ -282,6 +295,7 @@ def _show_formulas(
     batch: int | None,
     cost_model: str | None,
     factors: str | None,
+    asked_onnx: OnnxOptions,
     *,
     full: bool,
 ) -> int:
@@ -293,7 +307,7 @@ def _show_formulas(
 
     if arch is None:
         raise InputError("--formula", None, "expected --arch, the machine whose cost model is to be shown")
-    network = resolve_model(thing, batch)
+    network = resolve_model(thing, batch, asked_onnx)
     operator = network.layers[0].operator
     if len(network) > 1:
         raise InputError(thing, None, "expected one layer, such as gemm:M=512,N=768,K=768")

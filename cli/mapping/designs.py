@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.command import command
 from tilewright.cli.terminal.console import note_line, tell
 from tilewright.cli.terminal.signals import graceful_stop
+from tilewright.formulation.network_objective import NetworkObjective
 from tilewright.formulation.stopping import NEVER
 from tilewright.foundation.disk import check_writable, write_file
 from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.report.text.quantities import objective_text, seconds_text
 from tilewright.workloads.selection import SelectedLayer
 
 _QUIET_SECONDS = 1.0
@@ -31,15 +34,31 @@ class CellProgress(Listener):
 
     Parameters
     ----------
+    objective : of the network
+    layers : all that count, each with how often it does
+    seconds : limit of the call; ``None`` without one
     every : whether every search has its line
     """
 
-    def __init__(self, *, every: bool) -> None:
+    def __init__(
+        self,
+        objective: NetworkObjective,
+        layers: Sequence[SelectedLayer],
+        seconds: float | None,
+        *,
+        every: bool,
+    ) -> None:
+        self._objective = objective
+        self._counts = {layer.name: len(layer.names) for layer in layers}
+        self._seconds = seconds
         self._every = every
         self._cells = 0
-        self._last = time.monotonic()
+        self._last = self._began = self._goal = time.monotonic()
+        self._designs = 0
+        self._costs: dict[int, dict[str, tuple[Fraction, int]]] = {}
 
     def goal(self, number: int, total: int, designs: int) -> None:
+        self._designs, self._goal = designs, time.monotonic()
         if total > 1:
             tell(f"[{number}/{total}] {designs} designs")
 
@@ -51,12 +70,39 @@ class CellProgress(Listener):
         layer, design, reported, left : as for `Listener.reported`
         """
         self._cells += 1
+        if reported.energy is not None and reported.cycles is not None:
+            self._costs.setdefault(design, {})[layer.name] = reported.energy, reported.cycles
         now = time.monotonic()
         failed = reported.status == "error"
         if failed or self._every or now - self._last >= _QUIET_SECONDS:
             self._last = now
             failure = f": {reported.message}" if failed else ""
-            tell(f"{self._cells} searches, {left} designs left ({layer.name} {reported.status}{failure})")
+            parts = [
+                f"{self._cells} {'search' if self._cells == 1 else 'searches'}",
+                f"{left} {'design' if left == 1 else 'designs'} left",
+                *self.best(),
+                *self.time_left(now, left),
+            ]
+            tell(f"{', '.join(parts)} ({layer.name} {reported.status}{failure})")
+
+    def best(self) -> list[str]:
+        """The least value of a design of which every layer has a mapping, where there is one."""
+        values = [
+            self._objective.value((self._counts[name], *cost) for name, cost in costs.items())
+            for costs in self._costs.values()
+            if costs.keys() >= self._counts.keys()
+        ]
+        if not values:
+            return []
+        return [f"best {self._objective} {objective_text(self._objective.layer, float(min(values)))}"]
+
+    def time_left(self, now: float, left: int) -> list[str]:
+        """Seconds to the end if designs go on as so far, and no more than the limit leaves."""
+        done = self._designs - left
+        guesses = [(now - self._goal) / done * left] if done > 0 else []
+        if self._seconds is not None:
+            guesses.append(max(0.0, self._seconds - (now - self._began)))
+        return [f"about {seconds_text(min(guesses))} left"] if guesses else []
 
 
 def files(out: Path | None, plot: Path | None, report: Path | None) -> list[FileListener]:

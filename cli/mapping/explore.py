@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli import completion, options
+from tilewright.cli import completion, models, options
 from tilewright.cli.exits import Exit
 
 FORMATS = ("table", "json", "csv")
@@ -37,6 +37,10 @@ def explore_command(
     batch: options.Batch = None,
     layers: options.Layers = None,
     all_operators: options.AllOperators = False,
+    dim: options.Dims = None,
+    skip_unsupported: options.SkipUnsupported = False,
+    branch: options.Branches = None,
+    trip: options.Trips = None,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
     constraint: options.Constraints = None,
@@ -123,11 +127,15 @@ def explore_command(
     longest = options.parse_duration(layer_limit, "--layer-limit")
     assert longest is not None
     seconds, relative_gap = options.parse_duration(time_limit), options.parse_gap(gap)
+    asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
+    goal = options.read_network_objective(objective)
+    variations = tuple(parse_variation(text) for text in vary)
+    network = models.loaded(model, batch, asked_onnx, quiet=quiet)
     question = ExploreRequest(
-        model=model,
+        model=network,
         machine=arch,
-        axes=tuple(parse_variation(text) for text in vary),
-        objective=str(options.read_network_objective(objective)),
+        axes=variations,
+        objective=str(goal),
         batch=batch,
         layers=tuple(layers or ()),
         all_operators=all_operators,
@@ -144,7 +152,8 @@ def explore_command(
         store=store,
     )
     files = designs.files(out, plot, report)
-    progress = [] if quiet else [designs.CellProgress(every=verbose)]
+    chosen = network.select(layers or (), all_operators)
+    progress = [] if quiet else [designs.CellProgress(goal, chosen, seconds, every=verbose)]
     listeners = [*progress, *files, Printed(form)]
     answer, interrupted = designs.explored(question, solver, seconds, relative_gap, listeners)
     unsaved = [] if answer.unsaved is None else [str(answer.unsaved)]

@@ -9,6 +9,7 @@ from tilewright.api.live import Listener, LiveDocument
 from tilewright.cli.exits import reason
 from tilewright.cli.searching import Printed
 from tilewright.cli.terminal.console import error_line, note_line, standard, write
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records import files
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument
 
@@ -26,9 +27,12 @@ class PrintedLayers(Listener):
         self._layers: dict[int, LayerRecord] = {}
         self._closed: set[int] = set()
         self._printed = 0
+        self._engine: Engine
 
     def begin(self, live: LiveDocument[Any]) -> None:
-        write(files.jsonl_head(live.so_far().record) if self._form == "jsonl" else files.csv_head())
+        document = live.so_far().record
+        self._engine = document.arch.build(document.model)
+        write(files.jsonl_head(document) if self._form == "jsonl" else files.csv_head(self._engine))
 
     def part(self, index: int, part: Any) -> None:
         self._layers[index] = part
@@ -48,7 +52,7 @@ class PrintedLayers(Listener):
             write(files.jsonl_totals(answer.record))
 
     def _print(self, layer: LayerRecord) -> None:
-        write(files.jsonl_layer(layer) if self._form == "jsonl" else files.csv_row(layer))
+        write(files.jsonl_layer(layer) if self._form == "jsonl" else files.csv_row(layer, self._engine))
 
 
 class EndsWithStdout(Listener):

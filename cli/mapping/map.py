@@ -36,6 +36,8 @@ def map_command(
     all_operators: options.AllOperators = False,
     dim: options.Dims = None,
     skip_unsupported: options.SkipUnsupported = False,
+    branch: options.Branches = None,
+    trip: options.Trips = None,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
     storage: options.Storage = None,
@@ -131,7 +133,8 @@ def map_command(
     made_method(solver, flag="--solver")
     files = flags.saved(FILE_FORMATS)
     engine = machine(arch)
-    network = Network(resolve_model(model, batch, options.parse_onnx(dim, skip=skip_unsupported)))
+    asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
+    network = Network(resolve_model(model, batch, asked_onnx))
     question = NetworkOnMachine(
         network,
         engine,

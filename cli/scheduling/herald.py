@@ -10,15 +10,18 @@ from tilewright.api.catalog import made_method
 from tilewright.api.scheduling.herald_question import WorkloadOnSystem
 from tilewright.api.scheduling.plan import Plan
 from tilewright.api.scheduling.system import System, system
-from tilewright.api.scheduling.workload import workload
+from tilewright.api.scheduling.workload import Workload
 from tilewright.cli.exits import Exit
 from tilewright.cli.searching import Printed, SearchFlags, failed
 from tilewright.cli.terminal.command import command
+from tilewright.cli.terminal.console import note_line
+from tilewright.workloads.onnx.options import OnnxOptions
+from tilewright.workloads.scheduling.workload_file import resolve_workload
 
 
 def run_schedule(
     flags: SearchFlags,
-    what: str,
+    what: tuple[str, int | None, OnnxOptions],
     where: str,
     objective: str,
     metric: str | None,
@@ -30,7 +33,8 @@ def run_schedule(
 
     Parameters
     ----------
-    what, where : texts of the workload and of the system
+    what : text of the workload; samples of a run, and what the user says of an ONNX file, where it is a model
+    where : text of the system
     pictures : files to draw, by kind
     """
     method = method or WorkloadOnSystem.method
@@ -39,13 +43,30 @@ def run_schedule(
     place = system(where)
     if keep_activations is not None:
         place = System(replace(place.hardware, keep_activations=keep_activations))
-    question = WorkloadOnSystem(workload(what), place, objective, metric=metric)
+    question = WorkloadOnSystem(loaded_workload(*what, quiet=flags.quiet), place, objective, metric=metric)
     drawings = [(path, partial(_draw, kind)) for kind, path in pictures.items()]
     pages = flags.drawn(*drawings, (flags.report, _write_page))
     listeners = [*files, Printed(flags.form), *pages]
     plan, _ = flags.ask(question.answer, question.shown_objective, method, listeners)
     code = flags.exit_code(plan.record, solved=plan.record.schedule is not None)
     return Exit.ERROR if failed([*files, *pages]) else code
+
+
+def loaded_workload(text: str, batch: int | None, options: OnnxOptions, *, quiet: bool = False) -> Workload:
+    """The workload that a WORKLOAD or MODEL text stands for.
+
+    Parameters
+    ----------
+    batch : samples of a run of a model; a workload states its own
+    options : what the user says of an ONNX file
+    quiet : do not list on stderr what is left out
+    """
+    work = resolve_workload(text, batch, options)
+    if not quiet:
+        for part in work.parts:
+            for reason in part.network.left_out:
+                note_line(f"left out of {part.name}: {reason}")
+    return Workload(work)
 
 
 def _draw(kind: str, path: Path, plan: Plan) -> None:

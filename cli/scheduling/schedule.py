@@ -50,8 +50,17 @@ def schedule_command(
     ] = None,
     batch: Annotated[
         int | None,
-        typer.Option("--batch", "-b", help="Samples, on tiled machines.", rich_help_panel="Problem"),
+        typer.Option(
+            "--batch",
+            "-b",
+            help="Samples: of a run of the model, or in all on tiled machines.",
+            rich_help_panel="Problem",
+        ),
     ] = None,
+    dim: options.Dims = None,
+    skip_unsupported: options.SkipUnsupported = False,
+    branch: options.Branches = None,
+    trip: options.Trips = None,
     objective: AnyGoal = "makespan",
     metric: Metric = None,
     method: Annotated[
@@ -107,6 +116,7 @@ def schedule_command(
     from tilewright.cli.searching import SearchFlags
 
     flags = SearchFlags.read(FORMATS, locals())
+    asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
     if is_tiled(system):
         from tilewright.cli.scheduling.tiled import run_plan
 
@@ -123,14 +133,15 @@ def schedule_command(
             warm_start,
             pictures,
             tree,
+            asked_onnx,
         )
     from tilewright.cli.scheduling.herald import run_schedule
 
     options.parse_choice(objective, "--objective", OBJECTIVES)
-    _refuse({"--batch": batch}, "is for tiled machines; a workload states its own")
     _refuse({"--warm-start": warm_start, "--links": links, "--tree": tree}, "is for tiled machines")
     pictures = {"gantt": gantt, "occupancy": occupancy}
-    return run_schedule(flags, workload, system, objective, metric, keep_activations, method, pictures)
+    work = (workload, batch, asked_onnx)
+    return run_schedule(flags, work, system, objective, metric, keep_activations, method, pictures)
 
 
 def _refuse(given: dict[str, object], reason: str) -> None:

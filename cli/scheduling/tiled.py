@@ -10,11 +10,12 @@ from tilewright.api.scheduling.tiled_machine import tiled_machine
 from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.api.scheduling.tiled_question import NetworkOnTiles
 from tilewright.api.scheduling.workload import only_network
+from tilewright.cli import models
 from tilewright.cli.exits import Exit
 from tilewright.cli.searching import Printed, SearchFlags, failed
 from tilewright.cli.terminal.command import command
 from tilewright.foundation.errors import OutputError
-from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.onnx.options import OnnxOptions
 
 
 def run_plan(
@@ -27,6 +28,7 @@ def run_plan(
     warm_start: Path | None,
     pictures: dict[str, Path | None],
     tree: Path | None,
+    asked_onnx: OnnxOptions,
 ) -> int:
     """Plan a network on a tiled machine; returns the exit code.
 
@@ -36,6 +38,7 @@ def run_plan(
     warm_start : document of a plan to begin with
     pictures : files to draw, by kind
     tree : file for the tree that the plan was made from
+    asked_onnx : what the user says of an ONNX file
     """
     method = method or NetworkOnTiles.method
     made_method(method, "tiled")
@@ -44,7 +47,7 @@ def run_plan(
         from tilewright.report.records.scheduling.tiled.set_tree import check_tree_file
 
         check_tree_file(tree)
-    network = only_network(resolve_model(model, 1))
+    network = only_network(models.loaded(model, 1, asked_onnx, quiet=flags.quiet).graph)
     question = NetworkOnTiles(network, tiled_machine(where), objective, batch=batch)
     start = question.start(() if warm_start is None else warm_start)
 

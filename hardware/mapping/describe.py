@@ -37,13 +37,6 @@ def engine_tree(engine: Engine) -> str:
     return "\n".join(lines) + "\n"
 
 
-def assumptions(engine: Engine) -> tuple[str, ...]:
-    """What a file leaves open and its writer may have meant otherwise, a line each."""
-    if any(level.fanout is not None for level in engine.levels):
-        return ()
-    return (f"{engine.name}: no level has a fanout, so this is taken for a machine with a single PE",)
-
-
 def _figures(engine: Engine) -> list[str]:
     return [
         f"{engine.instances} {'instance' if engine.instances == 1 else 'instances'}",

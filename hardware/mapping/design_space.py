@@ -127,9 +127,25 @@ def design_space(
         with the first
     """
     check_variations(axes)
+    for axis in axes:
+        for field in axis.fields:
+            _check_path(description, field)
     space = DesignSpace(description, where, name, tuple(axes), tuple(caps))
     if prod(space.shape) > MOST_DESIGNS:
         raise InputError(FLAG, None, f"{prod(space.shape):,} designs, expected at most {MOST_DESIGNS:,}")
     if all(design.engine is None for design in space.designs):
         raise InputError(space.designs[0].refusal, None, f"all {len(space.designs)} designs are refused so")
     return space
+
+
+def _check_path(description: Any, field: str) -> None:
+    """Raise ``InputError`` for a path that begins inside a level, with the paths that it may have meant."""
+    levels = description.get("levels") if isinstance(description, dict) else None
+    head, _, rest = field.partition(".")
+    if head in MachineFile.model_fields or not isinstance(levels, list):
+        return
+    named = [level for level in levels if isinstance(level, dict) and "name" in level]
+    meant = [f"levels.{field}" for level in named if level["name"] == head and rest]
+    meant += [f"levels.{level['name']}.{field}" for level in named if head in level]
+    if meant:
+        raise InputError(FLAG, field, f"no field of a machine file, did you mean {' or '.join(meant)}?")

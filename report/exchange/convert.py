@@ -132,8 +132,10 @@ def _read_foreign(tops: Sequence[Field], bundle: Bundle) -> None:
             if not any(key in tops for tops in read):
                 effect = Effect.COST if key in _COSTLY else Effect.NONE
                 extra.lose(bundle.ledger, effect, "is not read")
+    names = _variables(tops)
+    named = [replace(top, names=names) for top in tops]
     for reader in registry.readers():
-        for top in tops:
+        for top in named:
             if reader.recognises(top.value):
                 reader.read(top, bundle)
     if bundle.targets:
@@ -143,6 +145,19 @@ def _read_foreign(tops: Sequence[Field], bundle: Bundle) -> None:
 
         targets, bundle.targets = bundle.targets, []
         demand_all(bundle, bundle.engine, targets)
+
+
+def _variables(tops: Sequence[Field]) -> dict[str, Any]:
+    """Variables of all files, that arithmetic in any of them may speak of."""
+    return {
+        str(name): value
+        for top in tops
+        if isinstance(top.value, dict)
+        for key, section in top.value.items()
+        if str(key).startswith("variables") or str(key).endswith("variables")
+        if isinstance(section, dict)
+        for name, value in section.items()
+    }
 
 
 def _layers(text: str) -> list[tuple[str, Operator]]:

@@ -40,6 +40,7 @@ class Writer(Protocol):
 
 
 READERS = [
+    f"{_HERE}.timeloop_variables",
     f"{_HERE}.timeloop_energies",
     f"{_HERE}.timeloop_read_problem",
     f"{_HERE}.timeloop_read_constraints",

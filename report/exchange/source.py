@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -17,9 +18,12 @@ from tilewright.foundation.units import LIMIT, shown
 from tilewright.foundation.yaml_document import Tagged, YamlDocument, YamlError, parse_yaml
 from tilewright.hardware.arithmetic import parse_formula
 from tilewright.report.exchange.losses import Effect, Ledger, Loss
+from tilewright.report.exchange.templates import rendered
 
 _TEMPLATE = re.compile(r"{%|{{")
 _MOST_DIGITS = 40
+_DEEPEST = 16
+"""Variables that speak of each other."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +35,16 @@ class Field:
     where : the file
     value : plain data; ``None`` where the file has no such field
     location : keys and indices from the top of the file
+    names : values that arithmetic may speak of, by name: variables of all files
+    beside : the mapping that it is a field of, whose other fields arithmetic may speak of, too
     """
 
     where: str
     value: Any
     location: Location = ()
     document: YamlDocument | None = None
+    names: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    beside: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def line(self) -> int | None:
@@ -73,7 +81,8 @@ class Field:
             value = self.value.get(key)
         elif isinstance(self.value, list) and isinstance(key, int) and key < len(self.value):
             value = self.value[key]
-        return Field(self.where, value, (*self.location, key), self.document)
+        around = {str(k): v for k, v in self.value.items()} if isinstance(self.value, dict) else {}
+        return Field(self.where, value, (*self.location, key), self.document, self.names, around)
 
     def fields(self) -> dict[str, Field]:
         """The fields of a mapping; none where it is missing.  Raises ``InputError`` for anything else."""
@@ -118,21 +127,17 @@ class Field:
         return str(self.value).strip().lower() in ("inf", ".inf", "infinity")
 
     def number(self, expected: str = "a number") -> Fraction:
-        """A number of at least 0, or arithmetic on numbers; raises ``InputError``."""
+        """A number of at least 0, or arithmetic on numbers and variables; raises ``InputError``."""
         value = self.value
-        number: Fraction | None = None
-        if (isinstance(value, int) and not isinstance(value, bool)) or (
-            isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
-        ):
-            number = Fraction(value)
-        elif isinstance(value, str) and value.strip():
-            try:
-                number = parse_formula(value.replace("**", "^"), ()).value({})
-            except ValueError:
-                number = None
+        known = {**self.names, **self.beside}
+        if self.location and known.get(str(self.location[-1])) is value:
+            known = {**known, str(self.location[-1]): self.names.get(str(self.location[-1]))}
+        number = _computed(value, known, _DEEPEST)
         if number is None or not 0 <= number < LIMIT:
             problem = "missing" if value is None else f"got {shown(value)}"
-            raise self.error(f"{problem}, expected {expected} of at least 0, or arithmetic on numbers")
+            raise self.error(
+                f"{problem}, expected {expected} of at least 0, or arithmetic on numbers and variables"
+            )
         return number
 
     def whole(self, expected: str = "a whole number", least: int = 1) -> int:
@@ -150,18 +155,32 @@ class Field:
         return name
 
 
+def _computed(value: Any, known: Mapping[str, Any], depth: int) -> Fraction | None:
+    """A number, or what arithmetic makes of others; ``None`` for anything else, and for circles."""
+    if (isinstance(value, int) and not isinstance(value, bool)) or (
+        isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
+    ):
+        return Fraction(value)
+    if not isinstance(value, str) or not value.strip() or depth < 1:
+        return None
+    try:
+        formula = parse_formula(value.replace("**", "^"), known)
+        numbers = {name: _computed(known[name], known, depth - 1) for name in formula.names}
+        return formula.value({name: number for name, number in numbers.items() if number is not None})
+    except (ValueError, KeyError):
+        return None
+
+
 def read_source(path: Path) -> Field:
-    """The content of a YAML file of another program.
+    """The content of a YAML file of another program, rendered where it is a template of Jinja.
 
     Raises
     ------
     InputError : naming file and line, for what cannot be read or is no YAML
     """
     where, text = str(path), read_text(path, YAML_BYTES, "a YAML file")
-    template = _TEMPLATE.search(text)
-    if template is not None:
-        line = text.count("\n", 0, template.start()) + 1
-        raise InputError(f"{where}:{line}", None, "holds a template, expected plain YAML: render it first")
+    if _TEMPLATE.search(text) is not None:
+        text = rendered(path, text)
     try:
         with naming(where):
             document = parse_yaml(text, tags=True)

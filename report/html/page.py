@@ -255,7 +255,5 @@ def _libraries() -> tuple[Any, Any]:
         import jinja2
         import plotly.offline
     except ImportError:
-        raise InputError(
-            "--report", None, "needs Plotly and Jinja2: pip install 'tilewright[plots]'"
-        ) from None
+        raise InputError("--report", None, "needs Plotly: pip install 'tilewright[plots]'") from None
     return jinja2, plotly

@@ -58,15 +58,15 @@ def check_plot_file(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise suffix_error(path, SUFFIXES)
     check_writable(path)
-    matplotlib_or_error()
+    matplotlib_or_error(str(path))
 
 
-def matplotlib_or_error() -> None:
-    """Raise ``InputError`` where matplotlib is not installed."""
+def matplotlib_or_error(where: str = "--plot") -> None:
+    """Raise ``InputError`` about a file or flag where matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise InputError("--plot", None, "needs matplotlib: pip install 'tilewright[plots]'") from None
+        raise InputError(where, None, "needs matplotlib: pip install 'tilewright[plots]'") from None
 
 
 def canvas(

@@ -14,8 +14,10 @@ from pydantic import ValidationError
 from tilewright.foundation.disk import DOCUMENT_BYTES, is_stream, read_text, suffix_error
 from tilewright.foundation.errors import InputError, one_line, unknown_name
 from tilewright.foundation.yaml_file import read_yaml
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.head import AnyDocument, kind_of
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument, layer_data
+from tilewright.report.records.mapping.network_energy import energy_cells, energy_columns
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.text.csv_text import csv_line
 from tilewright.report.text.mapping.spaces import record_text
@@ -91,7 +93,8 @@ def render(document: ResultDocument, form: str) -> str:
             lines = [jsonl_head(document), *map(jsonl_layer, document.layers), jsonl_totals(document)]
             return "".join(lines)
         case "csv":
-            return csv_head() + "".join(map(csv_row, document.layers))
+            engine = document.arch.build(document.model)
+            return csv_head(engine) + "".join(csv_row(layer, engine) for layer in document.layers)
     return str(
         yaml.safe_dump(document.to_data(), sort_keys=False, allow_unicode=True, default_flow_style=None)
     )
@@ -122,18 +125,18 @@ def _line(data: dict[str, Any]) -> str:
     return json.dumps(data, ensure_ascii=False) + "\n"
 
 
-def csv_head() -> str:
-    """The line with the names of the columns."""
-    return csv_line(CSV_FIELDS)
+def csv_head(engine: Engine) -> str:
+    """The line with the names of the columns; the last ones divide the energy by level and tensor."""
+    return csv_line([*CSV_FIELDS, *energy_columns(engine)])
 
 
-def csv_row(layer: LayerRecord) -> str:
+def csv_row(layer: LayerRecord, engine: Engine) -> str:
     """One layer's line."""
     flat: dict[str, Any] = {**layer.model_dump(), **(layer.metrics.model_dump() if layer.metrics else {})}
     flat["operator"] = layer.operator.kind
     flat["space"] = None if layer.space is None else record_text(layer.space)
     flat["shape"] = " ".join(f"{dim}{bound}" for dim, bound in layer.bounds.items())
-    return csv_line(flat.get(field) for field in CSV_FIELDS)
+    return csv_line([*(flat.get(field) for field in CSV_FIELDS), *energy_cells(layer, engine)])
 
 
 def json_text(data: object) -> str:

@@ -129,11 +129,11 @@ def _gap_of(totals: TotalsRecord) -> float | None:
 
 
 def status_text(status: str, gap: float | None) -> Text:
-    """``optimal``, ``gap 1.20 %`` for a feasible layer, or the status with the gap behind it."""
+    """The status, with the gap behind it where there is one: ``feasible, gap 1.20 %``."""
     if status == "feasible":
-        shown = "no bound" if gap is None else f"gap {gap_text(gap)}"
+        shown = "feasible, no bound" if gap is None else f"feasible, gap {gap_text(gap)}"
     else:
-        shown = status if gap in (None, 0) else f"{status}, {gap_text(gap)}"
+        shown = status if gap in (None, 0) else f"{status}, gap {gap_text(gap)}"
     return Text(shown, style=STYLES.get(status, ""))
 
 

@@ -43,7 +43,7 @@ CASES = [
     (("map", "nowhere.onnx", *ARCH), ["nowhere.onnx: cannot be read"]),
     (("map", "broken.onnx", *ARCH), ["broken.onnx: not an ONNX model"]),
     (("map", "truncated.onnx", *ARCH), ["truncated.onnx: not an ONNX model, or a truncated one"]),
-    (("map", "lstm.onnx", *ARCH), ["lstm.onnx: node cell (LSTM)", "not supported"]),
+    (("map", "det.onnx", *ARCH), ["det.onnx: node cell (Det)", "not supported"]),
     (("map", "gem:M=1,N=1,K=1", *ARCH), ["unknown layer kind 'gem', did you mean 'gemm'?"]),
     (("map", "gemm:M=-8,N=8,K=8", *ARCH), ["M: expected at least 1, got -8"]),
     (("map", "layers.yaml", *ARCH), ["layers.yaml: layer 2: N: expected at least 1, got -4"]),
@@ -115,14 +115,11 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / name).write_text(text)
     shipped = Path(onnx.__file__).parent / "backend/test/data/light/light_resnet50.onnx"
     (tmp_path / "truncated.onnx").write_bytes(shipped.read_bytes()[:3000])
-    nodes = [helper.make_node("LSTM", ["x", "w", "r"], ["y"], name="cell", hidden_size=4)]
-    inputs = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("x", [1, 1, 8]), ("w", [1, 16, 8]), ("r", [1, 16, 4]))
-    ]
-    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 1, 1, 4])]
-    graph = helper.make_graph(nodes, "lstm", inputs, outputs)
-    onnx.save(helper.make_model(graph), str(tmp_path / "lstm.onnx"))
+    nodes = [helper.make_node("Det", ["x"], ["y"], name="cell")]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 8])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])]
+    graph = helper.make_graph(nodes, "det", inputs, outputs)
+    onnx.save(helper.make_model(graph), str(tmp_path / "det.onnx"))
     return tmp_path
 
 

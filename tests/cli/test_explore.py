@@ -13,8 +13,10 @@ import pytest
 from calls import Call, finish, start
 
 import tilewright as tw
+from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.mapping.explore import ExploreDocument
 from tilewright.report.records.schemas import EXPLORE, generated_schema, result_schema
+from tilewright.report.text.quantities import objective_text
 
 SPM, RF = "levels.SPM.capacity=16kB..64kB*4", "levels.RF.capacity=16B..64B*2"
 LAYERS = """\
@@ -155,3 +157,33 @@ def rows(path: Path) -> int:
     with closing(sqlite3.connect(path)) as base, suppress(sqlite3.Error):
         return int(base.execute("SELECT count(*) FROM cell").fetchone()[0])
     return 0
+
+
+@pytest.mark.parametrize(
+    ("field", "meant"),
+    [
+        ("SPM.capacity", "levels.SPM.capacity?"),
+        ("capacity", "levels.SPM.capacity or levels.RF.capacity?"),
+        ("fanout.axes.pe.size", "levels.SPM.fanout.axes.pe.size?"),
+    ],
+)
+def test_a_path_without_its_beginning_is_suggested(call: Call, field: str, meant: str) -> None:
+    """A field named from inside a level gives the whole path in one line."""
+    outcome = call("explore", "gemm:M=4,N=4,K=4", "-a", "dmazerunner-256", "--vary", f"{field}=64,128")
+    assert outcome.code == 2
+    assert f"did you mean {meant}" in outcome.err
+
+
+def test_progress_has_the_best_so_far(call: Call) -> None:
+    """Each line of progress has the least value of a whole design so far, the last one the answer's."""
+    outcome = call(
+        *("explore", "gemm:M=8,N=8,K=8", "-a", "dmazerunner-256", "--vary", "levels.SPM.capacity=64kB,128kB"),
+        *("-v", "--every", "--format", "json"),
+    )
+    assert outcome.code == 0
+    lines = [line for line in outcome.err.splitlines() if "searches" in line or "search," in line]
+    assert lines
+    assert all(" left (" in line for line in lines)
+    bests = [line.partition("best edp ")[2].partition(",")[0] for line in lines if "best edp" in line]
+    value = outcome.document["best"]["value"]
+    assert bests[-1] == objective_text(parse_objective("edp"), value)

@@ -168,7 +168,10 @@ def is_defined(name: str, page: Path) -> bool:
     return re.search(rf"^(?:class {name}\b|{name} = )", text_of(page), re.MULTILINE) is not None
 
 
-FOREIGN = ("ConstantOfShape", "KeyboardInterrupt", "KiB", "MiB")
+FOREIGN = (
+    *("ConstantOfShape", "GatherElements", "GridSample", "GroupQueryAttention", "MultiHeadAttention", "TopK"),
+    *("KeyboardInterrupt", "KiB", "MiB"),
+)
 """Names of ONNX operations, of Python itself, and of units."""
 
 

@@ -70,7 +70,7 @@ def test_what_is_no_file_of_a_peer(call: Call, tmp_path: Path) -> None:
     for args, reported in [
         (("eyeriss.arch.yaml", "--to", "zigzig"), "--to: unknown name 'zigzig', did you mean 'zigzag'?"),
         (("odd.yaml", "--to", "tilewright"), "odd.yaml: has no known content of another program"),
-        (("template.yaml", "--to", "tilewright"), "template.yaml:2: holds a template"),
+        (("template.yaml", "--to", "tilewright"), "template.yaml:2: its template cannot be rendered"),
         (("broken.yaml", "--to", "tilewright"), "broken.yaml:3: column 1: not valid YAML"),
         (("old.yaml", "--to", "tilewright"), "old.yaml:1: architecture.subtree: an architecture before"),
         (("nowhere.yaml", "--to", "tilewright"), "nowhere.yaml: cannot be read"),

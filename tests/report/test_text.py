@@ -61,9 +61,9 @@ from tilewright.workloads.mapping.layer_text import parse_layer
         (objective_text(parse_objective("edp"), 10**16), "10.00 kJ·cycle"),
         (objective_text(parse_objective("E^0.5*D"), 1234.5678), "1235"),
         (str(status_text("optimal", 0.0)), "optimal"),
-        (str(status_text("feasible", 0.012)), "gap 1.20 %"),
-        (str(status_text("feasible", None)), "no bound"),
-        (str(status_text("interrupted", 0.5)), "interrupted, 50.00 %"),
+        (str(status_text("feasible", 0.012)), "feasible, gap 1.20 %"),
+        (str(status_text("feasible", None)), "feasible, no bound"),
+        (str(status_text("interrupted", 0.5)), "interrupted, gap 50.00 %"),
     ],
 )
 def test_quantities(shown: str, text: str) -> None:

@@ -328,12 +328,12 @@ def test_a_worker_that_hangs_is_left_behind(tmp_path: Path) -> None:
     assert result.bound is not None
 
 
-def test_missing_extra_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without PuLP the message tells what to install."""
+def test_a_missing_solver_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where PuLP was removed the message gives the one command that brings it back."""
     monkeypatch.setattr("tilewright.solvers.mapping.mip.solver.find_spec", lambda _name: None)
     result = run(Highs(), layer("conv5_1"))
     assert result.status is Status.ERROR
-    assert result.message == "solver highs needs the extra: pip install 'tilewright[mip]'"
+    assert result.message == "solver highs is not installed: pip install 'pulp>=3.3,<4' 'highspy>=1.15.1'"
 
 
 def test_worker_loads_neither_ortools_nor_tilewright() -> None:

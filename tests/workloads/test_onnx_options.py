@@ -7,7 +7,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from tilewright.foundation.errors import InputError
-from tilewright.workloads.onnx.importer import SUPPORTED, load_onnx, operator_support
+from tilewright.workloads.onnx.importer import load_onnx, operator_support
+from tilewright.workloads.onnx.operations import FOREIGN, OPENED, SUPPORTED
 from tilewright.workloads.onnx.options import OnnxOptions
 
 SIZED = {"h": 8, "w": 6}
@@ -36,7 +37,7 @@ def odd_model() -> onnx.ModelProto:
 def test_all_that_is_not_supported_is_named_at_once() -> None:
     """One line names every node, and how to go on without them."""
     with pytest.raises(InputError) as caught:
-        load_onnx(odd_model(), options=OnnxOptions(SIZED))
+        load_onnx(odd_model(), options=OnnxOptions(SIZED, asker="flags"))
     told = str(caught.value)
     assert "node odd (Odd): the operation Odd of my.operations is not supported" in told
     assert "node zeros (NonZero)" in told
@@ -59,7 +60,7 @@ def test_the_rest_is_imported_where_that_is_asked_for() -> None:
 def test_symbolic_sizes() -> None:
     """A size that is missing is told with its flag, one that no axis has with the nearest name."""
     with pytest.raises(InputError, match=r"axis 3 is w, expected a number.*--dim w=224"):
-        load_onnx(odd_model(), options=OnnxOptions({"h": 8}, skip=True))
+        load_onnx(odd_model(), options=OnnxOptions({"h": 8}, skip=True, asker="flags"))
     with pytest.raises(InputError, match="unknown name 'hh', did you mean 'h'"):
         load_onnx(odd_model(), options=OnnxOptions({"hh": 8}, skip=True))
     assert load_onnx(odd_model(), 3, options=OnnxOptions(SIZED, skip=True)).batch == 3
@@ -68,6 +69,9 @@ def test_symbolic_sizes() -> None:
 def test_every_operation_is_listed() -> None:
     """The list has every supported operation once, with what becomes of it."""
     listed = dict(operator_support())
-    assert listed.keys() == SUPPORTED
+    own = {name for name in listed if "." not in name}
+    assert own == SUPPORTED | OPENED
+    foreign = {f"{domain}.{op}" for domain, operations in FOREIGN.items() for op in operations}
+    assert listed.keys() - own == foreign
     assert listed["Conv"] == "a layer"
     assert listed["Reshape"].startswith("part of a link")

@@ -13,20 +13,28 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from tilewright.foundation.disk import DOCUMENT_BYTES, read_bytes
-from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.foundation.errors import InputError
 from tilewright.foundation.loading import check_limit
 from tilewright.workloads.onnx.batch import check_batch, own_batch, set_batch
-from tilewright.workloads.onnx.budgets import check_budgets, label
-from tilewright.workloads.onnx.inference import infer_shapes
-from tilewright.workloads.onnx.operations import MOVING, RENAMING
+from tilewright.workloads.onnx.budgets import MOST_NODES, check_budgets, label
+from tilewright.workloads.onnx.constants import (
+    constant_tensors,
+    drop_weight_values,
+    small_numbers,
+    state_defaults,
+    stored_tensors,
+)
+from tilewright.workloads.onnx.inference import Shapes, infer_shapes, open_model, read_shapes
+from tilewright.workloads.onnx.operations import unsupported_reason
+from tilewright.workloads.onnx.options import OnnxOptions, is_certain
 from tilewright.workloads.onnx.schemas import known_attributes, opset_versions, schema_fault
+from tilewright.workloads.onnx.sizes import OpenAxis, fill_axes, open_axes, set_sizes
 from tilewright.workloads.onnx.structure import check_structure
-
-LARGE = 4096
-"""Bytes above which a stored tensor is weights rather than a shape, and its values are dropped."""
+from tilewright.workloads.onnx.unfolding.choices import Choices
+from tilewright.workloads.onnx.unfolding.evaluation import OWN_DOMAINS
 
 MOST_LISTED = 50
-"""Unsupported nodes that an error names, besides the first."""
+"""Nodes with the same fault that an error names, besides the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,7 @@ class Node:
     outputs : tensors by position
     attributes : values by name, texts decoded
     position : its place among the model's nodes that work on activations
+    domain : of its operation, empty for ONNX itself
     """
 
     label: str
@@ -52,6 +61,7 @@ class Node:
     outputs: tuple[str, ...]
     attributes: dict[str, Any]
     position: int
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +77,9 @@ class OnnxGraph:
     outputs : the results
     batch : samples per run
     stored : the stored tensor behind every constant that only renames, moves or scales one
-    unsupported : by label, why a node cannot be imported; empty unless such nodes are left out
+    unsupported : by label, why a node cannot be imported
+    numbers : values of the small constants of integers
+    opset : version of ONNX's operations
     """
 
     where: str
@@ -78,6 +90,8 @@ class OnnxGraph:
     batch: int
     stored: dict[str, str]
     unsupported: dict[str, str]
+    numbers: dict[str, tuple[int, ...]]
+    opset: int
 
     def shape(self, node: Node, tensor: str) -> tuple[int, ...]:
         """Axes of a tensor; raises ``InputError`` where inference did not find them."""
@@ -113,10 +127,9 @@ def prepare(
     model: onnx.ModelProto,
     where: str,
     batch: int | None,
-    supported: frozenset[str],
-    dims: MappingABC[str, int] | None = None,
+    options: OnnxOptions,
     *,
-    skip: bool = False,
+    opened: bool = False,
     bounded: bool = True,
 ) -> OnnxGraph:
     """Infer all shapes of a model for a batch size.
@@ -126,123 +139,137 @@ def prepare(
     model : left unchanged
     where : the file, for messages
     batch : samples; ``None`` keeps the model's own number, or takes 1 where it is symbolic
-    supported : operations that the import knows
-    dims : sizes of symbolic axes of the inputs
-    skip : leave out what is not supported, instead of raising
+    options : sizes of open axes, and what else the user says
+    opened : open branches, loops and functions, and compute constants; without, the onnx package infers the
+        shapes of the whole graph at once, which is faster
     bounded : whether the model is from anywhere: what it may ask for is bound
 
     Raises
     ------
-    InputError : naming the nodes, for operations that are not supported, a tensor that nothing makes,
-        shapes that cannot be inferred, and for a model that cannot be run at this batch size
+    InputError : for a tensor that nothing makes, open sizes, shapes that cannot be inferred, and for a model
+        that cannot be run at this batch size; where it is not opened, for all that only opening may tell
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    _drop_weight_values(copy.graph)
+    drop_weight_values(copy)
+    state_defaults(copy)
     if bounded:
         check_budgets(copy, where)
-    constants = constant_tensors(copy.graph, where)
-    _set_dims(copy.graph, where, constants, dims or {})
-    versions = opset_versions(copy)
-    nodes = _nodes(copy.graph, constants, versions)
-    unsupported: dict[str, str] = {}
-    for node, proto in zip(nodes, _activation_protos(copy.graph, constants), strict=True):
-        if node.op not in supported or proto.domain not in ("", "ai.onnx"):
-            domain = f" of {proto.domain}" if proto.domain else ""
-            unsupported[node.label] = f"the operation {node.op}{domain} is not supported"
-        elif (reason := schema_fault(proto, versions)) is not None:
-            unsupported[node.label] = reason
-    if unsupported and not skip:
-        first, *others = unsupported
-        listed = [
-            *others[:MOST_LISTED],
-            *([f"{len(others) - MOST_LISTED:,} more"] if others[MOST_LISTED:] else []),
-        ]
-        more = f"; nor {'is' if len(others) == 1 else 'are'} {', '.join(listed)}" if others else ""
-        raise InputError(where, first, f"{unsupported[first]}{more} (--skip-unsupported leaves them out)")
+    if "" not in opset_versions(copy):
+        raise InputError(where, None, "states no version of ONNX's operations, expected a whole ONNX model")
+    if not opened and (copy.functions or any(_is_compound(node) for node in copy.graph.node)):
+        raise InputError(where, None, "has functions, branches, loops or operations of ONNX Runtime")
+    constants = frozenset(
+        tensor.name
+        for tensor in (*copy.graph.initializer, *(s.values for s in copy.graph.sparse_initializer))
+    )
+    constant_tensors(copy.graph, where)
+    set_sizes(copy.graph, where, constants, options.dims)
+    missing = open_axes(copy.graph, where, constants)
+    if missing:
+        raise _open_error(copy, where, constants, missing, options, opened=opened, bounded=bounded)
     original = own_batch(copy.graph, where, constants)
-    shapes = infer_shapes(copy, where, strict=not skip, bounded=bounded)
+    whole, shapes = _inferred(copy, where, options, opened=opened, bounded=bounded)
     if batch is not None and batch != original.size:
         before = shapes
-        set_batch(copy.graph, where, constants, original, batch)
-        shapes = infer_shapes(copy, where, strict=not skip, bounded=bounded)
-        check_batch(copy.graph, where, constants, original, batch, before, shapes)
-    inputs = tuple(value.name for value in copy.graph.input if value.name not in constants)
-    outputs = tuple(value.name for value in copy.graph.output)
-    size = original.size if batch is None else batch
-    stored = stored_tensors(copy.graph, constants)
-    return OnnxGraph(where, nodes, shapes, inputs, outputs, size, stored, unsupported)
+        inner = constant_tensors(copy.graph, where)
+        set_batch(copy.graph, where, inner, original, batch)
+        whole, shapes = _inferred(copy, where, options, opened=opened, bounded=bounded)
+        check_batch(whole.graph, where, constant_tensors(whole.graph, where), original, batch, before, shapes)
+    return _read(whole, where, original.size if batch is None else batch, shapes, options)
 
 
-def _set_dims(
-    graph: onnx.GraphProto, where: str, constants: frozenset[str], dims: MappingABC[str, int]
-) -> None:
-    """Write sizes into symbolic axes of the inputs; raises ``InputError`` for a name that no axis has."""
-    axes = [
-        axis
-        for value in graph.input
-        if value.name not in constants
-        for axis in value.type.tensor_type.shape.dim
-    ]
-    known = sorted({axis.dim_param for axis in axes if axis.dim_param})
-    for name, size in dims.items():
-        if name not in known:
-            reported = unknown_name(name, known) if known else "the inputs have no symbolic axes"
-            raise InputError("--dim", name, f"{where}: {reported}")
-        for axis in axes:
-            if axis.dim_param == name:
-                axis.dim_value = size
+def _inferred(
+    model: onnx.ModelProto, where: str, options: OnnxOptions, *, opened: bool, bounded: bool
+) -> tuple[onnx.ModelProto, Shapes]:
+    """The model as it is imported, and the shapes of its tensors."""
+    if not opened:
+        return model, infer_shapes(model, where, bounded=bounded)
+    choices = Choices(dict(options.branches), dict(options.trips), MOST_NODES)
+    whole = open_model(model, where, choices, bounded=bounded)
+    return whole, read_shapes(whole, where)
 
 
-def constant_tensors(graph: onnx.GraphProto, where: str) -> frozenset[str]:
-    """Tensors that do not depend on the network's inputs: weights, shapes, and what is made from them.
+def _read(model: onnx.ModelProto, where: str, batch: int, shapes: Shapes, options: OnnxOptions) -> OnnxGraph:
+    """What the import needs of a model whose shapes are known."""
+    constants = constant_tensors(model.graph, where)
+    versions = opset_versions(model)
+    nodes = _nodes(model.graph, constants, versions)
+    causes = {entry.key: entry.value for entry in model.metadata_props} if model.metadata_props else {}
+    unsupported: dict[str, str] = {}
+    for node, proto in zip(nodes, _activation_protos(model.graph, constants), strict=True):
+        reason = next((causes[name] for name in node.outputs if name in causes), None)
+        reason = unsupported_reason(node.domain, node.op) or reason
+        if reason is None and not node.domain:
+            reason = schema_fault(proto, versions)
+        if reason is not None:
+            unsupported[node.label] = options.spelled(reason)
+    return OnnxGraph(
+        where,
+        nodes,
+        shapes,
+        tuple(value.name for value in model.graph.input if value.name not in constants),
+        tuple(value.name for value in model.graph.output),
+        batch,
+        stored_tensors(model.graph, constants),
+        unsupported,
+        small_numbers(model.graph),
+        versions.get("", onnx.defs.onnx_opset_version()),
+    )
 
-    Raises
-    ------
-    InputError : for a node that reads a tensor which nothing before it makes
-    """
-    constants = {tensor.name for tensor in graph.initializer}
-    constants |= {tensor.values.name for tensor in graph.sparse_initializer}
-    known = constants | {value.name for value in graph.input} | {""}
-    for i, node in enumerate(graph.node):
-        for tensor in node.input:
-            if tensor not in known:
-                raise InputError(
-                    where, label(node, i), f"reads tensor {tensor!r}, which no earlier node produces"
-                )
-        known.update(node.output)
-        if node.op_type in ("Shape", "Size") or all(tensor in constants for tensor in node.input if tensor):
-            constants.update(node.output)
-    for value in graph.output:
-        if value.name not in known:
-            raise InputError(where, None, f"the output {value.name!r} is made by no node")
-    return frozenset(constants)
+
+def _is_compound(node: onnx.NodeProto) -> bool:
+    """Whether only opening tells what a node is."""
+    return node.op_type in ("If", "Loop", "Scan") or node.domain not in OWN_DOMAINS
 
 
-def stored_tensors(graph: onnx.GraphProto, constants: frozenset[str]) -> dict[str, str]:
-    """The stored tensor behind every constant that is one, or that only renames, moves or scales one.
+def _open_error(
+    model: onnx.ModelProto,
+    where: str,
+    constants: frozenset[str],
+    missing: Sequence[OpenAxis],
+    options: OnnxOptions,
+    *,
+    opened: bool,
+    bounded: bool,
+) -> InputError:
+    """Sizes that are open, and what else the model lacks whatever they are."""
+    listed = "; ".join(
+        f"input {name}: " + ", ".join(f"axis {axis.position} is {axis.symbol or 'open'}" for axis in axes)
+        for name, axes in _by_input(missing).items()
+    )
+    message = f"{listed}, expected a number{options.hint('dim', dict.fromkeys(axis.key for axis in missing))}"
+    if opened:
+        fill_axes(model.graph, constants)
+        try:
+            whole, shapes = _inferred(model, where, options, opened=True, bounded=bounded)
+            graph = _read(whole, where, 1, shapes, options)
+        except InputError:
+            return InputError(where, None, message)
+        certain = {k: v for k, v in graph.unsupported.items() if is_certain(v)}
+        if certain:
+            message += "; " + listed_causes(certain)
+    return InputError(where, None, message)
 
-    Parameters
-    ----------
-    graph : nodes in topological order
-    constants : tensors that do not depend on the network's inputs
 
-    Returns
-    -------
-    Stored tensor by constant; constants that are computed in another way are missing
-    """
-    roots = {tensor.name: tensor.name for tensor in graph.initializer}
-    for node in graph.node:
-        if not node.output or not constants.issuperset(node.output):
-            continue
-        if node.op_type in ("Constant", "ConstantOfShape"):
-            roots[node.output[0]] = node.output[0]
-        elif (
-            node.op_type in RENAMING | MOVING | {"Cast", "DequantizeLinear"}
-            and {*node.input[:1]} & roots.keys()
-        ):
-            roots.update(dict.fromkeys(node.output, roots[node.input[0]]))
-    return roots
+def _by_input(missing: Sequence[OpenAxis]) -> dict[str, list[OpenAxis]]:
+    axes: dict[str, list[OpenAxis]] = {}
+    for axis in missing:
+        axes.setdefault(axis.input, []).append(axis)
+    return axes
+
+
+def listed_causes(causes: MappingABC[str, str]) -> str:
+    """Every reason once, with the nodes that it is of."""
+    by_reason: dict[str, list[str]] = {}
+    for node, reason in causes.items():
+        by_reason.setdefault(reason, []).append(node)
+    parts = []
+    for reason, (first, *others) in by_reason.items():
+        more = f" (also {', '.join(others[:MOST_LISTED])}" if others else ""
+        more += f" and {len(others) - MOST_LISTED:,} more" if others[MOST_LISTED:] else ""
+        parts.append(f"{first}: {reason}{more}{')' if others else ''}")
+    return "; ".join(parts)
 
 
 def _activation_protos(graph: onnx.GraphProto, constants: frozenset[str]) -> Iterator[onnx.NodeProto]:
@@ -262,6 +289,7 @@ def _nodes(
             outputs=tuple(node.output),
             attributes={name: _value(raw) for name, raw in known_attributes(node, versions).items()},
             position=i,
+            domain="" if node.domain in OWN_DOMAINS else node.domain,
         )
         for i, node in enumerate(_activation_protos(graph, constants))
     )
@@ -272,13 +300,3 @@ def _value(attribute: onnx.AttributeProto) -> Any:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-def _drop_weight_values(graph: onnx.GraphProto) -> None:
-    """Inference needs the values of shape tensors only, and copies whatever it is given."""
-    for tensor in graph.initializer:
-        if tensor.ByteSize() > LARGE:
-            dims, name, kind = list(tensor.dims), tensor.name, tensor.data_type
-            tensor.Clear()
-            tensor.dims.extend(dims)
-            tensor.name, tensor.data_type = name, kind

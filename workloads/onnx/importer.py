@@ -25,13 +25,22 @@ from tilewright.workloads.mapping.layer_text import unique_name
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Layer, Link, Network, Parameter
 from tilewright.workloads.onnx.budgets import MOST_PIECES, MOST_STEPS
-from tilewright.workloads.onnx.graph import Node, OnnxGraph, prepare, read_model
-from tilewright.workloads.onnx.operations import MOVING, POINTWISE, RENAMING
-from tilewright.workloads.onnx.operators import BUILDERS, build
+from tilewright.workloads.onnx.expansion.expand import expanded
+from tilewright.workloads.onnx.graph import Node, OnnxGraph, listed_causes, prepare, read_model
+from tilewright.workloads.onnx.operations import (
+    CELLS,
+    EXPANDED,
+    FOREIGN,
+    MOVING,
+    OPENED,
+    POINTWISE,
+    RENAMING,
+    SUPPORTED,
+)
+from tilewright.workloads.onnx.operators import build
 from tilewright.workloads.onnx.options import OnnxOptions
 from tilewright.workloads.onnx.parameters import learned_parameters
 
-SUPPORTED = RENAMING | MOVING | frozenset(BUILDERS)
 WEIGHT_SUFFIX = re.compile(r"([_./](weights?|kernel|w|W)(_\d+)?)$")
 
 
@@ -45,9 +54,15 @@ def operator_support() -> list[tuple[str, str]]:
             return "part of a link: data movement"
         if op in POINTWISE:
             return "part of the layer before it, or an element-wise layer"
-        return "a layer"
+        if op in OPENED:
+            return "the nodes that it holds"
+        return "several layers" if op in EXPANDED else "a layer"
 
-    return [(op, becomes(op)) for op in sorted(SUPPORTED)]
+    own = [(op, becomes(op)) for op in SUPPORTED | OPENED]
+    foreign = [
+        (f"{domain}.{op}", "what it computes in ONNX") for domain, ops in FOREIGN.items() for op in ops
+    ]
+    return [*sorted(own), *sorted(foreign)]
 
 
 def load_onnx(
@@ -82,9 +97,19 @@ def load_onnx(
     else:
         model, where = read_model(Path(source)), str(source)
     options = options or OnnxOptions()
-    graph = prepare(model, where, batch, SUPPORTED, options.dims, skip=options.skip, bounded=bounded)
     title = name or (where if isinstance(source, onnx.ModelProto) else Path(source).stem)
-    return _Importer(graph, skip=options.skip).network(title, bounded=bounded)
+
+    def imported(opened: bool) -> Network:
+        graph = expanded(prepare(model, where, batch, options, opened=opened, bounded=bounded))
+        return _Importer(graph, options, opened=opened).network(title, bounded=bounded)
+
+    try:
+        return imported(opened=False)
+    except BudgetError:
+        raise
+    except InputError:
+        check_limit(where)
+    return imported(opened=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +163,20 @@ class _Draft:
 
 
 class _Importer:
-    def __init__(self, graph: OnnxGraph, *, skip: bool = False) -> None:
+    """Makes the network of a graph.
+
+    Parameters
+    ----------
+    graph : with shapes; nodes that stand for several layers expanded
+    options : of the user
+    opened : whether the graph was opened: then all faults are reported at once, otherwise the first
+    """
+
+    def __init__(self, graph: OnnxGraph, options: OnnxOptions, *, opened: bool) -> None:
         self.graph = graph
-        self.skip = skip
+        self.options = options
+        self.opened = opened
+        self.causes: dict[str, str] = {}
         self.left_out: list[str] = []
         self.drafts: dict[str, _Draft] = {}
         self.links: list[Link] = []
@@ -163,7 +199,7 @@ class _Importer:
             except BudgetError:
                 raise
             except InputError as error:
-                if not self.skip:
+                if not self.opened:
                     raise
                 sources = self.passed(node, error)
                 self.sources.update(dict.fromkeys(filter(None, node.outputs), sources))
@@ -172,6 +208,10 @@ class _Importer:
             if node.op in MOVING and len(node.outputs) > 1:
                 for tensor in filter(None, node.outputs[1:]):
                     self.sources[tensor] = self.cut(node, sources, tensor)
+        if self.causes:
+            first, *_ = self.causes
+            message = listed_causes(self.causes).removeprefix(f"{first}: ")
+            raise InputError(self.graph.where, first, message + self.options.skip_hint)
         if not self.drafts:
             raise InputError(self.graph.where, None, "expected at least one node that computes")
         leaving = [
@@ -212,7 +252,12 @@ class _Importer:
 
     def passed(self, node: Node, error: InputError) -> tuple[_Source, ...]:
         """A node that is left out: what reads it reads what it would have read."""
-        self.left_out.append(f"{node.label}: {error.message}")
+        if self.options.skip:
+            self.left_out.append(f"{node.label}: {error.message}")
+        elif self.causes and any(name not in self.graph.shapes for name in node.inputs if name):
+            pass  # it follows from a cause that is reported
+        else:
+            self.causes.setdefault(node.label, error.message)
         return self.counted(
             node, (source.moved(node.op, None) for tensor in node.data for source in self.sources[tensor])
         )
@@ -238,7 +283,7 @@ class _Importer:
 
     def fused(self, node: Node) -> tuple[_Source, ...]:
         """The node as part of the layer before it; nothing where it has to be a layer of its own."""
-        if node.op not in POINTWISE or len(node.data) != 1:
+        if node.op not in POINTWISE | CELLS or len(node.data) != 1:
             return ()
         (tensor,) = node.data
         source = self.sources[tensor][0]
@@ -246,7 +291,8 @@ class _Importer:
             return ()
         if self.readers[source.tensor] != 1:
             return ()
-        if self.graph.shape(node, tensor) != self.graph.shape(node, node.outputs[0]):
+        shape = self.graph.shape(node, tensor)
+        if shape != self.graph.shape(node, node.outputs[0]) or shape != self.graph.shape(node, source.tensor):
             return ()
         draft = self.drafts[source.producer]
         draft.fused.append(node.op)
@@ -259,8 +305,8 @@ class _Importer:
         return self.cut(node, self.gathered(node), node.outputs[0])
 
     def gathered(self, node: Node) -> Iterator[_Source]:
-        axis = node.attributes.get("axis", 0)
-        by_channel = node.op == "Concat" and axis in (1, 1 - len(self.graph.shape(node, node.outputs[0])))
+        axis, axes = node.attributes.get("axis", 0), len(self.graph.shape(node, node.outputs[0]))
+        by_channel = node.op == "Concat" and axes > 1 and axis in (1, 1 - axes)
         channel = 0
         for tensor in node.inputs if node.op == "Concat" else node.data:
             if tensor in node.data:

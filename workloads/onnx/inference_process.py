@@ -12,7 +12,7 @@ import sys
 from importlib.machinery import ExtensionFileLoader
 from typing import Any
 
-INFERRED, FAILED, FULL = b"i", b"f", b"m"
+INFERRED, FAILED, FULL, MANY = b"i", b"f", b"m", b"n"
 
 
 def _compiled(path: str) -> Any:
@@ -33,7 +33,8 @@ def _compiled(path: str) -> Any:
         return shape_inference
 
 
-def _limit(memory: int, seconds: int) -> None:
+def limit(memory: int, seconds: int) -> None:
+    """Bytes of memory and seconds of the processor that this process may take from here on."""
     import resource
 
     for kind, most in (
@@ -53,7 +54,7 @@ def main() -> None:
     strict = mode == "strict"
     model = sys.stdin.buffer.read()
     inference = _compiled(path)
-    _limit(int(memory), int(seconds))
+    limit(int(memory), int(seconds))
     try:
         answer = INFERRED + inference.infer_shapes(model, strict, strict, True)
     except MemoryError:

@@ -8,26 +8,60 @@ def _names(text: str) -> frozenset[str]:
 
 
 POINTWISE = _names(
-    "Abs Add And BatchNormalization Cast Ceil Celu Clip Cos DequantizeLinear Div Elu Equal Erf Exp Floor "
-    "Gelu Greater GreaterOrEqual HardSigmoid HardSwish IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean "
-    "Min Mish Mod Mul Neg Not Or PRelu Pow QuantizeLinear Reciprocal Relu Round Selu Sigmoid Sign Sin "
-    "Softplus Softsign Sqrt Sub Sum Swish Tanh ThresholdedRelu Where Xor"
+    "Abs Acos Acosh Add And Asin Asinh Atan Atanh BatchNormalization BitShift BitwiseAnd BitwiseNot "
+    "BitwiseOr BitwiseXor Cast CastLike Ceil Celu Clip Cos Cosh DequantizeLinear Div "
+    "DynamicQuantizeLinear Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish "
+    "IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow "
+    "QuantizeLinear Reciprocal Relu RotaryEmbedding Round Selu Shrink Sigmoid Sign Sin Sinh Softplus "
+    "Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor"
 )
 """Each result element needs one element of each operand."""
 NORMALISING = _names(
-    "GroupNormalization Hardmax InstanceNormalization LRN LayerNormalization LogSoftmax LpNormalization "
-    "MeanVarianceNormalization RMSNormalization Softmax"
+    "CumSum GroupNormalization Hardmax InstanceNormalization LRN LayerNormalization LogSoftmax "
+    "LpNormalization MeanVarianceNormalization RMSNormalization SimplifiedLayerNormalization Softmax"
 )
 """Each result element needs its whole neighbourhood; taken as one pass over the data."""
 POOLING = _names("AveragePool GlobalAveragePool GlobalLpPool GlobalMaxPool LpPool MaxPool")
 REDUCING = _names(
-    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
-    "ReduceSumSquare"
+    "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
+    "ReduceProd ReduceSum ReduceSumSquare"
 )
 RENAMING = _names("Dropout Identity")
 """The result is the operand."""
 MOVING = _names(
-    "Concat DepthToSpace Expand Flatten Gather Pad Reshape Resize Slice SpaceToDepth Split Squeeze Tile "
-    "Transpose Unsqueeze Upsample"
+    "CenterCropPad Concat DepthToSpace Expand Flatten Gather GatherElements GatherND GridSample OneHot "
+    "Pad Reshape Resize ReverseSequence ScatterElements ScatterND Slice SpaceToDepth Split Squeeze Tile "
+    "TopK Transpose Trilu Unsqueeze Upsample"
 )
-"""The result holds elements of the operands, elsewhere."""
+"""The result holds elements of the operands, elsewhere (between them, where it is resized or sampled)."""
+MULTIPLYING = _names(
+    "Conv ConvInteger ConvTranspose DFT Einsum Gemm MatMul MatMulInteger QLinearConv QLinearMatMul STFT"
+)
+"""Each is one layer of multiply-accumulates."""
+EXPANDED = _names("Attention GRU LSTM RNN")
+"""Each is several layers."""
+CELLS = _names("GRUCell LSTMCell LSTMOutput RNNCell Sequence")
+"""Element-wise parts of steps of a recurrent node, which the import makes itself."""
+OPENED = _names("If Loop Scan")
+"""What they hold stands in their place."""
+MICROSOFT = "com.microsoft"
+FOREIGN = {
+    MICROSOFT: _names(
+        "Attention BiasAdd BiasGelu DequantizeLinear DynamicQuantizeLSTM DynamicQuantizeMatMul "
+        "EmbedLayerNormalization FastGelu FusedConv FusedGemm FusedMatMul Gelu GroupQueryAttention "
+        "LayerNormalization MatMulIntegerToFloat MatMulNBits MultiHeadAttention QAttention QGemm QLinearAdd "
+        "QLinearAveragePool QLinearConcat QLinearConv QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul "
+        "QLinearSigmoid QLinearSoftmax QuantizeLinear QuickGelu RotaryEmbedding SimplifiedLayerNormalization "
+        "SkipLayerNormalization SkipSimplifiedLayerNormalization"
+    )
+}
+"""Operations by domain that are not ONNX's own; each becomes operations of ONNX."""
+SUPPORTED = POINTWISE | NORMALISING | POOLING | REDUCING | RENAMING | MOVING | MULTIPLYING | EXPANDED
+"""ONNX's own operations that the import knows."""
+
+
+def unsupported_reason(domain: str, op: str) -> str | None:
+    """What keeps an operation from being imported; ``None`` where nothing does."""
+    if domain:
+        return None if op in FOREIGN.get(domain, ()) else f"the operation {op} of {domain} is not supported"
+    return None if op in SUPPORTED | OPENED else f"the operation {op} is not supported"

@@ -18,7 +18,8 @@ from tilewright.workloads.mapping.operators import (
     transposed_conv2d,
 )
 from tilewright.workloads.onnx.graph import Node, OnnxGraph
-from tilewright.workloads.onnx.operations import NORMALISING, POINTWISE, POOLING, REDUCING
+from tilewright.workloads.onnx.operations import CELLS, NORMALISING, POINTWISE, POOLING, REDUCING
+from tilewright.workloads.onnx.sums import einsum, volume_convolution, volume_pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def build(graph: OnnxGraph, node: Node) -> Built:
             raise
         field = f"{error.field}: " if error.field else ""
         raise InputError(graph.where, node.label, f"{field}{error.message}") from None
-    if node.op != "ConvTranspose":
+    if node.op != "ConvTranspose":  # what it crops is computed, too
         computed = math.prod(axis.size for axis in built.operator.output.axes)
         expected = graph.elements(node, node.outputs[0])
         if computed != expected:
@@ -64,6 +65,8 @@ def build(graph: OnnxGraph, node: Node) -> Built:
 
 
 def _convolution(graph: OnnxGraph, node: Node) -> Built:
+    if len(graph.shape(node, node.inputs[0])) > 4:
+        return _weighted(graph, node, volume_convolution(graph, node), "I", "W")
     data, filters = _spatial(graph, node, node.inputs[0]), _spatial(graph, node, node.inputs[1])
     kernel = _kernel(graph, node, filters[2:])
     stride, dilation = _pair(graph, node, "strides"), _pair(graph, node, "dilations")
@@ -89,6 +92,8 @@ def _convolution(graph: OnnxGraph, node: Node) -> Built:
 
 
 def _transposed(graph: OnnxGraph, node: Node) -> Built:
+    if len(graph.shape(node, node.inputs[0])) > 4:
+        return _weighted(graph, node, volume_convolution(graph, node), "I", "W")
     data, filters = _spatial(graph, node, node.inputs[0]), _spatial(graph, node, node.inputs[1])
     kernel = _kernel(graph, node, filters[2:])
     groups = node.attributes.get("group", 1)
@@ -131,8 +136,57 @@ def _matmul(graph: OnnxGraph, node: Node) -> Built:
     return _weighted(graph, node, operator, "A", "B")
 
 
+def _einsum(graph: OnnxGraph, node: Node) -> Built:
+    shapes = [graph.shape(node, tensor) for tensor in node.inputs]
+    try:
+        operator = einsum(str(node.attributes.get("equation", "")), shapes)
+    except ValueError as error:
+        raise InputError(graph.where, node.label, str(error)) from None
+    names = [tensor.name for tensor in operator.inputs]
+    operands = {name: tensor for name, tensor in zip(names, node.inputs, strict=True) if tensor in node.data}
+    return Built(operator, operands, stored_weights=len(operands) < len(names))
+
+
+def _short_transforms(graph: OnnxGraph, node: Node) -> Built:
+    """``STFT``: a convolution with the transform's sines and cosines, as tables that nobody learns."""
+    signal, result = graph.shape(node, node.inputs[0]), graph.shape(node, node.outputs[0])
+    step = graph.numbers.get(node.inputs[1])
+    window = node.inputs[2] if len(node.inputs) > 2 else ""
+    length = graph.numbers.get(node.inputs[3]) if len(node.inputs) > 3 else None
+    frame = graph.shape(node, window)[0] if window else length[0] if length else None
+    if step is None or frame is None or len(result) != 4:
+        raise InputError(
+            graph.where, node.label, "expected a frame's step and length that do not depend on the data"
+        )
+    parts = signal[2] if len(signal) > 2 else 1
+    operator = conv2d(
+        n=signal[0], k=2 * result[2], c=parts, p=1, q=result[1], r=1, s=frame, stride=(1, step[0])
+    )
+    return Built(operator, {"I": node.inputs[0]})
+
+
+def _transform(graph: OnnxGraph, node: Node) -> Built:
+    """``DFT``: a product with the transform's matrix."""
+    signal, result = graph.shape(node, node.inputs[0]), graph.shape(node, node.outputs[0])
+    default = 1 if graph.opset < 20 else -2
+    given = graph.numbers.get(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else None
+    if len(node.inputs) > 2 and node.inputs[2] and given is None:
+        raise InputError(graph.where, node.label, "expected an axis that does not depend on the data")
+    axis = given[0] if given else node.attributes.get("axis", default)
+    points = graph.numbers.get(node.inputs[1]) if len(node.inputs) > 1 and node.inputs[1] else None
+    read = min(signal[axis], points[0]) if points else signal[axis]
+    columns = result[axis] * result[-1]
+    operator = gemm(m=math.prod(result) // columns, n=columns, k=read * signal[-1])
+    return Built(operator, {"A": node.inputs[0]})
+
+
 def _pool(graph: OnnxGraph, node: Node) -> Built:
     """Rounding up takes ONNX's own count of windows: versions differ on those that lie in the padding."""
+    if node.op.startswith("Global") and len(graph.shape(node, node.inputs[0])) > 4:
+        shape = graph.shape(node, node.inputs[0])
+        return Built(reduction(shape=shape, over=range(2, len(shape))), {"I": node.inputs[0]})
+    if len(graph.shape(node, node.inputs[0])) > 4:
+        return Built(volume_pool(graph, node), {"I": node.inputs[0]})
     data = _spatial(graph, node, node.inputs[0])
     if node.op.startswith("Global"):
         return Built(pool2d(n=data[0], c=data[1], h=data[2], w=data[3]), {"I": node.inputs[0]})
@@ -166,15 +220,21 @@ def _pointwise(graph: OnnxGraph, node: Node) -> Built:
 
 
 def _reduction(graph: OnnxGraph, node: Node) -> Built:
-    """The axes may be an attribute or a tensor; the result's shape states them where axes are kept."""
+    """The axes may be attributes or a tensor; the result's shape states them where axes are kept."""
     before, after = graph.shape(node, node.inputs[0]), graph.shape(node, node.outputs[0])
     over = node.attributes.get("axes")
-    if over is None and len(after) == len(before):
+    if node.op in ("ArgMax", "ArgMin"):
+        over = [node.attributes.get("axis", 0)]
+    elif len(node.inputs) > 1 and node.inputs[1] in graph.numbers:
+        over = graph.numbers[node.inputs[1]]
+    if not over and len(after) == len(before):
         over = [i for i, (b, a) in enumerate(zip(before, after, strict=True)) if b != a]
-    if over is None and not after:
+    if not over and not after:
         over = range(len(before))
-    if over is None:
-        raise InputError(graph.where, node.label, "expected keepdims=1, or its axes as an attribute")
+    if not over:
+        raise InputError(
+            graph.where, node.label, "expected keepdims=1, or axes that do not depend on the data"
+        )
     return Built(reduction(shape=before, over=over), {"I": node.inputs[0]})
 
 
@@ -240,7 +300,10 @@ BUILDERS: dict[str, Callable[[OnnxGraph, Node], Built]] = {
     "ConvTranspose": _transposed,
     "Gemm": _gemm,
     "MatMul": _matmul,
+    "Einsum": _einsum,
+    "STFT": _short_transforms,
+    "DFT": _transform,
     **dict.fromkeys(POOLING, _pool),
-    **dict.fromkeys(POINTWISE | NORMALISING, _pointwise),
+    **dict.fromkeys(POINTWISE | CELLS | NORMALISING, _pointwise),
     **dict.fromkeys(REDUCING, _reduction),
 }

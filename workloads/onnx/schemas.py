@@ -40,6 +40,8 @@ def schema_fault(node: onnx.NodeProto, versions: MappingABC[str, int]) -> str | 
 
 def known_attributes(node: onnx.NodeProto, versions: MappingABC[str, int]) -> dict[str, onnx.AttributeProto]:
     """Attributes that the operation has, by name; others mean nothing."""
+    if node.domain not in ("", "ai.onnx"):
+        return {a.name: a for a in node.attribute if not a.ref_attr_name}
     schema = _schema(node.op_type, versions.get("", defs.onnx_opset_version()))
     if schema is None:
         return {}

@@ -9,14 +9,17 @@ A file names its networks, by anything that `tilewright map` takes for a model::
       - {model: gnmt}
 
 ``batches`` runs of a network are independent of each other; ``batch`` is the number of samples of one run.
-Paths are relative to the file.
+Paths are relative to the file.  For an ONNX file, ``dims`` gives sizes of open axes of its inputs,
+``branches`` and ``trips`` say what its conditions and loops do, and ``skip`` leaves out unsupported nodes::
+
+      - {model: own/speech.onnx, dims: {frames: 100, state.1: 1}, branches: {If_0: then}, trips: {loop: 8}}
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -26,10 +29,13 @@ from tilewright.foundation.validation import from_validation
 from tilewright.foundation.yaml_file import read_yaml
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.mapping.layer_text import unique_name
+from tilewright.workloads.onnx.options import OnnxOptions
 from tilewright.workloads.scheduling.workload import Part, Workload
 
 WORKLOADS = NamedFiles(Path(__file__).parent / "multi", "workloads")
 _FILES = (".onnx", ".yaml", ".yml")
+_Size = Annotated[int, Field(strict=True, ge=1, lt=10**9)]
+_FIELDS = {"--dim": "dims", "--skip-unsupported": "skip", "--branch": "branches", "--trip": "trips"}
 _Count = Annotated[int, Field(strict=True, ge=1, le=4096)]
 
 
@@ -40,6 +46,15 @@ class _Entry(BaseModel):
     name: str | None = Field(default=None, min_length=1)
     batches: _Count = 1
     batch: _Count | None = None
+    dims: dict[str, _Size] = Field(default_factory=dict)
+    skip: Annotated[bool, Field(strict=True)] = False
+    branches: dict[str, Literal["then", "else"]] = Field(default_factory=dict)
+    trips: dict[str, _Size] = Field(default_factory=dict)
+
+    @property
+    def onnx(self) -> OnnxOptions:
+        """How its model is imported, if that is an ONNX file."""
+        return OnnxOptions(self.dims, self.skip, dict(self.branches), self.trips, "fields")
 
 
 class _File(BaseModel):
@@ -95,18 +110,27 @@ def load_workload(text: str | Path) -> Workload:
     return Workload(file.name or path.stem, tuple(parts), " ".join(file.description.split()))
 
 
-def resolve_workload(text: str) -> Workload:
+def resolve_workload(text: str, batch: int | None = None, options: OnnxOptions | None = None) -> Workload:
     """A workload by name or file, or a model as a workload of its own.
 
-    Raises ``InputError`` for anything else, with the nearest name.
+    Parameters
+    ----------
+    batch : samples of a run of a model; a workload states its own
+    options : how an ONNX model is imported; a workload states that, too
+
+    Raises
+    ------
+    InputError : for anything else, with the nearest name, and for what a workload states itself
     """
-    if text in WORKLOADS:
-        return load_workload(text)
     path = Path(text)
-    if path.suffix.lower() in (".yaml", ".yml") and os.path.isfile(path) and is_workload(read_yaml(path)):
+    is_file = path.suffix.lower() in (".yaml", ".yml") and os.path.isfile(path)
+    if text in WORKLOADS or (is_file and is_workload(read_yaml(path))):
+        given = options.given if options is not None else None
+        if given is not None or batch is not None:
+            raise InputError(given or "--batch", None, "is for a model; a workload states its own")
         return load_workload(text)
     try:
-        network = resolve_model(text)
+        network = resolve_model(text, batch, options or OnnxOptions(asker="fields"))
     except InputError as error:
         nearest = did_you_mean(text, list_workloads())
         if nearest:
@@ -118,7 +142,12 @@ def resolve_workload(text: str) -> Workload:
 def _part(where: str, folder: Path, position: int, entry: _Entry, taken: set[str]) -> Part:
     is_file = Path(entry.model).suffix.lower() in _FILES
     try:
-        network = resolve_model(str(folder / entry.model) if is_file else entry.model, entry.batch)
+        network = resolve_model(
+            str(folder / entry.model) if is_file else entry.model, entry.batch, entry.onnx
+        )
     except InputError as error:
+        if error.where in _FIELDS:
+            place = ".".join(filter(None, (_FIELDS[error.where], error.field)))
+            raise InputError(where, f"networks.{position}.{place}", error.message) from None
         raise InputError(where, f"networks.{position}.model", str(error)) from None
     return Part(unique_name(entry.name or network.name, taken), network, entry.batches)

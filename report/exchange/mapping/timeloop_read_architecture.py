@@ -29,6 +29,7 @@ from tilewright.workloads.mapping.operator import Role
 PEER = "timeloop"
 TOPS: tuple[str, ...] = ("architecture", "variables")
 
+_CONTAINERS = ("Container", "ArrayContainer")
 _CONSTRAINTS = ("spatial", "temporal", "dataspace", "max_overbooked_proportion", "utilization")
 _STORAGE = ("DRAM", "SRAM", "regfile", "smartbuffer", "storage")
 _COMPUTE = ("mac", "compute")
@@ -82,7 +83,7 @@ def read(top: Field, bundle: Bundle) -> None:
     levels = machine.chain.close(architecture)
     engine = build_machine(
         bundle,
-        _fields(machine.mac, levels, [leaf.field for leaf in leaves], top.at("variables"), bundle),
+        _fields(machine.mac, levels, [leaf.field for leaf in leaves], _variables(top), bundle),
         architecture.where,
     )
     for site, entry, axes in machine.later:
@@ -100,13 +101,19 @@ def read(top: Field, bundle: Bundle) -> None:
     bundle.targets = []
 
 
+def _variables(top: Field) -> Field:
+    """The file's own variables, or else those of the other files."""
+    own = top.at("variables")
+    return own if own else Field(top.where, dict(top.names), (), None, top.names)
+
+
 def _leaves(nodes: Field, bundle: Bundle, *, parallel: bool) -> Iterator[_Leaf]:
     if not nodes:
         raise nodes.error("missing, expected a list of nodes")
     for node in nodes.entries():
         if node.tag in ("Hierarchical", "Parallel"):
             yield from _leaves(node.at("nodes"), bundle, parallel=parallel or node.tag == "Parallel")
-        elif node.tag in ("Container", "Component"):
+        elif node.tag in (*_CONTAINERS, "Component"):
             yield _Leaf(node.at("name").text("a name"), node, parallel)
         elif node.tag != "Nothing":
             raise node.error(
@@ -128,7 +135,7 @@ def _read_leaf(leaf: _Leaf, machine: _Machine, bundle: Bundle) -> None:
         _open_array(leaf, axes, machine, bundle)
     elif node.at("constraints").at("spatial"):
         node.at("constraints").at("spatial").lose(bundle.ledger, Effect.NONE, "there is no such array")
-    if node.tag == "Container":
+    if node.tag in _CONTAINERS:
         attributes.inherit(node.at("attributes"), machine.inherited, bundle)
         if node.at("constraints").at("temporal") or node.at("constraints").at("dataspace"):
             message = "a container has neither loops in time nor data"

@@ -61,7 +61,7 @@ def _best_facts(document: ExploreDocument, objective: Objective) -> list[str]:
     best = document.best
     if best is None:
         return ["no design has a value"]
-    claim = "proven optimal" if best.optimal else f"gap {gap_text(best.gap)}"
+    claim = "proven optimal" if best.optimal else f"feasible, gap {gap_text(best.gap)}"
     value = f"{figure_of(document)} {objective_text(objective, best.value)}"
     other = other_figure(document)
     return [f"best: {fields_text(best.fields)}: {value}, {claim}", *([other] if other else [])]

@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.html.figures import INK, PAPER, base_layout, logarithmic
 from tilewright.report.html.page import Figure
 from tilewright.report.plots.style import PALETTE, SHARED, TENSORS
-from tilewright.report.records.mapping.breakdown import (
-    COMPUTE,
-    EnergyPart,
-    LatencyPart,
-    bits_of,
-    in_role_order,
-)
+from tilewright.report.records.mapping.breakdown import COMPUTE, EnergyPart, LatencyPart, in_role_order
 from tilewright.report.records.mapping.document import LayerRecord, MetricsRecord, SolutionRecord
+from tilewright.report.records.mapping.roofline import dram_bytes, dram_rate
 
 MOST = 8
 """Entries of a legend; what comes after the largest ones is one entry more."""
@@ -137,30 +131,6 @@ def stacked_figure(bars: Bars, colours: MappingABC[str, str], axis: Axis) -> Fig
     layout["height"] = 120 + max(60, 26 * len(bars))
     layout["showlegend"] = True
     return {"data": data, "layout": layout}
-
-
-def dram_bytes(layer: LayerRecord, metrics: MetricsRecord, engine: Engine) -> Fraction:
-    """Bytes that cross the ports of the outermost level."""
-    outermost = engine.levels[0].name
-    operator = layer.operator.build(layer.name)
-    moved = (
-        (row.reads + row.fills + row.updates) * bits_of(engine, operator, row.level, row.tensor)
-        for row in metrics.accesses
-        if row.level == outermost
-    )
-    return Fraction(sum(moved), 8)
-
-
-def dram_rate(engine: Engine) -> Fraction | None:
-    """Most bytes per cycle that the outermost level reads and writes; ``None`` where it is no limit."""
-    if engine.dma is not None and engine.dma.per_byte:
-        return 1 / (engine.dma.per_byte * engine.dma.clock_ratio)
-    level = engine.levels[0]
-    if level.shared_bandwidth is not None:
-        return level.shared_bandwidth * engine.element_bytes
-    if level.read_bandwidth is None or level.write_bandwidth is None:
-        return None
-    return (level.read_bandwidth + level.write_bandwidth) * engine.element_bytes
 
 
 def roofline_figure(layers: Sequence[tuple[LayerRecord, MetricsRecord]], engine: Engine) -> Figure | None:

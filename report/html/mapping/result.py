@@ -14,7 +14,6 @@ from tilewright.report.html.figures import convergence_figure
 from tilewright.report.html.mapping.details import layer_details
 from tilewright.report.html.mapping.figures import (
     component_figure,
-    dram_bytes,
     front_figure,
     latency_figure,
     level_figure,
@@ -37,6 +36,7 @@ from tilewright.report.html.page import (
 from tilewright.report.records.claims import TraceRecord
 from tilewright.report.records.mapping.breakdown import EnergyPart, LatencyPart, energy_parts, latency_parts
 from tilewright.report.records.mapping.document import LayerRecord, MetricsRecord, ResultDocument
+from tilewright.report.records.mapping.roofline import dram_bytes
 from tilewright.report.text.mapping.spaces import record_text
 from tilewright.report.text.quantities import (
     bytes_text,

@@ -8,6 +8,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.text import tables
 from tilewright.report.text.mapping.answer_sets import further_views
+from tilewright.report.text.mapping.network_figures import figures_views
 from tilewright.report.text.mapping.spaces import out_of_space_lines, space_lines
 
 
@@ -31,4 +32,5 @@ def document_views(document: ResultDocument, seconds: float) -> list[RenderableT
     beside = out_of_space_lines(document.layers, objective)
     lines = ["", *space_lines(document.layers)]
     reported = [*tables.conflicts(document), *tables.lacking(document)]
-    return [title, "", table, *lines, *reported, *beside, *views, "", summary]
+    figures = figures_views(document, engine)
+    return [title, "", table, *figures, *lines, *reported, *beside, *views, "", summary]

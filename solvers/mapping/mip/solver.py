@@ -10,7 +10,8 @@ from tilewright.formulation.search import DisagreementError
 from tilewright.solvers.mapping.mip.child import Child, ChildError
 from tilewright.solvers.mapping.mip.search import MipSearch
 
-EXTRA = "pip install 'tilewright[mip]'"
+INSTALL = "pip install 'pulp>=3.3,<4' 'highspy>=1.15.1'"
+"""What brings back what an installation has lost."""
 
 
 class Mip:
@@ -37,7 +38,7 @@ class Mip:
     def solve(self, search: LayerSearch) -> Outcome:
         """Offer what the solver finds, raise the bound as it proves."""
         if self._command is None and any(find_spec(module) is None for module in self.needs):
-            return Outcome(False, f"solver {self.name} needs the extra: {EXTRA}", error=True)
+            return Outcome(False, f"solver {self.name} is not installed: {INSTALL}", error=True)
         try:
             with Child(self.name, lambda: search.done, self._command) as child:
                 try:
@@ -56,6 +57,6 @@ class Highs(Mip):
 
 
 class Cbc(Mip):
-    """CBC: PuLP 3 brings it along, with PuLP 4 it must be on the PATH."""
+    """CBC, which PuLP brings along."""
 
     name = "cbc"

@@ -36,6 +36,14 @@ PROBE_OPTIMUM = 9.0
 UNSOUND = "the solver's claim contradicts its own model"  # HiGHS, after presolve
 
 
+def _packaged_cbc() -> str | None:
+    """CBC of the package ``cbcbox``, from which PuLP 4 takes it; ``None`` without."""
+    try:
+        return str(importlib.import_module("cbcbox").cbc_bin_path())
+    except (ImportError, AttributeError, OSError, RuntimeError):
+        return None
+
+
 class Worker:
     """Solves one model after the other."""
 
@@ -60,7 +68,7 @@ class Worker:
         self.pulp = importlib.import_module("pulp")
         if self.highspy is None:
             if self._cbc() is None:
-                raise ImportError("CBC is missing: PuLP 3 includes it, with PuLP 4 `cbc` must be on the PATH")
+                raise ImportError("CBC is missing: pip install 'pulp>=3.3,<4', or `cbc` on the PATH")
             return f"CBC, PuLP {self.pulp.__version__}"
         version = self.highspy.Highs().version()
         answer = self.solve({"model": PROBE, "seconds": 10.0, "threads": 1, "seed": 0, "silent": True})
@@ -232,7 +240,7 @@ class Worker:
         command = getattr(self.pulp, "PULP_CBC_CMD", None)
         if command is not None and command(msg=False).available():
             return lambda **options: command(**options)
-        path = shutil.which("cbc")
+        path = shutil.which("cbc") or _packaged_cbc()
         return None if path is None else lambda **options: self.pulp.COIN_CMD(path=path, **options)
 
     def _run_cbc(

@@ -77,7 +77,7 @@ class LinearAnswer:
 def missing_solver(solver: str) -> str:
     """Why a solver cannot run here; empty where it can."""
     if solver != "cpsat" and find_spec("pulp") is None:
-        return "the solver needs the extra: pip install 'tilewright[mip]'"
+        return "the solver is not installed: pip install 'pulp>=3.3,<4' 'highspy>=1.15.1'"
     return ""
 
 

@@ -25,6 +25,10 @@ _ARGUMENTS = {
     "--constraint": "constraints",
     "--layers": "layers",
     "--class": "resources",
+    "--dim": "dims",
+    "--skip-unsupported": "skip",
+    "--branch": "branches",
+    "--trip": "trips",
 }
 """Arguments of functions whose names are not those of the command line's flags."""
 

@@ -69,7 +69,10 @@ def connected(address: str) -> Any:
     InputError : where no scheduler, or no worker of it, answers, or Dask is not installed
     """
     try:
-        client = _dask().Client(address, timeout=_CONNECT)
+        dask = _dask()
+        client = dask.Client(address, timeout=_CONNECT)
+    except InputError:
+        raise
     except (OSError, ValueError, TypeError) as error:
         raise InputError("--cluster", address, f"no Dask scheduler answers: {one_line(error, 80)}") from None
     try:

@@ -25,8 +25,9 @@ LIMIT = 10**15
 
 BYTES = {"B": 1, "kB": 2**10, "KB": 2**10, "KiB": 2**10, "MB": 2**20, "MiB": 2**20, "GB": 2**30, "GiB": 2**30}
 """Bytes of a unit of sizes."""
-_QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) *([A-Za-z][A-Za-z/]*)")
-_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_DECIMAL = r"(?:[0-9]{1,15}(?:\.[0-9]{1,15})?|\.[0-9]{1,15})"
+_QUANTITY = re.compile(rf"({_DECIMAL}) *([A-Za-z][A-Za-z/]*)")
+_NUMBER = re.compile(_DECIMAL)
 _POWER = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
 _SHOWN = reprlib.Repr()

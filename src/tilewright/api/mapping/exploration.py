@@ -85,7 +85,11 @@ class ExploreRequest:
             gap=budget.gap,
             until=budget.until,
         )
-        live = LiveDocument[ExplorationDocument](Subject(str(self.model)), None, request.listeners)
+        live = LiveDocument[ExplorationDocument](
+            Subject(self.model.name if isinstance(self.model, Layer | Network) else str(self.model)),
+            None,
+            request.listeners,
+        )
         live.begin()
         return live.end(answered(asked, request.stop, budget.started, live))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -14,11 +14,12 @@ from tilewright.api.mapping.layer import Layer
 from tilewright.api.mapping.machine import Machine
 from tilewright.api.mapping.question import Demands, LayersOnMachine
 from tilewright.api.mapping.result import MappingDocument
-from tilewright.foundation.errors import unknown_name
+from tilewright.foundation.errors import InputError, names_flags, unknown_name
 from tilewright.foundation.loading import loading_within
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.workloads.catalog import list_models, resolve_model
 from tilewright.workloads.network import Network as LayerGraph
+from tilewright.workloads.onnx.options import Asker, OnnxOptions
 from tilewright.workloads.selection import SelectedLayer, select_layers
 
 
@@ -42,6 +43,11 @@ class Network(Displayed):
     def batch(self) -> int:
         """Samples per run."""
         return self.graph.batch
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Nodes of its file that are missing, each with the reason."""
+        return self.graph.left_out
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -155,14 +161,32 @@ class NetworkOnMachine(LayersOnMachine):
         return f"NetworkOnMachine({self.network.name!r} on {self.machine.name!r}, {count} distinct layers)"
 
 
-def network(text: str | Path, batch: int | None = None, *, time_limit: float | None = None) -> Network:
+def network(
+    text: str | Path,
+    batch: int | None = None,
+    *,
+    dims: Mapping[str, int] | None = None,
+    skip: bool = False,
+    branches: Mapping[str, str] | None = None,
+    trips: Mapping[str, int] | None = None,
+    time_limit: float | None = None,
+) -> Network:
     """A network by name or from a file.
+
+    ::
+
+        net = tw.network("detector.onnx", batch=4, dims={"height": 320, "x.3": 320})
 
     Parameters
     ----------
     text : a name that `models` lists, an ONNX file, or a YAML file of layers; ``:training`` behind it gives
         the training graph
     batch : samples; by default the model's own number
+    dims : sizes of open axes of an ONNX model's inputs, by name, or by input and axis
+    skip : leave out unsupported nodes of an ONNX model; the network's ``left_out`` lists them
+    branches : ``then`` or ``else``, by name or glob pattern of nodes ``If`` with conditions that depend on
+        the data
+    trips : rounds, by name or glob pattern of nodes ``Loop`` and ``Scan``
     time_limit : seconds that reading and importing it may take
 
     Raises
@@ -170,8 +194,17 @@ def network(text: str | Path, batch: int | None = None, *, time_limit: float | N
     InputError : for an unknown name with the nearest one, any fault of the file, and where time or memory do
         not suffice
     """
-    with loading_within(time_limit):
-        return Network(resolve_model(str(text), batch))
+    asker: Asker = "flags" if names_flags.get() else "arguments"
+    options = OnnxOptions(dict(dims or {}), skip, dict(branches or {}), dict(trips or {}), asker)
+    for name, size in (*options.dims.items(), *options.trips.items()):
+        if isinstance(size, bool) or not isinstance(size, int) or not 0 < size < 10**9:
+            argument = "dims" if name in options.dims else "trips"
+            raise InputError(argument, name, f"expected a number of at least 1, got {size!r}")
+    for name, side in options.branches.items():
+        if side not in ("then", "else"):
+            raise InputError("branches", name, f"expected then or else, got {side!r}")
+    with loading_within(time_limit), named_arguments():
+        return Network(resolve_model(str(text), batch, options))
 
 
 def models() -> list[str]:

@@ -15,7 +15,7 @@ from tilewright.api.mapping.result import MappingDocument, MappingResult
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError
-from tilewright.hardware.mapping.describe import assumptions
+from tilewright.hardware.mapping.unusual import assumptions
 from tilewright.report.records.mapping.answer_sets import answer_record
 from tilewright.report.records.mapping.build import key_gap
 from tilewright.report.records.mapping.document import LayerRecord, SettingsRecord

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,8 @@ from tilewright.report.records.mapping.document import (
     SolutionRecord,
     layer_data,
 )
+from tilewright.report.records.mapping.network_energy import network_energy
+from tilewright.report.records.mapping.roofline import roofline
 from tilewright.report.text.quantities import gap_text
 from tilewright.workloads.mapping.operator import Operator
 
@@ -248,6 +251,28 @@ class MappingDocument(Displayed):
             }
             for layer in self.record.layers
         ]
+
+    def energy_rows(self) -> list[dict[str, Any]]:
+        """Energy of the network by level and tensor: each layer that has a mapping, as often as it is there.
+
+        Rows have ``component`` (a level's name, or what else costs energy), ``role`` (``inputs``,
+        ``weights``, ``outputs``, or empty), ``energy_pj`` and ``share``.
+        """
+        return [
+            {
+                "component": part.component,
+                "role": part.role,
+                "energy_pj": part.picojoules,
+                "share": part.share,
+            }
+            for part in network_energy(self.record, self.machine.engine)
+        ]
+
+    def roofline_rows(self) -> list[dict[str, Any]]:
+        """Every mapped layer below the roof: ``intensity`` (MAC per byte of the outermost level),
+        ``macs_per_cycle``, ``roof`` (most of them at that intensity), and the ``limit`` that the roof is.
+        """
+        return [asdict(point) for point in roofline(self.record, self.machine.engine)]
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain data: what ``tilewright map --format json`` prints."""

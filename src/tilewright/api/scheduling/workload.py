@@ -107,6 +107,8 @@ class Workload(Displayed):
 def workload(text: str | Path) -> Workload:
     """A workload by its name or from a YAML file; a model or layer is one of its own.
 
+    A file says of its ONNX models what `network` takes as arguments.
+
     Raises
     ------
     InputError : for an unknown name with the nearest one, or any fault of the file
