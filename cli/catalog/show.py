@@ -128,6 +128,7 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
     """Machines, layers, mappings and results are distinguished by the file's content."""
     from tilewright.foundation.yaml_file import with_line_numbers
     from tilewright.report.records.files import is_result, parse_document, read_data
+    from tilewright.report.records.mapping.fused_file import is_fused_mapping
     from tilewright.report.records.mapping.mapping_file import is_mapping, parse_mapping
     from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
 
@@ -154,6 +155,11 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
     if is_result(data):
         with unverified(str(path)):
             return _show_result(parse_document(data, str(path)), str(path), patterns)
+    if is_fused_mapping(data):
+        from tilewright.cli.mapping.fused import evaluate_fused_file
+
+        evaluate_fused_file(data, path, arch, None, "table")
+        return Exit.OK
     if is_mapping(data):
         with with_line_numbers(path):
             stored = parse_mapping(data, str(path), path.parent)
