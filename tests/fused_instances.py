@@ -69,10 +69,7 @@ def random_group(rng: Random) -> FusedGroup:
             ("b", depthwise_conv2d(c=h, p=p, q=q, r=3, s=1, pad=(1, 0))),
             ("c", conv2d(k=c, c=h, p=p, q=q, r=1, s=1)),
         ]
-        readings = [
-            _link("b", "I", "a", (0, 1, 2, 3), (0, 0, 1, 0)),
-            _link("c", "I", "b", (0, 1, 2, 3)),
-        ]
+        readings = [_link("b", "I", "a", (0, 1, 2, 3), (0, 0, 1, 0)), _link("c", "I", "b", (0, 1, 2, 3))]
     elif kind == "residual":
         p, q, c = rng.randint(2, 4), rng.choice([1, 2]), rng.choice([1, 2])
         wide = rng.choice([1, 3])
@@ -175,19 +172,23 @@ def random_engine(rng: Random) -> Engine:
     return Engine("random", "hierarchy", 16, number(), Fraction(500), tuple(levels))
 
 
-def random_tree(rng: Random, group: FusedGroup, engine: Engine) -> Branch:
-    """A tree whose leaves fit what their turns compute; raises ``InputError`` where it makes no sense."""
+def random_tree(rng: Random, group: FusedGroup, engine: Engine, shared: bool = True) -> Branch:
+    """A tree whose leaves fit what their turns compute; raises ``InputError`` where it makes no sense.
+
+    Parameters
+    ----------
+    shared : whether there are shared loops and stores, and sequences within each other
+    """
     draft = _TreeDraft(rng, group, engine)
-    bare = draft.branch(group.names, root=True)
+    bare = Branch((), tuple(Leaf(name, Mapping(())) for name in group.names))
+    bare = draft.branch(group.names, root=True) if shared else bare
     turns = turns_of(group, engine, bare)
     mappings: dict[str, Mapping] = {}
     for leaf in turns.leaves:
         operator = group.operator(leaf.leaf.layer)
         shapes = shapes_of(operator, leaf)
         sizes = [max((shape[0][i] for shape in shapes), default=1) for i in range(len(operator.bounds))]
-        homes = {
-            placed.store.name: placed.level for placed in leaf.stores
-        }
+        homes = {placed.store.name: placed.level for placed in leaf.stores}
         mappings[leaf.leaf.layer] = _leaf_mapping(
             rng, group, engine, leaf.leaf.layer, dict(zip(operator.bounds, sizes, strict=True)), homes
         )
@@ -271,7 +272,9 @@ class _TreeDraft:
                 outside = self.group.reading(name, tensor.name) is None and not (tensor.is_output and readers)
                 if outside and key not in self.homed and self.shared_levels and self.rng.random() < 0.25:
                     self.homed.add(key)
-                    chosen.append(SharedStore(name, tensor.name, f"L{self.rng.choice(list(self.shared_levels))}"))
+                    chosen.append(
+                        SharedStore(name, tensor.name, f"L{self.rng.choice(list(self.shared_levels))}")
+                    )
         return chosen
 
     def outer_stores(self, nodes: list[SharedNode]) -> list[SharedStore]:
@@ -294,12 +297,7 @@ class _TreeDraft:
 
 
 def _leaf_mapping(
-    rng: Random,
-    group: FusedGroup,
-    engine: Engine,
-    layer: str,
-    sizes: dict[str, int],
-    stored: dict[str, int],
+    rng: Random, group: FusedGroup, engine: Engine, layer: str, sizes: dict[str, int], stored: dict[str, int]
 ) -> Mapping:
     """Random loops and stores below what shared stores hold."""
     operator = group.operator(layer)

@@ -69,7 +69,9 @@ class Walked:
     energy: Fraction = Fraction(0)
     cycles: int = 0
     macs: int = 0
-    counts: dict[tuple[str, str, str], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0, 0]))
+    counts: dict[tuple[str, str, str], list[int]] = field(
+        default_factory=lambda: defaultdict(lambda: [0, 0, 0])
+    )
     full: set[tuple[str, str]] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
     incomplete: set[str] = field(default_factory=set)
@@ -153,7 +155,9 @@ class _Walker:
                     spans[name] = None
                     continue
                 busy = True
-                spans[name] = own | {dim: (first + index * loop.tile, min(end, first + (index + 1) * loop.tile))}
+                spans[name] = own | {
+                    dim: (first + index * loop.tile, min(end, first + (index + 1) * loop.tile))
+                }
             if not busy and index:
                 return made
             made.append(Turn((*turn.at, index), spans, sums))
@@ -356,7 +360,8 @@ class _Walker:
                 whole,
                 dimensions=tuple(replace(d, bound=sizes[d.name]) for d in whole.dimensions),
                 tensors=tuple(
-                    replace(t, axes=tuple(Axis(a.terms, a.extent(sizes)) for a in t.axes)) for t in whole.tensors
+                    replace(t, axes=tuple(Axis(a.terms, a.extent(sizes)) for a in t.axes))
+                    for t in whole.tensors
                 ),
             )
             rest, nodes = dict(sizes), []
@@ -450,10 +455,7 @@ class _Walker:
         self.result.energy += moved["updates"] * source.write_energies.get(role, source.write_energy)
         self.result.energy += moved["fills"] * target.write_energies.get(role, target.write_energy)
         busy = [0]
-        for level, reads, writes in (
-            (source, moved["reads"], moved["updates"]),
-            (target, 0, moved["fills"]),
-        ):
+        for level, reads, writes in ((source, moved["reads"], moved["updates"]), (target, 0, moved["fills"])):
             width = bits(self.engine, level, tensor)
             for rate, number in (
                 (level.read_bandwidth, reads),
