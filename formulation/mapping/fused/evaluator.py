@@ -187,13 +187,26 @@ class _LeafCount:
         """Every shape of turn, as often as it occurs."""
         shapes = shapes_of(self.operator, self.leaf)
         dims = list(self.operator.bounds)
-        most = {dim: max((shape[0][i] for shape in shapes), default=1) for i, dim in enumerate(dims)}
-        self._validate(sized(self.operator, most))
+        leaf = self.leaf.leaf
+        own = {sizes for sizes, _ in leaf.sized}
+        common = [sizes for sizes, _ in shapes if sizes not in own]
+        if common or not shapes:
+            most = {dim: max((sizes[i] for sizes in common), default=1) for i, dim in enumerate(dims)}
+            self._validate(sized(self.operator, most), leaf.mapping, "")
+        for index, (sizes, mapping) in enumerate(leaf.sized):
+            if len(sizes) != len(dims) or any(
+                size > bound for size, bound in zip(sizes, self.operator.bounds.values(), strict=False)
+            ):
+                field = f"{self.leaf.field}.sized[{index}].sizes"
+                raise InputError(self.where, field, f"expected at most {[*self.operator.bounds.values()]}")
+            exact = sized(self.operator, dict(zip(dims, sizes, strict=True)))
+            self._validate(exact, mapping, f"sized[{index}].")
         energy, cycles = Fraction(0), 0
         accesses: dict[tuple[str, str], list[int]] = {}
         for shape, number in shapes.items():
             operator = sized(self.operator, dict(zip(dims, shape[0], strict=True)))
-            evaluation = self._evaluate(replace(operator, continued=True) if shape[1] else operator)
+            mapping = leaf.of(shape[0])
+            evaluation = self._evaluate(replace(operator, continued=shape[1]), mapping)
             energy += number * evaluation.energy
             cycles += number * evaluation.cycles
             self.macs += number * evaluation.macs
@@ -212,7 +225,7 @@ class _LeafCount:
             {key: (counts[0], counts[1], counts[2]) for key, counts in accesses.items()},
         )
 
-    def _validate(self, operator: Operator) -> None:
+    def _validate(self, operator: Operator, mapping: Mapping, prefix: str) -> None:
         names = [level.name for level in self.engine.levels]
         # An intermediate with a home never sees the levels outside it; to an ordinary mapping it came through.
         outside = [
@@ -221,7 +234,7 @@ class _LeafCount:
             if levels
             for level in ([0] if levels[0] else []) + levels
         ]
-        self.leaf.leaf.mapping.validate(operator, self.engine, self.where, outside, f"{self.leaf.field}.")
+        mapping.validate(operator, self.engine, self.where, outside, f"{self.leaf.field}.{prefix}")
         passed = [
             Storage(tensor, names[level])
             for tensor, levels in self.chains.items()
@@ -229,12 +242,12 @@ class _LeafCount:
             for level in range(1, levels[-1])
             if level not in levels and levels[0]
         ]
-        nodes = (*outside, *passed, *self.leaf.leaf.mapping.nodes)
+        nodes = (*outside, *passed, *mapping.nodes)
         layer = self.leaf.leaf.layer
         self.violations += [f"{layer}: {text}" for text in misplaced(operator, self.engine, Mapping(nodes))]
 
-    def _evaluate(self, operator: Operator) -> Evaluation:
-        mapping = clipped(self.leaf.leaf.mapping, operator)
+    def _evaluate(self, operator: Operator, mapping: Mapping) -> Evaluation:
+        mapping = clipped(mapping, operator)
         where = f"{self.where}: {self.leaf.field}"
         nest = nest_of(operator, self.engine, mapping, where, self.homes)
         layer = self.leaf.leaf.layer

@@ -59,10 +59,21 @@ class SharedStore:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A layer's own mapping, run once in every turn on what the turn computes; tiles are clipped to that."""
+    """A layer's own mapping, run once in every turn on what the turn computes; tiles are clipped to that.
+
+    Parameters
+    ----------
+    layer, mapping : whose, and for all turns that have none of their own
+    sized : mappings of turns of some sizes, by iterations per dimension in the operator's order
+    """
 
     layer: str
     mapping: Mapping
+    sized: tuple[tuple[tuple[int, ...], Mapping], ...] = ()
+
+    def of(self, sizes: tuple[int, ...]) -> Mapping:
+        """The mapping of a turn of some sizes."""
+        return next((mapping for own, mapping in self.sized if own == sizes), self.mapping)
 
 
 SharedNode = SharedLoop | SharedStore
@@ -96,13 +107,18 @@ class Branch:
             else:
                 row = {"store": node.name, "level": node.level}
                 rows.append(row if node.halo == RETAINED else row | {"halo": node.halo})
-        children: list[dict[str, Any]] = [
-            {"layer": child.layer, "nodes": child.mapping.to_data()}
-            if isinstance(child, Leaf)
-            else {"nodes": child.to_data()}
+        children = [
+            _leaf_data(child) if isinstance(child, Leaf) else {"nodes": child.to_data()}
             for child in self.children
         ]
         return [*rows, {"sequence": children}]
+
+
+def _leaf_data(leaf: Leaf) -> dict[str, Any]:
+    row: dict[str, Any] = {"layer": leaf.layer, "nodes": leaf.mapping.to_data()}
+    if leaf.sized:
+        row["sized"] = [{"sizes": list(sizes), "nodes": mapping.to_data()} for sizes, mapping in leaf.sized]
+    return row
 
 
 def unfused(mappings: MappingABC[str, Mapping]) -> Branch:
@@ -140,13 +156,29 @@ def tree_from_data(rows: object, where: str = "mapping", field: str = "nodes", d
 
 
 def _child(row: object, where: str, field: str, depth: int) -> Branch | Leaf:
-    if isinstance(row, dict) and set(row) == {"layer", "nodes"}:
+    if isinstance(row, dict) and {"layer", "nodes"} <= set(row) <= {"layer", "nodes", "sized"}:
         if not isinstance(row["layer"], str):
             raise InputError(where, f"{field}.layer", f"expected a layer's name, got {row['layer']!r}")
-        return Leaf(row["layer"], Mapping.from_data(row["nodes"], where, f"{field}.nodes"))
+        mapping = Mapping.from_data(row["nodes"], where, f"{field}.nodes")
+        return Leaf(row["layer"], mapping, _sized(row.get("sized", []), where, f"{field}.sized"))
     if isinstance(row, dict) and set(row) == {"nodes"}:
         return tree_from_data(row["nodes"], where, f"{field}.nodes", depth + 1)
     raise InputError(where, field, "expected {layer, nodes} or {nodes}")
+
+
+def _sized(rows: object, where: str, field: str) -> tuple[tuple[tuple[int, ...], Mapping], ...]:
+    if not isinstance(rows, list):
+        raise InputError(where, field, "expected a list of {sizes, nodes}")
+    mappings: list[tuple[tuple[int, ...], Mapping]] = []
+    for index, row in enumerate(rows):
+        at = f"{field}[{index}]"
+        if not isinstance(row, dict) or set(row) != {"sizes", "nodes"}:
+            raise InputError(where, at, "expected {sizes, nodes}")
+        sizes = row["sizes"]
+        if not isinstance(sizes, list) or not all(type(size) is int and size >= 1 for size in sizes):
+            raise InputError(where, f"{at}.sizes", f"expected iterations per dimension, got {sizes!r}")
+        mappings.append((tuple(sizes), Mapping.from_data(row["nodes"], where, f"{at}.nodes")))
+    return tuple(mappings)
 
 
 def _node(row: object, where: str, field: str) -> SharedNode:

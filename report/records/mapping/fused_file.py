@@ -213,9 +213,14 @@ def _lines(rows: list[dict[str, Any]]) -> list[Any]:
     lines: list[Any] = []
     for row in rows:
         if "sequence" in row:
-            lines.append(
-                {"sequence": [child | {"nodes": _lines(child["nodes"])} for child in row["sequence"]]}
-            )
+            lines.append({"sequence": [_child_lines(child) for child in row["sequence"]]})
         else:
             lines.append(written_in_one_line(row))
+    return lines
+
+
+def _child_lines(child: dict[str, Any]) -> dict[str, Any]:
+    lines = child | {"nodes": _lines(child["nodes"])}
+    if "sized" in child:
+        lines["sized"] = [own | {"nodes": _lines(own["nodes"])} for own in child["sized"]]
     return lines
