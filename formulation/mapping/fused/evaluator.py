@@ -6,6 +6,7 @@ one on what the turn computes, whose tensors start where the innermost shared st
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from tilewright.formulation.mapping.fused.shared_traffic import Movement, moveme
 from tilewright.formulation.mapping.fused.tree import Branch
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
 from tilewright.formulation.mapping.mapping import Mapping, Storage
+from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Axis, Operator
@@ -284,14 +286,40 @@ def stored_around(group: FusedGroup, leaf: LeafTurns) -> dict[str, list[int]]:
 def shapes_of(operator: Operator, leaf: LeafTurns) -> Counter[Shape]:
     """How many turns a leaf has of each shape, those with nothing to do left out."""
     boxes = leaf.boxes
+    if not boxes.alive.any():
+        return Counter()
     columns = [boxes.size[dim] for dim in operator.bounds] + [boxes.continued.astype(np.int64)]
-    rows, counts = np.unique(np.stack(columns, axis=1)[boxes.alive], axis=0, return_counts=True)
-    return Counter(
-        {
-            (tuple(int(value) for value in row[:-1]), bool(row[-1])): int(count)
-            for row, count in zip(rows, counts, strict=True)
-        }
-    )
+    columns = [column[boxes.alive] for column in columns]
+    # Most columns are constant, so that one number tells rows apart; sorting whole rows takes far longer.
+    least = [int(column.min()) for column in columns]
+    widths = [int(column.max()) - low + 1 for column, low in zip(columns, least, strict=True)]
+    if math.prod(widths) >= 2**62:
+        rows, counts = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
+        return Counter({_shape(row.tolist()): int(number) for row, number in zip(rows, counts, strict=True)})
+    keys = np.zeros(len(columns[0]), np.int64)
+    for column, low, width in zip(columns, least, widths, strict=True):
+        if width > 1:
+            keys = keys * width + (column - low)
+    found, counts = np.unique(keys, return_counts=True) if math.prod(widths) > 2**20 else _counted(keys)
+    shapes: Counter[Shape] = Counter()
+    for key, number in zip(found.tolist(), counts.tolist(), strict=True):
+        row: list[int] = []
+        for low, width in zip(reversed(least), reversed(widths), strict=True):
+            row.insert(0, low + key % width)
+            key //= width
+        shapes[_shape(row)] = number
+    return shapes
+
+
+def _counted(keys: Int64s) -> tuple[Int64s, Int64s]:
+    """Small keys, and how often each occurs."""
+    counts = np.bincount(keys)
+    found = np.flatnonzero(counts)
+    return found, counts[found]
+
+
+def _shape(row: Sequence[int]) -> Shape:
+    return tuple(row[:-1]), bool(row[-1])
 
 
 def sized(operator: Operator, bounds: MappingABC[str, int]) -> Operator:
