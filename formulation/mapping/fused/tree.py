@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.formulation.mapping.mapping import Mapping
@@ -97,6 +97,16 @@ class Branch:
     def layers(self) -> list[str]:
         """Layers of the leaves."""
         return [leaf.layer for leaf in self.leaves()]
+
+    def renamed(self, names: MappingABC[str, str]) -> Branch:
+        """The same tree over layers of other names."""
+        return Branch(
+            tuple(replace(node, layer=names[node.layer]) for node in self.nodes),
+            tuple(
+                replace(child, layer=names[child.layer]) if isinstance(child, Leaf) else child.renamed(names)
+                for child in self.children
+            ),
+        )
 
     def to_data(self) -> list[dict[str, Any]]:
         """Plain data for YAML and JSON."""

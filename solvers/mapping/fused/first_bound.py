@@ -74,9 +74,7 @@ class FirstBounds:
             return homes.get(layer)
         return None
 
-    def _one_run(
-        self, whole: Operator, own: Operator, passed: dict[str, int], runs: int
-    ) -> Fraction:
+    def _one_run(self, whole: Operator, own: Operator, passed: dict[str, int], runs: int) -> Fraction:
         """Of the turns that add to the same sums; residents are read from outside once in all runs."""
         engine = self.engine
         energy = engine.mac_energy * own.turns * own.iterations

@@ -6,6 +6,7 @@ loop of one trip is no loop.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations, product
@@ -13,13 +14,13 @@ from itertools import permutations, product
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import (
     RECOMPUTED,
-    RETAINED,
     Branch,
     Leaf,
     SharedLoop,
     SharedNode,
     SharedStore,
 )
+from tilewright.formulation.mapping.fused.turns import MOST_TURNS
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.turn_engine import shared_levels
@@ -59,9 +60,11 @@ class SkeletonSpace:
         """Every skeleton, once."""
         ranks = self.group.ranks
         tile = {rank: self.group.operator(name).bounds[dim] for (name, dim), rank in ranks.items()}
-        yield from self._branches(tuple(self.group.names), tile, root=True)
+        yield from self._branches(tuple(self.group.names), tile, 1, root=True)
 
-    def _branches(self, layers: tuple[str, ...], tile: dict[int, int], root: bool) -> Iterator[Branch]:
+    def _branches(
+        self, layers: tuple[str, ...], tile: dict[int, int], turns: int, root: bool
+    ) -> Iterator[Branch]:
         """Branches over some layers; one inside another has at least one loop."""
         loops = self.loops(layers)
         ranks = list(loops)
@@ -69,17 +72,21 @@ class SkeletonSpace:
             cut = {rank: size for rank, size in zip(ranks, sizes, strict=True) if size < tile[rank]}
             if not cut and not root:
                 continue
+            made = turns * math.prod(tile[rank] // size for rank, size in cut.items())
+            if made > MOST_TURNS:
+                continue
             inner = tile | cut
             for order in permutations(cut):
                 nodes = [SharedLoop(*loops[rank], cut[rank]) for rank in order]
                 for parts in _partitions(layers):
-                    yield from self._with_children(nodes, parts, inner, layers)
+                    yield from self._with_children(nodes, parts, inner, made, layers)
 
     def _with_children(
         self,
         loops: list[SharedLoop],
         parts: tuple[tuple[str, ...], ...],
         tile: dict[int, int],
+        turns: int,
         layers: tuple[str, ...],
     ) -> Iterator[Branch]:
         child_of = {layer: index for index, part in enumerate(parts) for layer in part}
@@ -93,7 +100,9 @@ class SkeletonSpace:
                 return  # a reader in an inner sequence, or outside this one
             passed.append(self._homes_here(layer, len(loops)))
         children = [
-            [Leaf(part[0], NO_MAPPING)] if len(part) == 1 else list(self._branches(part, tile, root=False))
+            [Leaf(part[0], NO_MAPPING)]
+            if len(part) == 1
+            else list(self._branches(part, tile, turns, root=False))
             for part in parts
         ]
         for homes in product(*passed):
@@ -176,6 +185,3 @@ def _partitions(layers: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ...]
         if any(cuts):
             places = [0, *(index + 1 for index, cut in enumerate(cuts) if cut), count]
             yield tuple(layers[a:b] for a, b in zip(places, places[1:], strict=False))
-
-
-__all__ = ["NO_MAPPING", "RETAINED", "SkeletonSpace", "divisors"]
