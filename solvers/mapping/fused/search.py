@@ -161,12 +161,12 @@ class FusedSearch:
 
     def _advance(self, candidate: Candidate, entry: _Open, best: Fraction | None) -> None:
         if entry.step == 0:
-            bound = self._turns(candidate, None)
+            bound = self.cost_of(candidate, None)
             if bound is not None and (best is None or bound < best):
                 self._push(max(bound, entry.bound), candidate, 1)
             return
         leaves: dict[str, Leaf] = {}
-        value = self._turns(candidate, leaves)
+        value = self.cost_of(candidate, leaves)
         if value is None or (best is not None and value >= best):
             return
         tree = self.space.tree(candidate, leaves)
@@ -175,7 +175,7 @@ class FusedSearch:
             raise TilewrightError(f"a fused mapping of {value} pJ is evaluated at {evaluation.energy} pJ")
         self.answer.tree, self.answer.evaluation, self.answer.value = tree, evaluation, value
 
-    def _turns(self, candidate: Candidate, leaves: dict[str, Leaf] | None) -> Fraction | None:
+    def cost_of(self, candidate: Candidate, leaves: dict[str, Leaf] | None) -> Fraction | None:
         """Traffic and the least energy of all turns; ``None`` where something does not fit.
 
         Parameters
