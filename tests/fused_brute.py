@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from typing import Any
 
 from tilewright.formulation.expression.exact import evaluate
@@ -87,7 +87,7 @@ def divided(layers: list[str]) -> Iterator[list[list[str]]]:
     for cuts in product((False, True), repeat=len(layers) - 1):
         if any(cuts):
             places = [0, *(i + 1 for i, cut in enumerate(cuts) if cut), len(layers)]
-            yield [layers[a:b] for a, b in zip(places[:-1], places[1:], strict=True)]
+            yield [layers[a:b] for a, b in pairwise(places)]
 
 
 def filled(
@@ -122,9 +122,7 @@ def filled(
             yield Branch(tuple(nodes), tuple(below))
 
 
-def least_of_tree(
-    group: FusedGroup, engine: Engine, tree: Branch, best: Fraction | None
-) -> Fraction | None:
+def least_of_tree(group: FusedGroup, engine: Engine, tree: Branch, best: Fraction | None) -> Fraction | None:
     """The least energy over all residents and all mappings of turns, if it is below the best so far."""
     outermost = engine.levels[0].name
     copies = [
@@ -201,7 +199,7 @@ def least_of_tree(
 
 @dataclass(frozen=True)
 class Placed:
-    """A place of a tensor from outside: what its tiles cost to move, its home, and whom it takes room from."""
+    """A place of a tensor from outside: what its tiles cost to move, and whom it takes room from."""
 
     moved: Fraction
     layer: str
@@ -314,7 +312,7 @@ def mappings(operator: Operator, engine: Engine, homes: dict[str, str]) -> Itera
         sizes = [dict(zip(operator.bounds, row, strict=True)) for row in zip(*chain, strict=True)]
         edges = [dict(operator.bounds), *sizes, dict.fromkeys(operator.bounds, 1)]
         loops = [[d for d in operator.bounds if edges[i][d] != edges[i + 1][d]] for i in range(len(names))]
-        orders = [[tuple(own)] if i == len(names) - 1 else list(permutations(own)) for i, own in enumerate(loops)]
+        orders = [list(permutations(own)) for own in loops[:-1]] + [[tuple(loops[-1])]]
         for order in product(*orders):
             for held in product(*stores):
                 nodes: list[Node] = []

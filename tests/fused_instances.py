@@ -215,7 +215,7 @@ class _TreeDraft:
         array = next((i for i, level in enumerate(engine.levels) if level.fanout), len(engine.levels) - 1)
         self.shared_levels = range(1, array + 1)
         self.homed: set[str] = set()
-        self.tile = {rank: 0 for rank in group.ranks.values()}
+        self.tile = dict.fromkeys(group.ranks.values(), 0)
         for (name, dim), rank in group.ranks.items():
             self.tile[rank] = max(self.tile[rank], group.operator(name).bounds[dim])
 
@@ -260,13 +260,11 @@ class _TreeDraft:
         for name in layers:
             output = self.group.operator(name).output.name
             readers = [reading.reader for reading in self.group.read_by(name)]
-            if readers and f"{name}.{output}" not in self.homed and set(readers) <= set(layers):
-                if self.rng.random() < 0.9 and self.shared_levels:
-                    self.homed.add(f"{name}.{output}")
-                    level = f"L{self.rng.choice(list(self.shared_levels))}"
-                    chosen.append(
-                        SharedStore(name, output, level, self.rng.choice(["retained", "recomputed"]))
-                    )
+            free = readers and f"{name}.{output}" not in self.homed and set(readers) <= set(layers)
+            if free and self.rng.random() < 0.9 and self.shared_levels:
+                self.homed.add(f"{name}.{output}")
+                level = f"L{self.rng.choice(list(self.shared_levels))}"
+                chosen.append(SharedStore(name, output, level, self.rng.choice(["retained", "recomputed"])))
             for tensor in self.group.operator(name).tensors:
                 key = f"{name}.{tensor.name}"
                 outside = self.group.reading(name, tensor.name) is None and not (tensor.is_output and readers)

@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 from simulator import Simulation, bits, bits_of, cycles, energy, overfull, simulate
 
@@ -289,7 +289,7 @@ class _Walker:
             outlives |= len({turn_inside for n in numbers if (turn_inside := turns[n].at[depth:])}) > 1
         if again:
             self.result.features.add("recomputed")
-        if outlives and any(not axis.terms == () for axis in result.axes):
+        if outlives and any(axis.terms for axis in result.axes):
             self.result.features.add("retained")
         if home is not None:
             self.tiles[home.store] = most
@@ -324,7 +324,7 @@ class _Walker:
                 homes.append(Storage(tensor.name, own[-1].store.level))
             passed_on = tensor.is_output and any(r.producer == layer for r in self.group.readings)
             if reading is None and not passed_on:
-                for outer, inner in zip(own, own[1:], strict=False):
+                for outer, inner in pairwise(own):
                     self.share(layer, tensor, outer, inner, turns)
         begun: dict[tuple[int, ...], set[Element]] = defaultdict(set)
         shapes: set[tuple[int, ...]] = set()

@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.foundation.errors import InputError, did_you_mean
-from tilewright.workloads.mapping.layer_fields import KINDS
-from tilewright.workloads.mapping.layer_text import NamedOperator, is_layer_text, parse_layer, read_linked_layers
 from tilewright.workloads.linked_layers import linked_network
+from tilewright.workloads.mapping.layer_fields import KINDS
+from tilewright.workloads.mapping.layer_text import (
+    NamedOperator,
+    is_layer_text,
+    parse_layer,
+    read_linked_layers,
+)
 from tilewright.workloads.network import Layer, Network
 from tilewright.workloads.onnx.options import OnnxOptions
 

@@ -140,7 +140,8 @@ class Mapping:
         # A PE works on one iteration at a time, so every dimension ends with a tile of 1.
         for dim, rest in tile.items():
             if rest != 1:
-                raise InputError(where, f"{prefix}nodes", f"{dim} ends with a tile of {rest}, the innermost must be 1")
+                reason = f"{dim} ends with a tile of {rest}, the innermost must be 1"
+                raise InputError(where, f"{prefix}nodes", reason)
         for tensor in operator.tensors:
             first = next((n for n in nodes if isinstance(n, Storage) and n.tensor == tensor.name), None)
             if first is None or first.level != levels[0]:

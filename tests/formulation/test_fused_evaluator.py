@@ -239,6 +239,7 @@ def test_readings_must_match_the_result() -> None:
     """A group refuses an operand whose axes are not those of the result."""
     group = parse_fused_mapping(PAIR, "pair.yaml", Path()).group
     for axes, offsets in (((1, 0), (0, 0)), ((0,), (0,)), ((0, 1), (0,))):
+        reading = Reading("av", "A", "qk", axes, offsets)
+        layers = (*group.layers[:1], ("av", gemm(m=16, n=8, k=12)))
         with pytest.raises(InputError, match=r"av: reads\.A"):
-            reading = Reading("av", "A", "qk", axes, offsets)
-            FusedGroup((*group.layers[:1], ("av", gemm(m=16, n=8, k=12))), (reading,), frozenset({"av"}))
+            FusedGroup(layers, (reading,), frozenset({"av"}))

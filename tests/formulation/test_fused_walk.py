@@ -27,7 +27,7 @@ def counts_of(evaluation: FusedEvaluation) -> dict[tuple[str, str, str], tuple[i
     for move in evaluation.movements:
         layer, _, tensor = move.tensor.rpartition(".")
         for (level, place), number in move.accesses.items():
-            counts[(layer, level, tensor), "reads fills updates".split().index(place)] += number
+            counts[(layer, level, tensor), ["reads", "fills", "updates"].index(place)] += number
     keys = {key for key, _ in counts}
     return {key: row for key in keys if any(row := tuple(counts[key, place] for place in range(3)))}
 

@@ -63,8 +63,11 @@ def small_group(rng: Random) -> FusedGroup:
     while True:
         group = random_group(rng)
         ranks = set(group.ranks.values())
-        loops = [max(group.operator(n).bounds[d] for (n, d), r in group.ranks.items() if r == k) for k in ranks]
-        if sum(bound > 1 for bound in loops) <= 6 and len(group.names) <= 3:
+        bounds = [
+            max(group.operator(name).bounds[dim] for (name, dim), own in group.ranks.items() if own == rank)
+            for rank in ranks
+        ]
+        if sum(bound > 1 for bound in bounds) <= 6 and len(group.names) <= 3:
             return group
 
 

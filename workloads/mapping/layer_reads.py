@@ -43,9 +43,8 @@ class OperandRead:
         """Raise ``InputError`` where the axes are not those of the result, each once."""
         number = len(producer.output.axes)
         if self.axes and sorted(self.axes) != list(range(number)):
-            raise InputError(
-                where, f"reads.{self.operand}.axes", f"expected each of 0 to {number - 1} once, got {[*self.axes]}"
-            )
+            reason = f"expected each of 0 to {number - 1} once, got {[*self.axes]}"
+            raise InputError(where, f"reads.{self.operand}.axes", reason)
         if len(self.offsets) != number:
             raise InputError(
                 where,
@@ -66,9 +65,7 @@ def padding_before(fields: LayerFields) -> tuple[int, int]:
     return pads[0], pads[1] if len(pads) > 1 else pads[0]
 
 
-def reads_of(
-    where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[int, int]
-) -> list[OperandRead]:
+def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[int, int]) -> list[OperandRead]:
     """What the ``reads`` of an entry say.
 
     Parameters
@@ -90,7 +87,8 @@ def reads_of(
         parts = source if isinstance(source, dict) else {"layer": source}
         for key in parts:
             if key not in ("layer", "axes", "offsets"):
-                raise InputError(where, f"{field}.{key}", unknown_name(str(key), ("layer", "axes", "offsets")))
+                known = ("layer", "axes", "offsets")
+                raise InputError(where, f"{field}.{key}", unknown_name(str(key), known))
         producer = parts.get("layer")
         if not isinstance(producer, str):
             raise InputError(where, field, f"expected the name of a layer, got {producer!r}")

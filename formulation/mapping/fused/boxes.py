@@ -1,4 +1,4 @@
-"""Which iterations of a layer, and which elements of a tensor, every turn covers: boxes, as arrays over turns.
+"""Which iterations of a layer and which elements of a tensor every turn covers: boxes, as arrays over turns.
 
 Turns are numbered in the order in which they run, so that arrays can be folded back into the trips of the
 loops around them.  All is integers; a box is a first index and a size per dimension, or bounds per axis.
@@ -127,11 +127,13 @@ class Visits:
 
     def differing(self) -> tuple[Int64s, list[Bools]]:
         """How many axes differ from the visit before, and which; the first visit differs everywhere."""
-        axes = [
+        axes: list[Bools] = [
             np.concatenate([[True], (low[1:] != low[:-1]) | (high[1:] != high[:-1])])
             for low, high in zip(self.low, self.high, strict=True)
         ]
-        number = np.sum(axes, axis=0, dtype=np.int64) if axes else np.zeros(len(self.turns), np.int64)
+        number = np.zeros(len(self.turns), np.int64)
+        for differs in axes:
+            number += differs
         number[:1] = len(axes) + 1
         return number, axes
 

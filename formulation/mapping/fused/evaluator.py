@@ -229,7 +229,7 @@ class _LeafCount:
 
     def _validate(self, operator: Operator, mapping: Mapping, prefix: str) -> None:
         names = [level.name for level in self.engine.levels]
-        # An intermediate with a home never sees the levels outside it; to an ordinary mapping it came through.
+        # To an ordinary mapping an intermediate came through the levels outside its home.
         outside = [
             Storage(tensor, names[level])
             for tensor, levels in self.chains.items()

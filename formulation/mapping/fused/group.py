@@ -156,7 +156,8 @@ def mismatch(reader: Operator, producer: Operator, reading: Reading) -> str | No
             f"{len(result.axes)}, expected each of them once"
         )
     if len(reading.offsets) != len(operand.axes) or min(reading.offsets, default=0) < 0:
-        return f"offsets {list(reading.offsets)}, expected one of at least 0 for each of {len(operand.axes)} axes"
+        number = len(operand.axes)
+        return f"offsets {list(reading.offsets)}, expected one of at least 0 for each of {number} axes"
     for axis, place, offset in zip(operand.axes, reading.axes, reading.offsets, strict=True):
         if offset + result.axes[place].size > axis.size:
             return (
@@ -174,7 +175,7 @@ def mismatch(reader: Operator, producer: Operator, reading: Reading) -> str | No
 def _uneven_axes(result: Tensor, what: str) -> str | None:
     for place, axis in enumerate(result.axes):
         if axis.is_compound or any(term.stride != 1 for term in axis.terms):
-            return f"axis {place} of {what} moves with several loops or in strides, so that it cannot be passed on"
+            return f"axis {place} of {what} moves with several loops or in strides and cannot be passed on"
     return _repeated(result, what)
 
 

@@ -141,16 +141,15 @@ def group_from_data(entries: list[Any], leaving: list[str] | None, where: str) -
     return FusedGroup(group.layers, group.readings, group.leaving | frozenset(leaving))
 
 
-def _recorded(
-    entries: list[Any], where: str
-) -> tuple[tuple[NamedOperator, ...], tuple[OperandRead, ...]]:
+def _recorded(entries: list[Any], where: str) -> tuple[tuple[NamedOperator, ...], tuple[OperandRead, ...]]:
     """Entries ``{name, operator, reads}``, as documents have them."""
     layers: list[NamedOperator] = []
     reads: list[tuple[str, OperandRead]] = []
     for index, entry in enumerate(entries):
         at = f"{where}: layers[{index + 1}]"
-        if not isinstance(entry, dict) or not {"name", "operator"} <= set(entry) <= {"name", "operator", "reads"}:
-            raise InputError(at, None, "expected {name, operator} or {name, operator, reads}, as in all others")
+        fields = set(entry) if isinstance(entry, dict) else set()
+        if not {"name", "operator"} <= fields <= {"name", "operator", "reads"}:
+            raise InputError(at, None, "expected {name, operator} or {name, operator, reads}, as elsewhere")
         name = entry["name"]
         if not isinstance(name, str) or not name or any(name == other for other, _ in layers):
             raise InputError(at, "name", f"expected a name that no other layer has, got {name!r}")

@@ -144,7 +144,9 @@ def layer_costs(evaluation: FusedEvaluation) -> Table:
 
 def occupancy_table(evaluation: FusedEvaluation) -> Table:
     """What levels hold in every layer's turns."""
-    table = plain_table([("turn of", "left"), ("level", "left"), ("held", "right"), ("of", "right"), ("", "left")])
+    table = plain_table(
+        [("turn of", "left"), ("level", "left"), ("held", "right"), ("of", "right"), ("", "left")]
+    )
     for room in evaluation.occupied:
         if room.tiles:
             level = room.level if room.part is None else f"{room.level} ({room.part})"

@@ -185,7 +185,7 @@ class _CoverSearch:
         return self._results[operator]
 
     def _group(self, names: Sequence[str]) -> FusedGroup | None:
-        """The group of some layers; ``None`` where they are not linked, or links are not known well enough."""
+        """The group of some layers; ``None`` where they are not linked, axis by axis."""
         try:
             group = group_of(self.problem.network, names)
         except InputError:
@@ -230,8 +230,6 @@ class _CoverSearch:
         except LimitReachedError:
             return GroupAnswer(group, None, None, None, least, "a limit was reached")
         bound = least if found.bound is None else max(least, found.bound)
-        if found.complete and found.value is None and found.bound is None:
-            bound = cutoff if cutoff is not None else least
         reason = found.reason or ("" if found.complete else "a limit was reached")
         return GroupAnswer(
             group,
@@ -251,7 +249,7 @@ def _cover(
 ) -> tuple[Fraction | None, Fraction, list[tuple[int, int]]]:
     """The least value and bound of the layers from ``first`` to ``end``, and the groups of the value."""
     values: dict[int, tuple[Fraction | None, list[tuple[int, int]]]] = {first: (Fraction(0), [])}
-    bounds: dict[int, Fraction] = {first: Fraction(0)}
+    bounds = {first: Fraction(0)}
     for stop in range(first + 1, end + 1):
         best: tuple[Fraction | None, list[tuple[int, int]]] = (None, [])
         least: Fraction | None = None
@@ -259,13 +257,13 @@ def _cover(
             answer = results.get((start, stop))
             if answer is None:
                 continue
-            bound = bounds[start] + answer.bound
-            least = bound if least is None or bound < least else least
+            from_here = bounds[start] + answer.bound
+            least = from_here if least is None else min(least, from_here)
             before, cuts = values[start]
             if before is not None and answer.value is not None:
-                value = before + answer.value
-                if best[0] is None or value < best[0]:
-                    best = value, [*cuts, (start, stop)]
+                together = before + answer.value
+                if best[0] is None or together < best[0]:
+                    best = together, [*cuts, (start, stop)]
         values[stop] = best if best[1] else (None, [*values[stop - 1][1], (stop - 1, stop)])
         bounds[stop] = least if least is not None else Fraction(0)
     value, cuts = values[end]

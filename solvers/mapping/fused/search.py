@@ -83,6 +83,7 @@ class FusedSearch:
         self.answer = FusedAnswer()
         self.plain = all(self.trees.is_plain(r.reader, r.operand) for r in group.readings)
         self._open: list[_Open] = []
+        self._listed = False
         self._numbers = count()
 
     def run(self, cutoff: Fraction | None = None) -> FusedAnswer:
@@ -97,7 +98,7 @@ class FusedSearch:
         if homeless:
             output = self.group.operator(homeless[0]).output.name
             answer.reason = f"no level can keep {homeless[0]}.{output} in both its roles"
-            answer.complete = True
+            answer.complete, answer.bound = True, cutoff
             return answer
         before = self.solver.solves
         first = FirstBounds(self.group, self.engine)
@@ -113,6 +114,7 @@ class FusedSearch:
                 skeleton = self.space.skeleton(tree)
                 if cutoff is None or skeleton.bound < cutoff:
                     self._push(skeleton.bound, skeleton)
+            self._listed = True
             self._search(cutoff)
             answer.complete = True
         except LimitReachedError:
@@ -123,11 +125,13 @@ class FusedSearch:
 
     def _settle(self, cutoff: Fraction | None) -> None:
         answer = self.answer
-        least = [entry.bound for entry in self._open]
-        if answer.value is not None:
-            least.append(answer.value)
+        # What was dropped on the way takes no less than the best known by then.
+        best = answer.value if answer.value is not None else cutoff
         if answer.complete:
-            answer.bound = min(least, default=cutoff)
+            answer.bound = best
+        elif self._listed:
+            least = [entry.bound for entry in self._open] + ([] if best is None else [best])
+            answer.bound = min(least, default=None)
         if answer.tree is None and answer.complete and not answer.reason:
             answer.reason = "every fused mapping takes more" if cutoff is not None else "nothing fits"
 

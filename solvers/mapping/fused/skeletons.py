@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import (
@@ -99,7 +99,7 @@ class SkeletonSpace:
             if len(across) < len(self.group.read_by(layer)):
                 return  # a reader in an inner sequence, or outside this one
             passed.append(self._homes_here(layer, len(loops)))
-        children = [
+        children: list[list[Branch | Leaf]] = [
             [Leaf(part[0], NO_MAPPING)]
             if len(part) == 1
             else list(self._branches(part, tile, turns, root=False))
@@ -184,4 +184,4 @@ def _partitions(layers: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ...]
     for cuts in product((False, True), repeat=count - 1):
         if any(cuts):
             places = [0, *(index + 1 for index, cut in enumerate(cuts) if cut), count]
-            yield tuple(layers[a:b] for a, b in zip(places, places[1:], strict=False))
+            yield tuple(layers[a:b] for a, b in pairwise(places))

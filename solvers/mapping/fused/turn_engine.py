@@ -1,7 +1,7 @@
 """The engine that one turn of a fused layer sees: tensors start at their homes, which have less room.
 
-To an ordinary layer problem the outermost level holds every tensor.  Here it stands for the home of each role:
-it has the home's energies for that role, and no level down to the home keeps the role any more.
+To an ordinary layer problem the outermost level holds every tensor.  Here it stands for each role's home: it
+has the home's energies for that role, and no level down to the home keeps the role any more.
 """
 
 from __future__ import annotations

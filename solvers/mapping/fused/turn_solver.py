@@ -1,11 +1,10 @@
-"""The least energy of one layer's turns of one shape, solved as ordinary layers and kept by the room they use.
+"""The least energy of one layer's turns, solved as an ordinary layer and kept by the room that it uses.
 
 An optimum that was found with some room and uses less of it is the optimum for every room in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -119,6 +118,3 @@ class TurnSolver:
         )
         bound = result.bound if result.bound is not None else Fraction(0)
         return TurnCost(result.evaluation.energy, bound, Mapping(nodes), rooms, used)
-
-
-Check = Callable[[], None]
