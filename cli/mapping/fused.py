@@ -9,7 +9,7 @@ from typing import Any
 
 from tilewright.cli import options
 from tilewright.cli.exits import Exit
-from tilewright.foundation.disk import check_writable
+from tilewright.foundation.disk import check_writable, is_stream, suffix_error
 from tilewright.foundation.errors import InputError
 
 
@@ -84,7 +84,6 @@ def map_fused(given: Mapping[str, Any]) -> int:
     from tilewright.cli.terminal.signals import graceful_stop
     from tilewright.formulation.limits import Limits
     from tilewright.hardware.mapping.load import load_engine
-    from tilewright.report.records.files import output_format
     from tilewright.report.text.quantities import energy_text
     from tilewright.workloads.catalog import resolve_model
 
@@ -98,7 +97,8 @@ def map_fused(given: Mapping[str, Any]) -> int:
     form = options.parse_choice(given["format"], "--format", ("table", "json"))
     out: Path | None = given["out"]
     if out is not None:
-        output_format(out, "json", ("json",))
+        if out.suffix.lower() != ".json" and not is_stream(out):
+            raise suffix_error(out, (".json",))
         check_writable(out)
     quiet = given["quiet"]
     engine = load_engine(given["arch"])

@@ -13,10 +13,12 @@ from fused_brute import least_fused
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
+from tilewright.formulation.stopping import Stop
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.fused.search import search_fused
 from tilewright.workloads.mapping.operator import Operator, Role
-from tilewright.workloads.mapping.operators import conv2d, elementwise, gemm
+from tilewright.workloads.mapping.operators import conv2d, elementwise, gemm, matmul
 
 HIERARCHY = cost_model("hierarchy")
 
@@ -57,7 +59,7 @@ def tiny_group(rng: Random) -> FusedGroup:
         layers = [("a", gemm(m=m, n=n, k=two())), ("b", gemm(m=m, n=two(), k=n))]
         readings = [Reading("b", "A", "a", (0, 1), (0, 0))]
     elif kind == "chain":
-        m, n, p = two(), two(), two()
+        m, n, p = rng.sample([1, 2, 2], 3)  # three loops of two iterations take ten seconds
         layers = [("a", gemm(m=m, n=n, k=1)), ("b", gemm(m=m, n=p, k=n)), ("c", gemm(m=m, n=1, k=p))]
         readings = [Reading("b", "A", "a", (0, 1), (0, 0)), Reading("c", "A", "b", (0, 1), (0, 0))]
     elif kind == "residual":
@@ -120,3 +122,84 @@ def test_the_optimum_is_that_of_plain_enumeration_for_many_groups() -> None:
 def attention(tokens: int, width: int) -> FusedGroup:
     layers = (("qk", gemm(m=tokens, n=tokens, k=width)), ("av", gemm(m=tokens, n=width, k=tokens)))
     return FusedGroup(layers, (Reading("av", "A", "qk", (0, 1), (0, 0)),), frozenset({"av"}))
+
+
+@pytest.mark.parametrize(
+    ("machine", "most"), [("tpu-edge", "1636.1"), ("eyeriss-168", "4153.94"), ("dmazerunner-256", "2854.0")]
+)
+def test_attention_of_512_tokens(machine: str, most: str) -> None:
+    """QK and AV of BERT's 12 heads are proven at or below the energy of an earlier search, in µJ."""
+    answer = search_fused(attention(512, 64), load_engine(machine), HIERARCHY, Limits())
+    assert answer.complete
+    assert answer.value == answer.bound
+    assert answer.value is not None
+    assert 12 * answer.value <= Fraction(most) * 10**6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("machine", "tokens", "width", "heads", "most"),
+    [
+        ("tpu-edge", 4096, 64, 12, 96165),
+        ("eyeriss-168", 4096, 64, 12, 246651),
+        ("dmazerunner-256", 4096, 64, 12, 173932),
+        ("tpu-v4i", 2048, 128, 96, 78169),
+    ],
+)
+def test_attention_of_more_tokens(machine: str, tokens: int, width: int, heads: int, most: int) -> None:
+    """The same for 4,096 tokens, and for GPT-3's 2,048."""
+    answer = search_fused(attention(tokens, width), load_engine(machine), HIERARCHY, Limits())
+    assert answer.complete
+    assert answer.value is not None
+    assert heads * answer.value <= most * 10**6
+
+
+def test_names_axes_and_heads_do_not_change_the_optimum() -> None:
+    """Renamed layers, results read transposed, and heads as a batch of products take the same energy."""
+    engine = load_engine("tpu-edge")
+
+    def least(group: FusedGroup) -> Fraction:
+        answer = search_fused(group, engine, HIERARCHY, Limits())
+        assert answer.complete
+        assert answer.value is not None
+        return answer.value
+
+    plain = least(attention(64, 32))
+    layers = (("x", gemm(m=64, n=64, k=32)), ("y", gemm(m=64, n=32, k=64, transpose_a=True)))
+    turned = FusedGroup(layers, (Reading("y", "A", "x", (1, 0), (0, 0)),), frozenset({"y"}))
+    assert least(turned) == plain
+    heads = (("qk", matmul(m=64, n=64, k=32, batch=3)), ("av", matmul(m=64, n=32, k=64, batch=3)))
+    batched = FusedGroup(heads, (Reading("av", "A", "qk", (0, 1, 2), (0, 0, 0)),), frozenset({"av"}))
+    assert least(batched) == 3 * plain
+
+
+def test_a_level_that_keeps_no_outputs_is_no_home() -> None:
+    """On a machine whose buffer keeps no results nothing is fused, and the answer says why."""
+    answer = search_fused(attention(64, 32), load_engine("nvdla-256"), HIERARCHY, Limits())
+    assert answer.complete
+    assert answer.value is None
+    assert answer.reason == "no level can keep qk.C in both its roles"
+
+
+def test_a_limit_leaves_a_bound_and_what_was_found() -> None:
+    """A search that ends early says so, and its bound is below the optimum."""
+    engine = load_engine("tpu-edge")
+    whole = search_fused(attention(256, 64), engine, HIERARCHY, Limits())
+    assert whole.value is not None
+    for opened in (0, 1, 3, 8, 20, 60):
+        limits = Limits().stopping(AfterChecks(200 + opened))
+        answer = search_fused(attention(256, 64), engine, HIERARCHY, limits)
+        assert answer.bound is None or answer.bound <= whole.value
+        assert answer.value is None or answer.value >= whole.value
+        assert answer.complete <= (answer.value == whole.value)
+
+
+class AfterChecks(Stop):
+    """Ends a search after so many looks at its limits."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def holds(self, elapsed: float, search: object) -> bool:
+        self.left -= 1
+        return self.left < 0

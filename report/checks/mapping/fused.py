@@ -113,8 +113,13 @@ def _totals_faults(document: FusedDocument, cycles: int, macs: int) -> Iterator[
     alone = [group.unfused.value_exact for group in document.groups]
     singles = [Fraction(value) for value in alone if value is not None]
     unfused = sum(singles, Fraction(0)) if len(singles) == len(alone) else None
-    if (None if unfused is None else str(unfused)) != totals.unfused_value_exact:
-        yield f"unfused_value: {totals.unfused_value}, the groups' sum is {unfused and float(unfused)}"
+    shown = None if unfused is None else float(unfused)
+    exact = None if unfused is None else str(unfused)
+    if (shown, exact) != (totals.unfused_value, totals.unfused_value_exact):
+        yield f"unfused_value: {totals.unfused_value}, the groups' sum is {shown}"
+    least = sum((Fraction(group.unfused.bound_exact) for group in document.groups), Fraction(0))
+    if totals.unfused_bound != float(least):
+        yield f"unfused_bound: {totals.unfused_bound}, the groups' sum is {float(least)}"
     if whole is not None and unfused is not None and whole > unfused:
         yield f"value: {totals.value}, more than unfused"
     bounds = sum((Fraction(group.bound_exact) for group in document.groups), Fraction(0))
