@@ -89,7 +89,14 @@ def occupied(
 
 
 def bits_of_tile(engine: Engine, level: MemoryLevel, role: Role, elements: int) -> int:
-    """Bits that a tile takes in a level, rounded up to whole banks where it has banks."""
+    """Bits that a tile takes in a level, rounded up to whole banks where it has banks.
+
+    Parameters
+    ----------
+    engine, level : the machine, and one of its levels
+    role : of the tile's tensor
+    elements : of the tile
+    """
     bits = elements * engine.width(level, role)
     if level.bank is None:
         return bits

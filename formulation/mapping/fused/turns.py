@@ -105,6 +105,12 @@ class Turns:
 def turns_of(group: FusedGroup, engine: Engine, tree: Branch, where: str = "mapping") -> Turns:
     """Walk through a tree.
 
+    Parameters
+    ----------
+    group, engine : the layers and the machine
+    tree : what is walked
+    where : what errors call the mapping
+
     Raises
     ------
     InputError : naming the node at which the tree makes no sense

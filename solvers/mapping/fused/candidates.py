@@ -55,7 +55,7 @@ class Placement:
     store : its shared store; ``None`` for one that every turn streams
     depth : shared loops outside the store
     traffic : pJ of moving its tiles
-    bits : room that it takes, at which place
+    place, bits : where it takes room, and how much
     least : pJ at least, of all turns of its layer and the traffic together
     """
 
@@ -77,8 +77,7 @@ class Skeleton:
     turns : of the tree
     kinds : per layer
     options : per layer and tensor from outside, its placements, the one with the least bound first
-    passed : per layer, pJ at least of operations and of tensors that are passed on
-    copies : pJ of results that leave and are passed on as well
+    fixed : pJ at least of operations, of tensors that are passed on, and of copies of those that leave
     """
 
     tree: Branch

@@ -62,7 +62,15 @@ class _Open:
 
 
 class FusedSearch:
-    """The search of one group."""
+    """The search of one group.
+
+    Parameters
+    ----------
+    group, engine, model : the layers, the machine and its cost model
+    limits : of the whole search
+    factors, storage : the space of the layers' mappings within turns
+    home_level : the only level that may be a home; ``None`` for any
+    """
 
     def __init__(
         self,
@@ -73,13 +81,12 @@ class FusedSearch:
         factors: str | None = "perfect",
         storage: str | None = None,
         home_level: str | None = None,
-        solver: TurnSolver | None = None,
     ) -> None:
         self.group, self.engine, self.model, self.limits = group, engine, model, limits
         self.space = CandidateSpace(group, engine)
         self.trees = SkeletonSpace(group, engine, home_level)
         goal = parse_objective("energy")
-        self.solver = solver or TurnSolver(engine, model, goal, factors, storage, limits)
+        self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
         self.answer = FusedAnswer()
         self.plain = all(self.trees.is_plain(r.reader, r.operand) for r in group.readings)
         self._open: list[_Open] = []
