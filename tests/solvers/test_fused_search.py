@@ -62,6 +62,19 @@ def tiny_group(rng: Random) -> FusedGroup:
         m, n, p = rng.sample([1, 2, 2], 3)  # three loops of two iterations take ten seconds
         layers = [("a", gemm(m=m, n=n, k=1)), ("b", gemm(m=m, n=p, k=n)), ("c", gemm(m=m, n=1, k=p))]
         readings = [Reading("b", "A", "a", (0, 1), (0, 0)), Reading("c", "A", "b", (0, 1), (0, 0))]
+    elif kind == "residual" and rng.random() < 0.5:
+        p = rng.choice([2, 3])
+        layers = [
+            ("a", conv2d(k=1, c=1, p=p, q=1, r=1, s=1)),
+            ("b", conv2d(k=1, c=1, p=p, q=1, r=3, s=1, pad=(1, 0))),
+            ("c", elementwise(shape=(1, 1, p, 1))),
+        ]
+        axes = (0, 1, 2, 3)
+        readings = [
+            Reading("b", "I", "a", axes, (0, 0, 1, 0)),
+            Reading("c", "I0", "a", axes, (0, 0, 0, 0)),
+            Reading("c", "I1", "b", axes, (0, 0, 0, 0)),
+        ]
     elif kind == "residual":
         m, n = rng.choice([2, 3]), 2
         layers = [("a", gemm(m=m, n=n, k=1)), ("b", gemm(m=m, n=n, k=n)), ("c", elementwise(shape=(m, n)))]
@@ -71,18 +84,19 @@ def tiny_group(rng: Random) -> FusedGroup:
             Reading("c", "I1", "b", (0, 1), (0, 0)),
         ]
     else:
-        p, r = rng.choice([2, 3, 4]), rng.choice([2, 3])
-        pad = rng.choice([0, 1])
-        rows = p + r - 1 - 2 * pad
+        p, r, stride = rng.choice([2, 3, 4]), rng.choice([1, 2, 3]), rng.choice([1, 1, 2])
+        pad = rng.choice([0, 1]) if r > 1 else 0
+        rows = (p - 1) * stride + r - 2 * pad
         if rows < 1:
-            pad, rows = 0, p + r - 1
+            pad, rows = 0, (p - 1) * stride + r
         layers = [
             ("a", conv2d(k=1, c=1, p=rows, q=1, r=1, s=1)),
-            ("b", conv2d(k=two(), c=1, p=p, q=1, r=r, s=1, pad=(pad, 0))),
+            ("b", conv2d(k=two(), c=1, p=p, q=1, r=r, s=1, stride=(stride, 1), pad=(pad, 0))),
         ]
         readings = [Reading("b", "I", "a", (0, 1, 2, 3), (0, 0, pad, 0))]
     last = layers[-1][0]
-    return FusedGroup(tuple(layers), tuple(readings), frozenset({last}))
+    more = {name for name, _ in layers if rng.random() < 0.1}
+    return FusedGroup(tuple(layers), tuple(readings), frozenset({last, *more}))
 
 
 def compare(seed: str, count: int) -> None:

@@ -108,14 +108,24 @@ class FusedGroup:
 
         for reading in self.readings:
             reader, producer = self.operator(reading.reader), self.operator(reading.producer)
-            operand = reader.tensor(reading.operand)
-            for axis, place, offset in zip(operand.axes, reading.axes, reading.offsets, strict=True):
-                theirs = producer.output.axes[place]
-                if _is_plain(reader, axis) and theirs.terms and offset == 0 and axis.size == theirs.size:
+            for index, axis in enumerate(reader.tensor(reading.operand).axes):
+                theirs = producer.output.axes[reading.axes[index]]
+                if theirs.terms and self.reads_plainly(reading, index):
                     moving = _moving_term(reader, axis)
                     parent[root((reading.producer, theirs.terms[0].dim))] = root((reading.reader, moving))
         roots = list(dict.fromkeys(root(loop) for loop in parent))
         return {loop: roots.index(root(loop)) for loop in parent}
+
+    def reads_plainly(self, reading: Reading, index: int) -> bool:
+        """Whether a reader takes an axis of its operand element by element, as the result has it."""
+        reader = self.operator(reading.reader)
+        axis = reader.tensor(reading.operand).axes[index]
+        theirs = self.operator(reading.producer).output.axes[reading.axes[index]]
+        return _is_plain(reader, axis) and reading.offsets[index] == 0 and axis.size == theirs.size
+
+    def is_plain(self, reading: Reading) -> bool:
+        """The same for all axes."""
+        return all(self.reads_plainly(reading, index) for index in range(len(reading.axes)))
 
     def offsets_of_windows(self, layer: str) -> frozenset[str]:
         """Dimensions that move inside the windows through which a layer reads intermediates."""

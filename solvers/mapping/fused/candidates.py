@@ -6,10 +6,10 @@ exactly, and the least energy of every layer's turns, each an ordinary layer on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
+from functools import cached_property
 
 from tilewright.formulation.mapping.fused.boxes import moved_in, visits_of, windows_of
 from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized
@@ -86,6 +86,11 @@ class Skeleton:
     options: dict[tuple[str, str], tuple[Placement, ...]]
     fixed: Fraction
 
+    def makes_all(self, layers: Collection[str]) -> bool:
+        """Whether results of some layers are made whole, although readers may skip parts of them."""
+        passings = self.turns.passings
+        return all(passings[layer].covered for layer in layers if layer in passings)
+
     @property
     def bound(self) -> Fraction:
         """No candidate with this skeleton takes less."""
@@ -94,10 +99,33 @@ class Skeleton:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A skeleton with a placement of every tensor from outside."""
+    """A skeleton with a placement of every tensor from outside.
+
+    Parameters
+    ----------
+    skeleton : the tree with its homes
+    chosen : per tensor, which of its placements
+    last : the last tensor whose placement is not its first
+    """
 
     skeleton: Skeleton
-    placements: dict[tuple[str, str], Placement]
+    chosen: tuple[int, ...]
+    last: int = 0
+
+    @cached_property
+    def placements(self) -> dict[tuple[str, str], Placement]:
+        """Per layer and tensor."""
+        options = self.skeleton.options.items()
+        return {name: own[index] for (name, own), index in zip(options, self.chosen, strict=True)}
+
+    def further(self) -> list[Candidate]:
+        """Candidates with the next placement of one tensor; together they reach every one, once."""
+        options = list(self.skeleton.options.values())
+        return [
+            Candidate(self.skeleton, (*self.chosen[:at], self.chosen[at] + 1, *self.chosen[at + 1 :]), at)
+            for at in range(self.last, len(options))
+            if self.chosen[at] + 1 < len(options[at])
+        ]
 
     @property
     def bound(self) -> Fraction:
@@ -215,11 +243,17 @@ class CandidateSpace:
 
     def candidates(self, skeleton: Skeleton) -> Iterator[Candidate]:
         """Every combination of placements whose residents fit together."""
-        names = list(skeleton.options)
-        for chosen in product(*skeleton.options.values()):
-            candidate = Candidate(skeleton, dict(zip(names, chosen, strict=True)))
-            if all(self.rooms(candidate, layer) is not None for layer in skeleton.kinds):
+        first = Candidate(skeleton, (0,) * len(skeleton.options))
+        waiting = [first]
+        while waiting:
+            candidate = waiting.pop()
+            waiting += candidate.further()
+            if self.fits(candidate):
                 yield candidate
+
+    def fits(self, candidate: Candidate) -> bool:
+        """Whether shared stores fit together in every layer's turns."""
+        return all(self.rooms(candidate, layer) is not None for layer in candidate.skeleton.kinds)
 
     def rooms(self, candidate: Candidate, layer: str) -> Rooms | None:
         """What shared stores leave to a layer's turns; ``None`` where they do not fit."""

@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import TilewrightError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.candidates import Candidate, CandidateSpace, Skeleton
+from tilewright.solvers.mapping.fused.candidates import Candidate, CandidateSpace
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.fused.turn_engine import Rooms
@@ -57,7 +57,7 @@ class FusedAnswer:
 class _Open:
     bound: Fraction
     number: int
-    item: Branch | Skeleton | Candidate = field(compare=False)
+    item: Branch | Candidate = field(compare=False)
     step: int = field(compare=False, default=0)
 
 
@@ -88,9 +88,9 @@ class FusedSearch:
         goal = parse_objective("energy")
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
         self.answer = FusedAnswer()
-        self.plain = all(self.trees.is_plain(r.reader, r.operand) for r in group.readings)
         self._open: list[_Open] = []
         self._listed = False
+        self._promising: Fraction | None = None
         self._numbers = count()
 
     def run(self, cutoff: Fraction | None = None) -> FusedAnswer:
@@ -110,17 +110,11 @@ class FusedSearch:
         before = self.solver.solves
         first = FirstBounds(self.group, self.engine)
         try:
-            for tree in self.trees.all():
+            for family in self.trees.families():
                 self.limits.check()
-                answer.skeletons += 1
-                if self.plain:
-                    bound = first.bound(tree)
-                    if cutoff is None or bound < cutoff:
-                        self._push(bound, tree)
-                    continue
-                skeleton = self.space.skeleton(tree)
-                if cutoff is None or skeleton.bound < cutoff:
-                    self._push(skeleton.bound, skeleton)
+                bound = first.bound(family)
+                if cutoff is None or bound < cutoff:
+                    self._push(bound, family)
             self._listed = True
             self._search(cutoff)
             answer.complete = True
@@ -142,7 +136,7 @@ class FusedSearch:
         if answer.tree is None and answer.complete and not answer.reason:
             answer.reason = "every fused mapping takes more" if cutoff is not None else "nothing fits"
 
-    def _push(self, bound: Fraction, item: Branch | Skeleton | Candidate, step: int = 0) -> None:
+    def _push(self, bound: Fraction, item: Branch | Candidate, step: int = 0) -> None:
         heapq.heappush(self._open, _Open(bound, next(self._numbers), item, step))
 
     def _search(self, cutoff: Fraction | None) -> None:
@@ -154,28 +148,44 @@ class FusedSearch:
             self.limits.check()
             entry = heapq.heappop(self._open)
             self.answer.opened += 1
-            if isinstance(entry.item, Branch):
-                skeleton = self.space.skeleton(entry.item)
-                self._push(max(skeleton.bound, entry.bound), skeleton)
-                continue
-            if isinstance(entry.item, Skeleton):
-                for candidate in self.space.candidates(entry.item):
-                    if best is None or candidate.bound < best:
-                        self._push(max(candidate.bound, entry.bound), candidate)
-                continue
-            candidate = entry.item
             try:
-                self._advance(candidate, entry, best)
+                self._advance(entry, best)
             except LimitReachedError:
                 heapq.heappush(self._open, entry)
                 raise
 
-    def _advance(self, candidate: Candidate, entry: _Open, best: Fraction | None) -> None:
-        if entry.step == 0:
-            bound = self.cost_of(candidate, None)
-            if bound is not None and (best is None or bound < best):
-                self._push(max(bound, entry.bound), candidate, 1)
+    def _advance(self, entry: _Open, best: Fraction | None) -> None:
+        if isinstance(entry.item, Branch):
+            for tree in self.trees.members(entry.item):
+                self.limits.check()
+                self.answer.skeletons += 1
+                skeleton = self.space.skeleton(tree)
+                if not skeleton.makes_all(self.group.leaving):
+                    continue
+                if best is None or skeleton.bound < best:
+                    first = Candidate(skeleton, (0,) * len(skeleton.options))
+                    self._push(max(skeleton.bound, entry.bound), first)
             return
+        candidate = entry.item
+        if entry.step == 0:
+            for further in candidate.further():
+                if best is None or further.bound < best:
+                    self._push(max(further.bound, entry.bound), further)
+            if not self.space.fits(candidate):
+                return
+            bound = self.cost_of(candidate, None)
+            if bound is None or (best is not None and bound >= best):
+                return
+            self._push(max(bound, entry.bound), candidate, 1)
+            if self._promising is None or bound < self._promising:
+                # Priced at once, so that a limit finds an answer.
+                self._promising = bound
+                self._price(candidate, best)
+            return
+        self._price(candidate, best)
+
+    def _price(self, candidate: Candidate, best: Fraction | None) -> None:
+        """Solve a candidate's turns in the room that is left, and keep what is better than all before."""
         leaves: dict[str, Leaf] = {}
         value = self.cost_of(candidate, leaves)
         if value is None or (best is not None and value >= best):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, permutations, product
 
 from tilewright.formulation.mapping.fused.group import FusedGroup
@@ -58,90 +58,117 @@ class SkeletonSpace:
 
     def all(self) -> Iterator[Branch]:
         """Every skeleton, once."""
+        for family in self.families():
+            yield from self.members(family)
+
+    def families(self) -> Iterator[Branch]:
+        """One skeleton for all that differ only in the order of loops and in places and halos of homes.
+
+        Its homes stand inside all loops.
+        """
         ranks = self.group.ranks
         tile = {rank: self.group.operator(name).bounds[dim] for (name, dim), rank in ranks.items()}
-        yield from self._branches(tuple(self.group.names), tile, 1, root=True)
+        yield from self._families(tuple(self.group.names), tile, 1, root=True)
 
-    def _branches(
+    def _families(
         self, layers: tuple[str, ...], tile: dict[int, int], turns: int, root: bool
     ) -> Iterator[Branch]:
-        """Branches over some layers; one inside another has at least one loop."""
+        """Families over some layers; inside another sequence there is at least one loop."""
         loops = self.loops(layers)
-        ranks = list(loops)
-        for sizes in product(*(divisors(tile[rank]) for rank in ranks)):
-            cut = {rank: size for rank, size in zip(ranks, sizes, strict=True) if size < tile[rank]}
+        for sizes in product(*(divisors(tile[rank]) for rank in loops)):
+            cut = {rank: size for rank, size in zip(loops, sizes, strict=True) if size < tile[rank]}
             if not cut and not root:
                 continue
             made = turns * math.prod(tile[rank] // size for rank, size in cut.items())
             if made > MOST_TURNS:
                 continue
-            inner = tile | cut
-            for order in permutations(cut):
-                nodes = [SharedLoop(*loops[rank], cut[rank]) for rank in order]
-                for parts in _partitions(layers):
-                    yield from self._with_children(nodes, parts, inner, made, layers)
-
-    def _with_children(
-        self,
-        loops: list[SharedLoop],
-        parts: tuple[tuple[str, ...], ...],
-        tile: dict[int, int],
-        turns: int,
-        layers: tuple[str, ...],
-    ) -> Iterator[Branch]:
-        child_of = {layer: index for index, part in enumerate(parts) for layer in part}
-        passed: list[list[tuple[int, SharedStore]]] = []
-        for layer in layers:
-            readers = [r.reader for r in self.group.read_by(layer) if r.reader in child_of]
-            across = [reader for reader in readers if child_of[reader] != child_of[layer]]
-            if not across:
-                continue
-            if len(across) < len(self.group.read_by(layer)):
-                return  # a reader in an inner sequence, or outside this one
-            passed.append(self._homes_here(layer, len(loops)))
-        children: list[list[Branch | Leaf]] = [
-            [Leaf(part[0], NO_MAPPING)]
-            if len(part) == 1
-            else list(self._branches(part, tile, turns, root=False))
-            for part in parts
-        ]
-        for homes in product(*passed):
-            nodes: list[SharedNode] = []
-            for place in range(len(loops) + 1):
-                nodes += [store for at, store in homes if at == place]
-                nodes += loops[place : place + 1]
-            for below in product(*children):
-                yield Branch(tuple(nodes), tuple(below))
-
-    def _homes_here(self, layer: str, depth: int) -> list[tuple[int, SharedStore]]:
-        """Places among the loops, levels and halos of a layer's result; inside all loops where no halo is."""
-        output = self.group.operator(layer).output.name
-        windowed = any(not self.is_plain(r.reader, r.operand) for r in self.group.read_by(layer))
-        options: list[tuple[int, SharedStore]] = []
-        for level in self.homes(layer):
-            options.append((depth, SharedStore(layer, output, level)))
-            if windowed:
-                for place in range(depth):
-                    options.append((place, SharedStore(layer, output, level)))
-                options += [
-                    (place, SharedStore(layer, output, level, RECOMPUTED)) for place in range(1, depth + 1)
+            nodes = tuple(SharedLoop(*loops[rank], size) for rank, size in cut.items())
+            for parts in _partitions(layers):
+                stores = self._passed_here(layers, parts)
+                if stores is None:
+                    continue
+                children: list[list[Branch | Leaf]] = [
+                    [Leaf(part[0], NO_MAPPING)]
+                    if len(part) == 1
+                    else list(self._families(part, tile | cut, made, root=False))
+                    for part in parts
                 ]
-        return options
+                for homes in product(*stores):
+                    for below in product(*children):
+                        yield Branch((*nodes, *homes), tuple(below))
 
-    def is_plain(self, reader: str, operand: str) -> bool:
-        """Whether an operand is read element by element, without windows and padding."""
-        reading = self.group.reading(reader, operand)
-        assert reading is not None
-        operator, producer = self.group.operator(reader), self.group.operator(reading.producer)
+    def _passed_here(
+        self, layers: tuple[str, ...], parts: tuple[tuple[str, ...], ...]
+    ) -> list[list[SharedStore]] | None:
+        """Homes of results that are passed between some parts, per level.
+
+        ``None`` where a result has readers both in an inner sequence and outside it.
+        """
+        child_of = {layer: index for index, part in enumerate(parts) for layer in part}
+        passed: list[list[SharedStore]] = []
+        for layer in layers:
+            readers = [reading.reader for reading in self.group.read_by(layer)]
+            across = [r for r in readers if r in child_of and child_of[r] != child_of[layer]]
+            if across and len(across) < len(readers):
+                return None
+            if across:
+                output = self.group.operator(layer).output.name
+                passed.append([SharedStore(layer, output, level) for level in self.homes(layer)])
+        return passed
+
+    def members(self, family: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
+        """All skeletons of a family.
+
+        Parameters
+        ----------
+        family : or a branch of one
+        around : the loop just outside it
+        """
+        loops = [node for node in family.nodes if isinstance(node, SharedLoop)]
+        homes = [node for node in family.nodes if isinstance(node, SharedStore)]
+        for order in permutations(loops):
+            last = order[-1] if order else around
+            children: list[list[Branch | Leaf]] = [
+                [child] if isinstance(child, Leaf) else list(self.members(child, last))
+                for child in family.children
+            ]
+            for placed in product(*(self._places(home, order, around) for home in homes)):
+                nodes: list[SharedNode] = []
+                for place in range(len(order) + 1):
+                    nodes += [store for at, store in placed if at == place]
+                    nodes += order[place : place + 1]
+                for below in product(*children):
+                    yield Branch(tuple(nodes), tuple(below))
+
+    def _places(
+        self, home: SharedStore, order: tuple[SharedLoop, ...], around: SharedLoop | None
+    ) -> list[tuple[int, SharedStore]]:
+        """Places among the loops, and halos, of a layer's result.
+
+        Inside all loops, unless halos matter.  Then also behind every loop that slides a window: what it
+        needs again is retained there, although loops further inside move on.  Anywhere else the next place
+        inwards makes the same in every turn and takes no more room.
+        """
+        output = self.group.operator(home.layer).output
+        own = {
+            self.group.ranks[home.layer, term.dim]
+            for place, axis in enumerate(output.axes)
+            for term in axis.terms
+            if all(
+                self.group.reads_plainly(reading, reading.axes.index(place))
+                for reading in self.group.read_by(home.layer)
+            )
+        }
         ranks = self.group.ranks
-        for axis, place in zip(operator.tensor(operand).axes, reading.axes, strict=True):
-            theirs = producer.output.axes[place].terms
-            dims = [term.dim for term in axis.terms]
-            if theirs and not any(
-                ranks[reader, dim] == ranks[reading.producer, theirs[0].dim] for dim in dims
-            ):
-                return False
-        return True
+        plain = [loop is None or ranks[loop.layer, loop.dim] in own for loop in (around, *order)]
+        depth = len(order)
+        options = [(depth, home)]
+        if all(self.group.is_plain(reading) for reading in self.group.read_by(home.layer)):
+            return options
+        options += [(place, home) for place in range(depth) if not plain[place]]
+        if not plain[-1]:
+            options.append((depth, replace(home, halo=RECOMPUTED)))
+        return options
 
     def loops(self, layers: tuple[str, ...]) -> dict[int, tuple[str, str]]:
         """Loops that may stand around some layers: one dimension of a layer for each."""

@@ -6,6 +6,7 @@ has the home's energies for that role, and no level down to the home keeps the r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -95,7 +96,7 @@ class TurnEngines:
         """What a tensor costs in all turns at least, whatever the mapping and however much room there is.
 
         Every element comes out of the home once a turn, and into every level that must store it; the
-        innermost such level serves every operation, an element for all PEs below it at best.
+        innermost such level serves every operation, an element for all PEs below it that can share it.
         """
         home = dict(homes).get(tensor.role, 0)
         engine, role, turns = self.engine, tensor.role, operator.turns
@@ -108,7 +109,7 @@ class TurnEngines:
         ]
         musts = [(index, level) for index, level in inside if role not in level.may_bypass]
         last, level = inside[-1] if inside else (home, outer)
-        accesses = -(-operator.iterations // _instances_below(engine, last))
+        accesses = -(-operator.iterations // _sharing(engine, last, operator, tensor))
         serves = not inside or role not in level.may_bypass
         if not tensor.is_output:
             read = turns * outer.read_energy_of(role)
@@ -127,13 +128,23 @@ class TurnEngines:
         return energy
 
 
-def _instances_below(engine: Engine, level: int) -> int:
-    """PEs that one instance of a level feeds."""
-    instances = 1
+def _sharing(engine: Engine, level: int, operator: Operator, tensor: Tensor) -> int:
+    """How many PEs below one instance of a level can use one element at a time.
+
+    They differ in loops that the tensor does not depend on, or that move along one of its windows together
+    with another loop; no more of these fit on an axis than it carries.
+    """
+    windows = {term.dim for axis in tensor.axes if axis.is_compound for term in axis.terms}
+    shared = [d for d in operator.dimensions if d.name not in tensor.dims or d.name in windows]
+    number = 1
     for inner in engine.levels[level:]:
-        if inner.fanout is not None:
-            instances *= inner.fanout.instances
-    return instances
+        if inner.fanout is not None and inner.fanout.sharing:
+            number *= inner.fanout.instances
+        elif inner.fanout is not None:
+            for axis in inner.fanout.axes:
+                carried = [d.bound for d in shared if axis.carries is None or d.like in axis.carries]
+                number *= min(axis.size, math.prod(carried))
+    return number
 
 
 def left_of(whole: Rooms, taken: MappingABC[int, int]) -> Rooms | None:
