@@ -118,4 +118,5 @@ class Needs:
                 results.append(np.where(reached > 0, high, 0))
         if not results or len(results) < len(self.group.read_by(layer)):
             return None
-        return np.maximum.reduce(results)
+        furthest: Int64s = np.maximum.reduce(results)
+        return furthest

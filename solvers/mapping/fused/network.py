@@ -139,15 +139,17 @@ class _CoverSearch:
         for index, name in enumerate(names):
             results[index, index + 1] = single[name] = self._alone(name, len(names) - index)
         tried: list[GroupAnswer] = []
-        for size in range(2, self.problem.most + 1):
-            for first in range(len(names) - size + 1):
-                group = self._group(names[first : first + size])
-                if group is None:
-                    continue
-                values, _, _ = _cover(first, first + size, results)
-                answer = self._together(group, values)
-                results[first, first + size] = answer
-                tried.append(answer)
+        listed = [
+            (first, first + size, group)
+            for size in range(2, self.problem.most + 1)
+            for first in range(len(names) - size + 1)
+            if (group := self._group(names[first : first + size])) is not None
+        ]
+        for index, (first, end, group) in enumerate(listed):
+            values, _, _ = _cover(first, end, results)
+            answer = self._together(group, values, len(listed) - index)
+            results[first, end] = answer
+            tried.append(answer)
         value, bound, cuts = _cover(0, len(names), results)
         groups = tuple(results[cut] for cut in cuts)
         return FusionAnswer(groups, single, tuple(tried), value, bound)
@@ -197,21 +199,28 @@ class _CoverSearch:
                     linked |= {reading.producer, reading.reader}
         return group if linked == set(names) else None
 
-    def _together(self, group: FusedGroup, cutoff: Fraction | None) -> GroupAnswer:
-        """A group, searched once for all groups that are the same but for names."""
+    def _together(self, group: FusedGroup, cutoff: Fraction | None, left: int) -> GroupAnswer:
+        """A group, searched once for all groups that are the same but for names.
+
+        Parameters
+        ----------
+        group : the layers
+        cutoff : pJ that its parts take
+        left : groups to come, itself included, among which the time is divided
+        """
         key = alike(group)
         before = self.known.get(key)
         if before is not None:
             answer = _renamed(before, group, self.problem.engine)
         else:
             started = time.monotonic()
-            answer = self._searched(group, cutoff)
+            answer = self._searched(group, cutoff, self.limits.share(1 / left))
             answer = replace(answer, seconds=time.monotonic() - started)
             self.known[key] = answer
         self.told(answer)
         return answer
 
-    def _searched(self, group: FusedGroup, cutoff: Fraction | None) -> GroupAnswer:
+    def _searched(self, group: FusedGroup, cutoff: Fraction | None, limits: Limits) -> GroupAnswer:
         problem = self.problem
         least = outer_traffic(group, problem.engine)
         if self.limits.expired:
@@ -221,7 +230,7 @@ class _CoverSearch:
                 group,
                 problem.engine,
                 self.model,
-                self.limits,
+                limits,
                 cutoff,
                 problem.factors,
                 problem.storage,

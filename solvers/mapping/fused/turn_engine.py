@@ -125,6 +125,13 @@ class TurnEngines:
             energy += (turns * elements + again) * must.write_energy_of(role)
         if serves:
             energy += turns * max(0, accesses - elements) * level.write_energy_of(role)
+            plain = all(
+                term.stride == 1 and not axis.is_compound for axis in tensor.axes for term in axis.terms
+            )
+            alone = not any(other.fanout is not None for other in engine.levels[:last])
+            if plain and alone and inside:
+                # Every update but an element's first one in a turn reads the sum before it.
+                energy += turns * max(0, accesses - elements) * level.read_energy_of(role)
         return energy
 
 
