@@ -142,5 +142,5 @@ def suite_layers(name: str, batch: int | None = None, options: OnnxOptions | Non
 
 
 def _cases(network: Network) -> list[Case]:
-    distinct = network.distinct_layers(mac_only=True)
-    return [Case(layer.layer.name, layer.layer.operator, layer.count) for layer in distinct]
+    selected = select_layers(network)
+    return [Case(layer.name, layer.operator, len(layer.names)) for layer in selected]

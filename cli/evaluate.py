@@ -68,6 +68,7 @@ def evaluate_command(
     from tilewright.cli.terminal.console import tell
     from tilewright.foundation.yaml_file import with_line_numbers
     from tilewright.report.records.files import read_data
+    from tilewright.report.records.mapping.fused_file import is_fused_mapping
     from tilewright.report.records.mapping.stored_mappings import mappings_in
     from tilewright.report.records.scheduling.herald.files import is_schedule
     from tilewright.report.records.scheduling.tiled.files import is_plan
@@ -104,6 +105,12 @@ def evaluate_command(
                 return evaluate_edited_plan(data, str(mapping), objective, format)
             return evaluate_edited(data, str(mapping), objective, format, in_order=in_order)
         _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
+        if is_fused_mapping(data):
+            from tilewright.cli.mapping.fused import evaluate_fused_file
+
+            own = ("--arch", "--cost-model")
+            _refuse({name: said[name] for name in said if name not in own}, "one layer", str(mapping))
+            return evaluate_fused_file(data, mapping, arch, cost_model, format)
         mappings = mappings_in(data, mapping)
         chosen = _chosen(mappings, layers or [], str(mapping))
         flags = _Flags(arch, layer, objective, cost_model, factors, storage, tiles, constraint)

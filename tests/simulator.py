@@ -163,8 +163,8 @@ def elements(box: Box) -> Iterator[Index]:
     return product(*(range(first, first + extent) for first, extent in box))
 
 
-def simulate(operator: Operator, engine: Engine, mapping: Mapping) -> Simulation:
-    """Walk through a small nest."""
+def simulate(operator: Operator, engine: Engine, mapping: Mapping, continued: bool = False) -> Simulation:
+    """Walk through a small nest; ``continued`` if its outputs have partial sums when it begins."""
     nest = Nest(operator, engine, mapping)
     result = Simulation()
     everything = nest.temporal(len(nest.loops))
@@ -180,7 +180,10 @@ def simulate(operator: Operator, engine: Engine, mapping: Mapping) -> Simulation
             members = math.prod(nest.loops[i].trips for i in nest.ring(tensor, level))
             result.counts[engine.levels[level].name, tensor.name].tile = -(-size(first) // members)
             inner = chain[depth + 1] if depth + 1 < len(chain) else (None, len(nest.loops))
-            _Edge(nest, tensor, (level, position), inner, result).walk()
+            edge = _Edge(nest, tensor, (level, position), inner, result)
+            if continued and tensor.is_output:
+                edge.begin_with_sums(operator)
+            edge.walk()
     return result
 
 
@@ -235,6 +238,12 @@ class _Edge:
         self.clock: dict[Index, Index] = {}
         self.touched: dict[Index, set[Index]] = defaultdict(set)
         self.held: dict[Index, set[Index]] = defaultdict(set)
+
+    def begin_with_sums(self, operator: Operator) -> None:
+        """Every output has been held and written back before."""
+        whole = set(product(*(range(axis.extent(operator.bounds)) for axis in self.tensor.axes)))
+        self.touched = defaultdict(lambda: set(whole))
+        self.held = defaultdict(lambda: set(whole))
 
     def _diagonal(self) -> set[str]:
         """Loops of axes of which one loop is on another axis, too."""

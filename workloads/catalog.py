@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 
 from tilewright.foundation.errors import InputError, did_you_mean
 from tilewright.workloads.families import FAMILIES, family_network, is_family
+from tilewright.workloads.linked_layers import linked_network
 from tilewright.workloads.mapping.layer_fields import KINDS
-from tilewright.workloads.mapping.layer_text import NamedOperator, is_layer_text, parse_layer, read_layers
+from tilewright.workloads.mapping.layer_text import (
+    NamedOperator,
+    is_layer_text,
+    parse_layer,
+    read_linked_layers,
+)
 from tilewright.workloads.network import Layer, Network
 from tilewright.workloads.onnx.options import OnnxOptions
 
@@ -65,7 +71,7 @@ def resolve_model(text: str, batch: int | None = None, options: OnnxOptions | No
 
     Returns
     -------
-    The network; layers from a text or a YAML file are not linked
+    The network; layers from a YAML file are linked as far as the file says who reads whom
 
     Raises
     ------
@@ -91,7 +97,7 @@ def resolve_model(text: str, batch: int | None = None, options: OnnxOptions | No
 
         return load_onnx(text, batch, options=options)
     if suffix in (".yaml", ".yml"):
-        return _unlinked(Path(text).stem, read_layers(Path(text), batch), batch)
+        return _from_file(Path(text), batch)
     if builder(text) is not None:
         return _built_in(text, batch or 1)
     if is_family(text):
@@ -140,6 +146,14 @@ def _built_in(name: str, batch: int) -> Network:
     assert build is not None
     made = build(batch)
     return made if isinstance(made, Network) else made.network()
+
+
+def _from_file(path: Path, batch: int | None) -> Network:
+    """The layers of a YAML file, linked as far as it says what they read of each other."""
+    layers, reads = read_linked_layers(path, batch)
+    if not reads:
+        return _unlinked(path.stem, layers, batch)
+    return linked_network(path.stem, layers, reads, batch)
 
 
 def _unlinked(name: str, layers: tuple[NamedOperator, ...], batch: int | None) -> Network:

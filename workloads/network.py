@@ -71,6 +71,9 @@ class Link:
     channel : the first channel of the operand that the tensor fills, 0 unless it was concatenated with
         others; ``None`` where reshaping, transposing or slicing lies between
     moves : data movement on the way, in order, such as ``("Transpose", "Concat")``
+    axes : per axis of the operand, the axis of the producer's result that it is; ``None`` where that is not
+        known, or where the operand is not the whole result, element by element
+    offsets : with ``axes``, per axis of the operand, elements of padding before the result's first one
     """
 
     producer: str | None
@@ -80,6 +83,8 @@ class Link:
     elements: int
     channel: int | None = 0
     moves: tuple[str, ...] = ()
+    axes: tuple[int, ...] | None = None
+    offsets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,9 @@ def _show_name(thing: str, batch: int | None, asked_onnx: OnnxOptions) -> int:
 def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[str], *, full: bool) -> int:
     """Machines, layers, mappings and results are distinguished by the file's content."""
     from tilewright.foundation.yaml_file import with_line_numbers
-    from tilewright.report.records.files import is_result, parse_document, read_data
+    from tilewright.report.records.files import is_result, parse_document, parse_kind, read_data
+    from tilewright.report.records.mapping.fused_document import FusedDocument
+    from tilewright.report.records.mapping.fused_file import is_fused_mapping
     from tilewright.report.records.mapping.mapping_file import is_mapping, parse_mapping
     from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
 
@@ -162,6 +164,16 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
     if is_result(data):
         with unverified(str(path)):
             return _show_result(parse_document(data, str(path)), str(path), patterns)
+    if FusedDocument.is_kind_of(data):
+        from tilewright.api.mapping.fusion import FusedResult
+
+        with unverified(str(path)):
+            return _shown(FusedResult(parse_kind(data, str(path), FusedDocument)))
+    if is_fused_mapping(data):
+        from tilewright.cli.mapping.fused import evaluate_fused_file
+
+        evaluate_fused_file(data, path, arch, None, "table")
+        return Exit.OK
     if is_mapping(data):
         with with_line_numbers(path):
             stored = parse_mapping(data, str(path), path.parent)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "jsonl", "csv")
 
 _PANEL = "Beyond one optimum"
+_FUSION = "Fusion"
 
 
 def map_command(
@@ -74,6 +75,32 @@ def map_command(
             rich_help_panel=_PANEL,
         ),
     ] = None,
+    fuse: Annotated[
+        bool,
+        typer.Option(
+            "--fuse",
+            help="Layers that pass results on without the outermost memory.",
+            rich_help_panel=_FUSION,
+        ),
+    ] = False,
+    fuse_at: Annotated[
+        str | None,
+        typer.Option(
+            "--fuse-at",
+            metavar="LEVEL",
+            help="Keep what is passed on in this level.",
+            rich_help_panel=_FUSION,
+        ),
+    ] = None,
+    max_group: Annotated[
+        int | None,
+        typer.Option(
+            "--max-group",
+            metavar="N",
+            help="Layers of a group at most; 4 by default.",
+            rich_help_panel=_FUSION,
+        ),
+    ] = None,
     time_limit: options.TimeLimit = None,
     gap: options.Gap = "0",
     threads: options.Threads = None,
@@ -104,6 +131,13 @@ def map_command(
     verbose: options.Verbose = False,
 ) -> int:
     """Find the best mapping of every layer of a model, with a bound that proves how good it is."""
+    if fuse:
+        from tilewright.cli.mapping.fused import map_fused
+
+        return map_fused(locals())
+    for flag, value in {"--fuse-at": fuse_at, "--max-group": max_group}.items():
+        if value is not None:
+            raise InputError(flag, None, "expected --fuse with it")
     from tilewright.api.catalog import made_method
     from tilewright.api.mapping.folder import MappingFolder
     from tilewright.api.mapping.machine import machine

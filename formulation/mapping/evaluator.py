@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +11,7 @@ from typing import assert_never
 from tilewright.formulation.expression import Constant, Expr, as_expr
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.blocks import Block, Residency, whole
-from tilewright.formulation.mapping.cost.base import CostModel
+from tilewright.formulation.mapping.cost.base import CostModel, Limit, Statement
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import order_effect, sliding_dims
@@ -82,22 +83,37 @@ def evaluate_mapping(
     model.check(operator, engine)
     mapping.validate(operator, engine, where)
     statement = model.statement(nest_of(operator, engine, mapping, where))
+    broken = [*exceeded(statement.limits), *misplaced(operator, engine, mapping)]
+    return evaluation_of(statement, operator, engine, broken)
+
+
+def exceeded(limits: Iterable[Limit]) -> list[str]:
+    """The limits of a nest without open decisions that it exceeds, in words."""
+    numbers = [(limit, evaluate(limit.expr, {})) for limit in limits]
+    return [f"{limit.name}: {number} over {limit.bound}" for limit, number in numbers if number > limit.bound]
+
+
+def evaluation_of(
+    statement: Statement, operator: Operator, engine: Engine, violations: Sequence[str]
+) -> Evaluation:
+    """The numbers of a statement that has no open decisions.
+
+    Parameters
+    ----------
+    statement : of the mapping's nest
+    operator, engine : the layer and the machine
+    violations : constraints that the mapping breaks
+    """
 
     def number(expr: Expr) -> int:
         return evaluate(expr, {})
 
     cycles = number(statement.cycles)
-    broken = [
-        f"{limit.name}: {number(limit.expr)} over {limit.bound}"
-        for limit in statement.limits
-        if number(limit.expr) > limit.bound
-    ]
-    broken += _misplaced(operator, engine, mapping)
     return Evaluation(
         energy=Fraction(number(statement.energy), statement.energy_scale),
         cycles=cycles,
         macs=operator.macs,
-        utilization=operator.iterations / (cycles * engine.instances),
+        utilization=operator.turns * operator.iterations / (cycles * engine.instances),
         components={
             name: Fraction(number(part), statement.component_scale)
             for name, part in statement.components.items()
@@ -115,11 +131,11 @@ def evaluate_mapping(
             for row in statement.traffic
         ),
         details={name: number(part) for name, part in statement.details.items()},
-        violations=tuple(broken),
+        violations=tuple(violations),
     )
 
 
-def _misplaced(operator: Operator, engine: Engine, mapping: Mapping) -> list[str]:
+def misplaced(operator: Operator, engine: Engine, mapping: Mapping) -> list[str]:
     """Stores that break the machine's rules: outermost ones inside loops, and levels that are skipped."""
     stored = {(node.tensor, node.level) for node in mapping.nodes if isinstance(node, Storage)}
     outermost = engine.levels[0].name
@@ -140,7 +156,13 @@ def _misplaced(operator: Operator, engine: Engine, mapping: Mapping) -> list[str
     ]
 
 
-def nest_of(operator: Operator, engine: Engine, mapping: Mapping, where: str = "mapping") -> Nest:
+def nest_of(
+    operator: Operator,
+    engine: Engine,
+    mapping: Mapping,
+    where: str = "mapping",
+    outside: Sequence[Storage] = (),
+) -> Nest:
     """The nest of a mapping: constant tile sizes, one order per block.
 
     Temporal loops that follow each other in one level form one block, unless a dimension repeats or a
@@ -151,9 +173,10 @@ def nest_of(operator: Operator, engine: Engine, mapping: Mapping, where: str = "
     operator, engine : the layer and the machine
     mapping : loops and points of storage, outermost first
     where : what errors call the mapping
+    outside : stores in which tensors live already, around the mapping
     """
     builder = _NestBuilder(operator, engine, where)
-    for index, node in enumerate(mapping.nodes):
+    for index, node in enumerate((*outside, *mapping.nodes), -len(outside)):
         match node:
             case Storage(tensor, level):
                 builder.store(tensor, level, f"nodes[{index}]")

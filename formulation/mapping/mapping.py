@@ -8,7 +8,7 @@ are evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from typing import Any, assert_never
@@ -75,8 +75,23 @@ class Mapping:
                 yield LoopStep(node, -(-tile[node.dim] // node.tile))
                 tile[node.dim] = node.tile
 
-    def validate(self, operator: Operator, engine: Engine, where: str = "mapping") -> None:
-        """Raise ``InputError`` naming the node that does not fit the operator or the engine."""
+    def validate(
+        self,
+        operator: Operator,
+        engine: Engine,
+        where: str = "mapping",
+        outside: Sequence[Storage] = (),
+        prefix: str = "",
+    ) -> None:
+        """Raise ``InputError`` naming the node that does not fit the operator or the engine.
+
+        Parameters
+        ----------
+        operator, engine : the layer and the machine
+        where : what errors call the mapping
+        outside : stores in which tensors live already, around the mapping
+        prefix : what stands before ``nodes`` in the names of fields
+        """
         levels = [level.name for level in engine.levels]
         axes = {
             axis.name: index
@@ -87,8 +102,9 @@ class Mapping:
         tile = dict(operator.bounds)
         depth: dict[str, int] = {}
         at = 0
-        for index, node in enumerate(self.nodes):
-            field = f"nodes[{index}]"
+        nodes = (*outside, *self.nodes)
+        for index, node in enumerate(nodes, -len(outside)):
+            field = f"{prefix}nodes[{index}]"
             if isinstance(node, Storage):
                 if node.level not in levels:
                     raise InputError(where, field, f"unknown level {node.level!r}, expected one of {levels}")
@@ -124,11 +140,12 @@ class Mapping:
         # A PE works on one iteration at a time, so every dimension ends with a tile of 1.
         for dim, rest in tile.items():
             if rest != 1:
-                raise InputError(where, "nodes", f"{dim} ends with a tile of {rest}, the innermost must be 1")
+                reason = f"{dim} ends with a tile of {rest}, the innermost must be 1"
+                raise InputError(where, f"{prefix}nodes", reason)
         for tensor in operator.tensors:
-            first = next((n for n in self.nodes if isinstance(n, Storage) and n.tensor == tensor.name), None)
+            first = next((n for n in nodes if isinstance(n, Storage) and n.tensor == tensor.name), None)
             if first is None or first.level != levels[0]:
-                raise InputError(where, "nodes", f"{tensor.name} is not stored in {levels[0]} first")
+                raise InputError(where, f"{prefix}nodes", f"{tensor.name} is not stored in {levels[0]} first")
 
     def to_data(self) -> list[dict[str, Any]]:
         """Plain data for YAML and JSON."""
@@ -148,11 +165,11 @@ class Mapping:
         return rows
 
     @classmethod
-    def from_data(cls, rows: object, where: str = "mapping") -> Mapping:
+    def from_data(cls, rows: object, where: str = "mapping", field: str = "nodes") -> Mapping:
         """The inverse of :meth:`to_data`; raises ``InputError`` naming the node that is malformed."""
         if not isinstance(rows, list):
-            raise InputError(where, "nodes", "expected a list of nodes")
-        return cls(tuple(_node(row, where, f"nodes[{index}]") for index, row in enumerate(rows)))
+            raise InputError(where, field, "expected a list of nodes")
+        return cls(tuple(_node(row, where, f"{field}[{index}]") for index, row in enumerate(rows)))
 
 
 _SHAPES: MappingABC[frozenset[str], type[Node]] = {

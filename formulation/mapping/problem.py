@@ -263,6 +263,10 @@ class LayerProblem:
             "perfect": self.space.nest.perfect,
         }
         # Fields are added only where they differ from the default, so that hashes of older documents stay.
+        if self.operator.turns > 1:
+            content["turns"] = self.operator.turns
+        if self.operator.continued:
+            content["continued"] = True
         if self.is_uneven:
             content["storage"] = self.storage
         if self.space.tiles == EVERY_INTEGER and self.space.groups:

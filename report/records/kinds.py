@@ -7,16 +7,24 @@ from typing import Final
 from tilewright.report.records.files import parse_kind
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.report.records.mapping.fused_document import FusedDocument
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
 
 AnyRecord = (
-    ResultDocument | ExploreDocument | ScheduleDocument | CodesignDocument | PlanDocument | CompareDocument
+    ResultDocument
+    | ExploreDocument
+    | FusedDocument
+    | ScheduleDocument
+    | CodesignDocument
+    | PlanDocument
+    | CompareDocument
 )
 KINDS: Final[tuple[type[AnyRecord], ...]] = (
     ResultDocument,
     ExploreDocument,
+    FusedDocument,
     ScheduleDocument,
     CodesignDocument,
     PlanDocument,

@@ -9,6 +9,9 @@ A YAML file holds one layer or a list of layers, each a text as above or a mappi
 
     - conv:N=1,K=64,C=3,H=224,W=224,R=7,S=7,stride=2,pad=3
     - {kind: gemm, name: classifier, M: 1, N: 1000, K: 2048}
+
+An entry may say which of its operands are results of other entries (``reads``, see
+`tilewright.workloads.mapping.layer_reads`).
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ from pydantic import ValidationError
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.foundation.validation import from_validation
 from tilewright.foundation.yaml_file import read_yaml
-from tilewright.workloads.mapping.layer_fields import BATCHED, KINDS
+from tilewright.workloads.mapping.layer_fields import BATCHED, KINDS, LayerFields
+from tilewright.workloads.mapping.layer_reads import OperandRead, padding_before, reads_of
 from tilewright.workloads.mapping.operator import Operator
 
 NamedOperator = tuple[str, Operator]
@@ -49,6 +53,11 @@ def parse_layer(text: str, batch: int | None = None) -> NamedOperator:
     ------
     InputError : naming the text, the field and what was expected
     """
+    name, operator, _ = _parsed(text, batch)
+    return name, operator
+
+
+def _parsed(text: str, batch: int | None) -> _PaddedOperator:
     kind, colon, rest = text.strip().partition(":")
     kind = kind.strip()
     if not colon:
@@ -75,8 +84,23 @@ MOST_ALIKE = 10_000
 def read_layers(path: Path, batch: int | None = None) -> tuple[NamedOperator, ...]:
     """The layers of a YAML file, in its order; repeated names get ``#2``, ``#3``, ...
 
-    An entry is a layer text, ``{name, layer: TEXT, count}``, or the fields of a layer with its ``kind``, and
-    ``count`` beside them where the network has several alike.
+    As `read_linked_layers`, without what they read of each other.
+
+    Parameters
+    ----------
+    path : the file
+    batch : as in `parse_layer`, for every layer
+    """
+    return read_linked_layers(path, batch)[0]
+
+
+def read_linked_layers(
+    path: Path, batch: int | None = None
+) -> tuple[tuple[NamedOperator, ...], tuple[OperandRead, ...]]:
+    """The layers of a YAML file, and which of their operands are results of others.
+
+    An entry is a layer text, ``{name, layer: TEXT, count, reads}``, or the fields of a layer with its
+    ``kind``, and ``count`` and ``reads`` beside them.
 
     Parameters
     ----------
@@ -88,17 +112,48 @@ def read_layers(path: Path, batch: int | None = None) -> tuple[NamedOperator, ..
     InputError : naming the file, the layer's position and field, and what was expected
     """
     content = read_yaml(path)
-    entries = content if isinstance(content, list) else [content]
+    if isinstance(content, list):
+        return linked_layers(content, str(path), batch, f"{path}: layer {{}}")
+    return linked_layers([content], str(path), batch, str(path))
+
+
+def linked_layers(
+    entries: list[Any], where: str, batch: int | None = None, place: str = "{}"
+) -> tuple[tuple[NamedOperator, ...], tuple[OperandRead, ...]]:
+    """The layers that the entries of a file describe, and what they read of each other.
+
+    Parameters
+    ----------
+    entries : plain data
+    where : what errors call the file
+    batch : as in `parse_layer`, for every layer
+    place : what errors call an entry, with a place for its number
+    """
     if not entries:
-        raise InputError(str(path), None, "expected at least one layer")
+        raise InputError(where, None, "expected at least one layer")
     layers: list[NamedOperator] = []
+    reads: list[tuple[str, OperandRead]] = []
     names: set[str] = set()
     for i, entry in enumerate(entries):
-        where = f"{path}: layer {i + 1}" if isinstance(content, list) else str(path)
-        entry, count = _counted(where, entry)
-        name, operator = _entry(where, entry, batch)
+        at = place.format(i + 1)
+        entry, count = _counted(at, entry)
+        entry, asked = (entry, {}) if not isinstance(entry, dict) else _without_reads(entry)
+        name, operator, pads = _entry(at, entry, batch)
         layers += [(unique_name(name, names), operator) for _ in range(count)]
-    return tuple(layers)
+        if asked:
+            if count > 1:
+                raise InputError(at, "reads", f"for {count} layers at once, expected one entry for each")
+            reads += [(at, read) for read in reads_of(at, asked, layers[-1], pads)]
+    operators = dict(layers)
+    for at, read in reads:
+        if read.producer not in operators:
+            raise InputError(at, f"reads.{read.operand}", unknown_name(read.producer, operators))
+        read.check(at, operators[read.producer])
+    return tuple(layers), tuple(read.ordered(operators[read.producer]) for _, read in reads)
+
+
+def _without_reads(entry: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    return {field: value for field, value in entry.items() if field != "reads"}, entry.get("reads", {})
 
 
 def unique_name(name: str, taken: set[str]) -> str:
@@ -121,24 +176,27 @@ def _counted(where: str, entry: Any) -> tuple[Any, int]:
     return {field: value for field, value in entry.items() if field != "count"}, count
 
 
-def _named(where: str, entry: dict[str, Any], batch: int | None) -> NamedOperator:
+_PaddedOperator = tuple[str, Operator, tuple[int, int]]  # and padding before its first row and column
+
+
+def _named(where: str, entry: dict[str, Any], batch: int | None) -> _PaddedOperator:
     """An entry ``{name, layer: TEXT}``."""
     for field in entry:
         if field not in ("name", "layer"):
-            raise InputError(where, field, unknown_name(field, ("name", "layer", "count")))
+            raise InputError(where, field, unknown_name(field, ("name", "layer", "count", "reads")))
     text, name = entry["layer"], entry.get("name")
     if not isinstance(text, str) or not is_layer_text(text):
         raise InputError(where, "layer", f"expected a layer such as gemm:M=512,N=768,K=768, got {text!r}")
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise InputError(where, "name", f"expected text, got {name!r}")
-    own, operator = _entry(where, text, batch)
-    return name or own, operator
+    own, operator, pads = _entry(where, text, batch)
+    return name or own, operator, pads
 
 
-def _entry(where: str, entry: Any, batch: int | None) -> NamedOperator:
+def _entry(where: str, entry: Any, batch: int | None) -> _PaddedOperator:
     if isinstance(entry, str):
         try:
-            return parse_layer(entry, batch)
+            return _parsed(entry, batch)
         except InputError as error:
             raise InputError(f"{where}: {error.where}", error.field, error.message) from None
     if not isinstance(entry, dict) or not all(isinstance(key, str) for key in entry):
@@ -153,7 +211,7 @@ def _entry(where: str, entry: Any, batch: int | None) -> NamedOperator:
     return _build(where, kind, {field: value for field, value in entry.items() if field != "kind"}, batch)
 
 
-def _build(where: str, kind: str, values: dict[str, Any], batch: int | None) -> NamedOperator:
+def _build(where: str, kind: str, values: dict[str, Any], batch: int | None) -> _PaddedOperator:
     if batch is not None:
         if kind not in BATCHED:
             if batch > 1:
@@ -161,8 +219,8 @@ def _build(where: str, kind: str, values: dict[str, Any], batch: int | None) -> 
         elif values.setdefault("N", batch) != batch:
             raise InputError(where, "N", f"{values['N']} contradicts the batch {batch}")
     try:
-        fields = KINDS[kind].model_validate(values)
-        return fields.name or kind, fields.build()
+        fields: LayerFields = KINDS[kind].model_validate(values)
+        return fields.name or kind, fields.build(), padding_before(fields)
     except ValidationError as error:
         fault = from_validation(where, error, KINDS[kind].model_fields)
         field = fault.field.partition(".")[0] if fault.field else None

@@ -115,6 +115,9 @@ class Operator:
     tensors : inputs and weights first, the one output last
     is_mac : whether one iteration is one multiply-accumulate; pooling and element-wise layers are not
         counted in MAC totals
+    turns : how often the nest runs, one time after the other, other layers in between, each time on other
+        inputs and adding to the same output; only what is stored outside all loops outlives a turn
+    continued : whether the output has partial sums already when the nest begins
 
     Raises
     ------
@@ -126,6 +129,8 @@ class Operator:
     dimensions: tuple[Dimension, ...]
     tensors: tuple[Tensor, ...]
     is_mac: bool = True
+    turns: int = 1
+    continued: bool = False
 
     def __post_init__(self) -> None:
         names = [dimension.name for dimension in self.dimensions]
@@ -159,13 +164,13 @@ class Operator:
 
     @cached_property
     def iterations(self) -> int:
-        """Iterations of the whole nest."""
+        """Iterations of the whole nest, of one turn."""
         return math.prod(self.bounds.values())
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates: the iterations of a MAC operator, otherwise 0."""
-        return self.iterations if self.is_mac else 0
+        return self.turns * self.iterations if self.is_mac else 0
 
     @property
     def output(self) -> Tensor:

@@ -168,4 +168,4 @@ class Hierarchy:
 
     @staticmethod
     def _computing(nest: Nest, scale: int) -> Expr:
-        return as_expr(int(nest.engine.mac_energy * scale) * nest.operator.iterations)
+        return as_expr(int(nest.engine.mac_energy * scale) * nest.operator.iterations * nest.operator.turns)

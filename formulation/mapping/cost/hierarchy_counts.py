@@ -95,7 +95,18 @@ def _counts(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole
         fills = nest.delivered(tensor, here, Spread(outside - pool, pooled=pool), windows)
         if not whole_run:
             fills = ceil_div(fills, product(nest.sharers(tensor, level)))
-    return Counts(_reads(nest, tensor, store, below), fills, as_expr(0))
+    reads = in_all_turns(nest, _reads(nest, tensor, store, below))
+    return Counts(reads, in_all_turns(nest, fills), as_expr(0))
+
+
+def _starting_at_zero(nest: Nest, tensor: Tensor, boundary: int, spread: Spread) -> Expr:
+    """Instances that hold the same outputs and start them at zero; none where there are sums already."""
+    return as_expr(0) if nest.operator.continued else nest.partners(tensor, boundary, spread)
+
+
+def in_all_turns(nest: Nest, count: Expr) -> Expr:
+    """What every turn of the operator takes anew, summed over its turns."""
+    return count if nest.operator.turns == 1 else nest.operator.turns * count
 
 
 def _reads(nest: Nest, tensor: Tensor, store: int | None, below: Spread, times: Expr | None = None) -> Expr:
@@ -140,7 +151,7 @@ def hops_of(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool] | None
         end = len(nest.blocks) if store is None else residency.positions[store]
         spread = spread_of(nest, tensor, outside, nest.spatial_between(here, end), store)
         leaders = replace(spread, pooled=spread.pooled | pool)
-        return total(_reads(nest, tensor, store, leaders, ring) for ring in rings)
+        return in_all_turns(nest, total(_reads(nest, tensor, store, leaders, ring) for ring in rings))
 
     return _chosen(nest, tensor, passed, among)
 
@@ -175,7 +186,7 @@ def _shares(nest: Nest, tensor: Tensor, block: int) -> bool:
 def _output_counts(
     nest: Nest, tensor: Tensor, store: tuple[int, Spread], inner: tuple[int | None, Spread], depth: int
 ) -> Counts:
-    """Partial sums: written back at every visit, read again at every visit but the first.
+    """Partial sums: written back at every visit, read again at every visit but the first of all turns.
 
     Parameters
     ----------
@@ -189,23 +200,29 @@ def _output_counts(
     if any(not axis.is_compound and term.stride > 1 for axis in tensor.axes for term in axis.terms):
         # a tile also spans what lies between its elements, so that tiles of different stores differ
         arriving = nest.coverage(tensor, len(nest.blocks) if target is None else target, below)
-    partners = nest.partners(tensor, here, instances)
+    partners = _starting_at_zero(nest, tensor, here, instances)
     first = product([*arriving, partners])
     if any(axis.is_compound for axis in tensor.axes):
         # tiles overlap: every touched element is a partial sum
         updates = nest.iterations(tensor, below) if target is None else nest.delivered(tensor, target, below)
+        updates = in_all_turns(nest, updates)
         held = product([*elements, partners])
-        fills = maximum([0, nest.delivered(tensor, here, instances) - held]) if depth else as_expr(0)
+        arrived = in_all_turns(nest, nest.delivered(tensor, here, instances))
+        fills = maximum([0, arrived - held]) if depth else as_expr(0)
         return Counts(maximum([0, updates - first]), fills, updates)
     fills = as_expr(0)
     if depth:
-        fills = nest.visits(tensor, here, instances, lambda n: product([*elements, n - partners]))
+        fills = nest.visits(
+            tensor, here, instances, lambda n: product([*elements, in_all_turns(nest, n) - partners])
+        )
     if target is None:
-        updates = nest.iterations(tensor, below)
+        updates = in_all_turns(nest, nest.iterations(tensor, below))
         most = tensor.footprint(nest.operator.bounds) * nest.cap(instances.every)
         return Counts(updates - tighten(first, upper=most), fills, updates)
-    updates = nest.visits(tensor, target, below, lambda n: product([*arriving, n]))
-    reads = nest.visits(tensor, target, below, lambda n: product([*arriving, n - partners]))
+    updates = in_all_turns(nest, nest.visits(tensor, target, below, lambda n: product([*arriving, n])))
+    reads = nest.visits(
+        tensor, target, below, lambda n: product([*arriving, in_all_turns(nest, n) - partners])
+    )
     return Counts(reads, fills, updates)
 
 
@@ -228,15 +245,18 @@ def transported(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool] | 
         target = len(nest.blocks) if store is None else residency.positions[store]
         spread = spread_of(nest, tensor, reached, [b for b in deeper if b < target], store)
         if store is None:
-            return nest.iterations(tensor, spread)
+            return in_all_turns(nest, nest.iterations(tensor, spread))
         if not tensor.is_output:
-            return nest.delivered(tensor, target, spread, nest.engine.levels[store].sliding_window)
+            windows = nest.engine.levels[store].sliding_window
+            return in_all_turns(nest, nest.delivered(tensor, target, spread, windows))
         # partial sums travel out at every visit and back in at every visit but the first
         if any(axis.is_compound for axis in tensor.axes):
-            return 2 * nest.delivered(tensor, target, spread)
+            return in_all_turns(nest, 2 * nest.delivered(tensor, target, spread))
         elements = nest.coverage(tensor, target, spread)
-        partners = nest.partners(tensor, target, spread)
-        return nest.visits(tensor, target, spread, lambda n: product([*elements, 2 * n - partners]))
+        partners = _starting_at_zero(nest, tensor, target, spread)
+        return nest.visits(
+            tensor, target, spread, lambda n: product([*elements, in_all_turns(nest, 2 * n) - partners])
+        )
 
     return _chosen(nest, tensor, crossing, among)
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from tilewright.formulation.expression import Expr, as_expr, ceil_div, choose, maximum, tighten, total
-from tilewright.formulation.mapping.cost.hierarchy_counts import selected_counts, spread_of
+from tilewright.formulation.mapping.cost.hierarchy_counts import in_all_turns, selected_counts, spread_of
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Role, Tensor
@@ -23,7 +23,7 @@ def cycles_of(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
     engine = nest.engine
     # No mapping is faster than all PEs at work; intervals alone would not find that.
     peak = -(-nest.operator.iterations // nest.cap(nest.spatial))
-    compute = tighten(nest.steps(), lower=peak)
+    compute = in_all_turns(nest, tighten(nest.steps(), lower=peak))
     details = {"compute cycles": compute}
     # Hidden work overlaps with all other hidden work, so that the slowest counts; exposed work adds up.
     hidden: list[Expr] = [compute]
@@ -39,7 +39,7 @@ def cycles_of(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
         for side, time in times:
             side.append(time)
         if index and level.double_buffered:
-            exposed += first_and_last(nest, index)
+            exposed += [in_all_turns(nest, time) for time in first_and_last(nest, index)]
     return total([maximum(hidden), *exposed]), details
 
 

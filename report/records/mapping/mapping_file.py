@@ -101,7 +101,7 @@ def render_mapping(stored: StoredMapping) -> str:
         lines = {field: [_Line(entry) for entry in record[field]] for field in ("dimensions", "tensors")}
         data["operator"] = record | lines
     if stored.engine is not None:
-        data["arch"] = _arch_data(stored.engine)
+        data["arch"] = arch_data(stored.engine)
     data |= {"cost_model": stored.cost_model, "objective": stored.objective}
     if stored.constraints:
         data["constraints"] = list(stored.constraints)
@@ -111,7 +111,17 @@ def render_mapping(stored: StoredMapping) -> str:
     return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
 
 
-def _arch_data(engine: Engine) -> str | dict[str, Any]:
+def mapping_dumper() -> type[yaml.SafeDumper]:
+    """What writes mapping files: lines as lines, and no references."""
+    return _Dumper
+
+
+def written_in_one_line(row: dict[str, Any]) -> dict[str, Any]:
+    """The same, to be written in one line."""
+    return _Line(row)
+
+
+def arch_data(engine: Engine) -> str | dict[str, Any]:
     """A preset by its name, any other machine in full."""
     if engine.name in list_presets() and engine_hash(load_engine(engine.name)) == engine_hash(engine):
         return engine.name
@@ -144,7 +154,7 @@ def parse_mapping(data: object, where: str, folder: Path) -> StoredMapping:
         name=name or Path(where).stem,
         mapping=Mapping.from_data(content.nodes, where),
         operator=operator,
-        engine=_engine(content.arch, folder),
+        engine=engine_of(content.arch, folder),
         cost_model=content.cost_model,
         objective=content.objective,
         constraints=tuple(content.constraints),
@@ -154,7 +164,8 @@ def parse_mapping(data: object, where: str, folder: Path) -> StoredMapping:
     )
 
 
-def _engine(arch: str | EngineRecord | None, folder: Path) -> Engine | None:
+def engine_of(arch: str | EngineRecord | None, folder: Path) -> Engine | None:
+    """The machine that a file names, a preset or a file in the folder, or has in full."""
     if arch is None:
         return None
     if isinstance(arch, EngineRecord):

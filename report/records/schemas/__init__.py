@@ -2,7 +2,7 @@
 
 ``python -m tilewright.report.records.schemas`` prints the schema of
 `tilewright.report.records.mapping.document` again; another kind of document stands behind it: ``explore``,
-``schedule``, ``codesign``, ``plan`` or ``compare``.
+``fused``, ``schedule``, ``codesign``, ``plan`` or ``compare``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ CODESIGN = "codesign-1.schema.json"
 PLAN = "plan-1.schema.json"
 COMPARE = "compare-1.schema.json"
 EXPLORE = "explore-1.schema.json"
+FUSED = "fused-1.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

@@ -11,6 +11,7 @@ from tilewright.api.checked import Check
 from tilewright.api.mapping.checking import Reported, check_mappings
 from tilewright.api.mapping.exploration_check import check_exploration
 from tilewright.api.mapping.exploration_document import ExplorationDocument
+from tilewright.api.mapping.fusion import FusedResult, check_fused
 from tilewright.api.mapping.result import MappingDocument, MappingResult
 from tilewright.api.scheduling.checking import check_schedules
 from tilewright.api.scheduling.contest import Contest, check_contest
@@ -23,11 +24,12 @@ from tilewright.report.records.files import read_data
 from tilewright.report.records.kinds import AnyRecord, parse_any
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.report.records.mapping.fused_document import FusedDocument
 from tilewright.report.records.scheduling.herald.document import ScheduleDocument
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
 
-Document = MappingDocument | ExplorationDocument | Plan | TiledPlan | Codesign | Contest
+Document = MappingDocument | ExplorationDocument | FusedResult | Plan | TiledPlan | Codesign | Contest
 
 
 def load(path: str | os.PathLike[str]) -> Document:
@@ -35,7 +37,7 @@ def load(path: str | os.PathLike[str]) -> Document:
 
     Returns
     -------
-    A `MappingDocument`, `ExplorationDocument`, `Plan`, `TiledPlan`, `Codesign` or `Contest`
+    A `MappingDocument`, `ExplorationDocument`, `FusedResult`, `Plan`, `TiledPlan`, `Codesign` or `Contest`
 
     Raises
     ------
@@ -50,6 +52,8 @@ def load(path: str | os.PathLike[str]) -> Document:
         return Contest(record, str(path))
     if isinstance(record, ExploreDocument):
         return ExplorationDocument(record, str(path))
+    if isinstance(record, FusedDocument):
+        return FusedResult(record, str(path))
     return Plan(record) if isinstance(record, ScheduleDocument) else Codesign(record)
 
 
@@ -80,7 +84,9 @@ def check(
         document = document.document
     loaded = load(document) if isinstance(document, str | os.PathLike) else document
     where = (
-        loaded.where if isinstance(loaded, MappingDocument | ExplorationDocument | Contest) else "document"
+        loaded.where
+        if isinstance(loaded, MappingDocument | ExplorationDocument | FusedResult | Contest)
+        else "document"
     )
     kept = None if store is None else Path(store)
     if not prove:
@@ -129,4 +135,6 @@ def _checked(
         return check_contest(record, where, limits, store)
     if isinstance(record, ExploreDocument):
         return check_exploration(record, where, limits, reported)
+    if isinstance(record, FusedDocument):
+        return check_fused(record, where)
     return check_schedules(record, where, limits)

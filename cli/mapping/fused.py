@@ -1,0 +1,149 @@
+"""Fused mappings at the command line: ``map --fuse``, and ``evaluate`` and ``show`` of their files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tilewright.cli import options
+from tilewright.cli.exits import Exit
+from tilewright.foundation.disk import check_writable, is_stream, suffix_error
+from tilewright.foundation.errors import InputError
+
+
+def evaluate_fused_file(
+    data: dict[str, Any], path: Path, arch: str | None, cost_model: str | None, format: str
+) -> int:
+    """What a fused mapping costs; exit code 5 where it is illegal.
+
+    Parameters
+    ----------
+    data, path : the file's content and its place
+    arch, cost_model : instead of the file's
+    format : ``table`` or ``json``
+    """
+    from tilewright.cli.terminal.console import show, write
+    from tilewright.formulation.mapping.cost import cost_model as model_named
+    from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
+    from tilewright.foundation.yaml_file import with_line_numbers
+    from tilewright.hardware.mapping.load import load_engine
+    from tilewright.report.records.mapping.build import versions
+    from tilewright.report.records.mapping.fused_evaluation import fused_metrics
+    from tilewright.report.records.mapping.fused_file import parse_fused_mapping
+    from tilewright.report.text.mapping.fused_tree import fused_views
+
+    with with_line_numbers(path):
+        stored = parse_fused_mapping(data, str(path), path.parent)
+        engine = load_engine(arch) if arch is not None else stored.engine
+        if engine is None:
+            raise InputError(str(path), "arch", "missing, expected one in the file or as --arch")
+        name = cost_model or (stored.cost_model if arch is None else None) or engine.cost_model
+        evaluation = evaluate_fused(stored.group, engine, model_named(name), stored.tree, str(path))
+    if format == "json":
+        document = {
+            "schema": "tilewright.evaluation/1",
+            "command": "evaluate",
+            "fused": {"name": stored.name, **fused_metrics(evaluation, engine)},
+            "versions": versions(),
+        }
+        write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    else:
+        show(*fused_views(stored.name, stored.group, engine, stored.tree, evaluation))
+    return Exit.CHECK_FAILED if evaluation.violations else Exit.OK
+
+
+REFUSED = {
+    "then": "--then",
+    "pareto": "--pareto",
+    "best": "--best",
+    "all_optimal": "--all-optimal",
+    "most": "--most",
+    "constraint": "--constraint",
+    "tiles": "--tiles",
+    "warm_start": "--warm-start",
+    "save_mappings": "--save-mappings",
+    "report": "--report",
+    "log": "--log",
+    "deterministic": "--deterministic",
+}
+"""Parameters of ``map`` that mean nothing with ``--fuse``, and their flags."""
+
+
+def map_fused(given: Mapping[str, Any]) -> int:
+    """``map --fuse``: which layers are fused, and the proof.
+
+    Parameters
+    ----------
+    given : the parameters of ``map``
+    """
+    from tilewright.api.mapping.fusion import MOST_LAYERS, GroupAnswer, fuse
+    from tilewright.cli.terminal.clock import call
+    from tilewright.cli.terminal.console import show, tell, write
+    from tilewright.cli.terminal.signals import graceful_stop
+    from tilewright.formulation.limits import Limits
+    from tilewright.hardware.mapping.load import load_engine
+    from tilewright.report.text.quantities import energy_text
+    from tilewright.workloads.catalog import resolve_model
+
+    for parameter, flag in REFUSED.items():
+        if given[parameter]:
+            raise InputError(flag, None, "cannot be used with --fuse")
+    if given["objective"] != "energy":
+        raise InputError("--objective", None, f"expected energy with --fuse, got {given['objective']}")
+    if given["solver"] != "auto":
+        raise InputError("--solver", None, "cannot be chosen with --fuse")
+    form = options.parse_choice(given["format"], "--format", ("table", "json"))
+    out: Path | None = given["out"]
+    if out is not None:
+        if out.suffix.lower() != ".json" and not is_stream(out):
+            raise suffix_error(out, (".json",))
+        check_writable(out)
+    quiet = given["quiet"]
+    engine = load_engine(given["arch"])
+    network = resolve_model(
+        given["model"], given["batch"], options.parse_onnx(given["dim"], skip=given["skip_unsupported"])
+    )
+
+    def told(answer: GroupAnswer) -> None:
+        names = " + ".join(answer.group.names)
+        value = "no mapping" if answer.value is None else energy_text(float(answer.value))
+        if not quiet:
+            tell(f"{names}: {answer.reason or value} ({answer.seconds:.1f} s)")
+
+    seconds = options.parse_duration(given["time_limit"])
+    with graceful_stop() as stop:
+        limits = Limits(
+            seconds=seconds,
+            gap=options.parse_gap(given["gap"]),
+            threads=options.parse_threads(given["threads"]),
+            seed=given["seed"],
+            stop=stop,
+            started=call.limit_from(seconds),
+        )
+        result = fuse(
+            network,
+            engine,
+            limits=limits,
+            layers=given["layers"] or (),
+            all_operators=given["all_operators"],
+            cost_model=given["cost_model"],
+            factors=options.parse_factors(given["factors"]),
+            storage=options.parse_storage(given["storage"]),
+            home=given["fuse_at"],
+            most=MOST_LAYERS if given["max_group"] is None else given["max_group"],
+            told=told,
+        )
+        interrupted = stop.is_set()
+    if out is not None:
+        result.save(out)
+    if form == "json":
+        write(result.to_text())
+    elif out is None or not quiet:
+        show(*result.views())
+    if result.value is None:
+        return Exit.INTERRUPTED if interrupted else Exit.LIMIT
+    if given["require_optimal"] and not result.optimal:
+        return Exit.NOT_OPTIMAL
+    return Exit.OK

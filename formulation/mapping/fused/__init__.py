@@ -1,0 +1,1 @@
+"""Layers of one engine that pass results on without the outermost memory."""

@@ -1,0 +1,267 @@
+"""Which iterations of a layer and which elements of a tensor every turn covers: boxes, as arrays over turns.
+
+Turns are numbered in the order in which they run, so that arrays can be folded back into the trips of the
+loops around them.  All is integers; a box is a first index and a size per dimension, or bounds per axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.foundation.arrays import Bools, Int64s
+from tilewright.workloads.mapping.operator import Operator, Tensor
+
+FAR = np.int64(2**62)
+
+
+@dataclass(frozen=True)
+class LayerBoxes:
+    """The iterations of a layer in every turn.
+
+    Parameters
+    ----------
+    low, size : per dimension, the first iteration and how many
+    alive : whether there is anything to do in the turn
+    continued : whether the turn adds to sums that an earlier one has begun
+    """
+
+    low: MappingABC[str, Int64s]
+    size: MappingABC[str, Int64s]
+    alive: Bools
+    continued: Bools
+
+    def repeated(self, trips: int) -> LayerBoxes:
+        """Every turn as often as a loop inside it makes trips."""
+        return LayerBoxes(
+            {dim: np.repeat(values, trips) for dim, values in self.low.items()},
+            {dim: np.repeat(values, trips) for dim, values in self.size.items()},
+            np.repeat(self.alive, trips),
+            np.repeat(self.continued, trips),
+        )
+
+    def cut(self, dim: str, index: Int64s, tile: int, sums: bool) -> LayerBoxes:
+        """The tiles of a loop, relative to each turn's own box; turns past the end are not alive.
+
+        Parameters
+        ----------
+        dim : the dimension that the loop moves
+        index, tile : the loop's iteration in every turn, and the size of its tiles
+        sums : whether the output adds up over the dimension
+        """
+        whole = self.size[dim]
+        size = np.clip(whole - index * tile, 0, tile)
+        low = self.low[dim] + np.minimum(index * tile, whole)
+        continued = self.continued | (index > 0) if sums else self.continued
+        return LayerBoxes(
+            {**self.low, dim: low}, {**self.size, dim: size}, self.alive & (size > 0), continued
+        )
+
+    @classmethod
+    def whole(cls, operator: Operator) -> LayerBoxes:
+        """One turn that does everything."""
+        return cls(
+            {dim: np.zeros(1, np.int64) for dim in operator.bounds},
+            {dim: np.full(1, bound, np.int64) for dim, bound in operator.bounds.items()},
+            np.ones(1, np.bool_),
+            np.zeros(1, np.bool_),
+        )
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The elements of a tensor that every turn needs: per axis the first one and the end."""
+
+    low: tuple[Int64s, ...]
+    high: tuple[Int64s, ...]
+    alive: Bools
+
+    @property
+    def elements(self) -> Int64s:
+        """Per turn; 0 where nothing is needed."""
+        volume = np.ones(len(self.alive), np.int64)
+        for low, high in zip(self.low, self.high, strict=True):
+            volume *= np.maximum(high - low, 0)
+        return np.where(self.alive, volume, 0)
+
+
+def windows_of(tensor: Tensor, boxes: LayerBoxes) -> Windows:
+    """What the iterations of a layer touch of one of its tensors, padding included."""
+    lows: list[Int64s] = []
+    highs: list[Int64s] = []
+    for axis in tensor.axes:
+        low = np.zeros(len(boxes.alive), np.int64)
+        extent = np.ones(len(boxes.alive), np.int64)
+        for term in axis.terms:
+            low += term.stride * boxes.low[term.dim]
+            extent += term.stride * (boxes.size[term.dim] - 1)
+        lows.append(low)
+        highs.append(low + extent)
+    return Windows(tuple(lows), tuple(highs), boxes.alive)
+
+
+@dataclass(frozen=True)
+class Visits:
+    """What a store holds from visit to visit: the hull of all that the turns inside a visit need.
+
+    Parameters
+    ----------
+    low, high : bounds per axis and visit; visits in which nothing is needed are left out
+    turns : per visit, its place among all visits of the store
+    """
+
+    low: tuple[Int64s, ...]
+    high: tuple[Int64s, ...]
+    turns: Int64s
+
+    @property
+    def elements(self) -> Int64s:
+        volume = np.ones(len(self.turns), np.int64)
+        for low, high in zip(self.low, self.high, strict=True):
+            volume *= high - low
+        return volume
+
+    def differing(self) -> tuple[Int64s, list[Bools]]:
+        """How many axes differ from the visit before, and which; the first visit differs everywhere."""
+        axes: list[Bools] = [
+            np.concatenate([[True], (low[1:] != low[:-1]) | (high[1:] != high[:-1])])
+            for low, high in zip(self.low, self.high, strict=True)
+        ]
+        number = np.zeros(len(self.turns), np.int64)
+        for differs in axes:
+            number += differs
+        number[:1] = len(axes) + 1
+        return number, axes
+
+    def starts(self, slides: bool) -> tuple[tuple[Int64s, ...], Bools]:
+        """Per axis the first element that is not there yet, and which visits find everything there.
+
+        Parameters
+        ----------
+        slides : whether what a window that moved forward along one axis still needs is there
+        """
+        number, axes = self.differing()
+        starts = [low.copy() for low in self.low]
+        if slides:
+            for start, low, high, differs in zip(starts, self.low, self.high, axes, strict=True):
+                before_low = np.concatenate([low[:1], low[:-1]])
+                before_high = np.concatenate([low[:1], high[:-1]])
+                forward = (number == 1) & differs & (low >= before_low) & (high >= before_high)
+                start[forward] = np.maximum(low, before_high)[forward]
+        return tuple(starts), number == 0
+
+
+def visits_of(windows: Windows, trips: Sequence[int], depth: int) -> Visits:
+    """The visits of a store that stands inside the first ``depth`` loops."""
+    outer = math.prod(trips[:depth])
+    alive = windows.alive.reshape(outer, -1)
+    visited = np.flatnonzero(alive.any(axis=1))
+    low = tuple(
+        np.where(alive, values.reshape(outer, -1), FAR).min(axis=1)[visited] for values in windows.low
+    )
+    high = tuple(
+        np.where(alive, values.reshape(outer, -1), -FAR).max(axis=1)[visited] for values in windows.high
+    )
+    return Visits(low, high, visited)
+
+
+def moved_in(visits: Visits, slides: bool) -> int:
+    """Elements that a store takes in over all visits: nothing for the tile that it has already."""
+    starts, same = visits.starts(slides)
+    volume = np.ones(len(visits.turns), np.int64)
+    for start, high in zip(starts, visits.high, strict=True):
+        volume *= np.maximum(high - start, 0)
+    return int(np.where(same, 0, volume).sum())
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """What of an intermediate is made in every turn.
+
+    Parameters
+    ----------
+    windows : what is needed and not there yet
+    outlives : whether what one turn made is of use to a later one
+    """
+
+    windows: Windows
+    outlives: bool
+
+
+def fresh_part(windows: Windows, trips: Sequence[int], depth: int, retained: bool) -> Fresh:
+    """What a producer has to make in every turn, so that its readers have what they need.
+
+    Within a visit of the store everything stays.  With ``retained``, from the visit before stays what a
+    window that moved forward along one axis needs again.
+
+    Parameters
+    ----------
+    windows : what the readers need in every turn
+    trips : of the loops around the sequence, outermost first
+    depth : how many of them stand outside the store
+    retained : whether halos outlive a visit
+    """
+    outer, inner = math.prod(trips[:depth]), tuple(trips[depth:])
+    inside = math.prod(inner)
+    low = [values.copy() for values in windows.low]
+    alive = windows.alive.copy()
+    outlives = inside > 1
+    if retained:
+        visits = visits_of(windows, trips, depth)
+        starts, same = visits.starts(slides=True)
+        for axis, start in enumerate(starts):
+            outlives |= bool(np.any((start > visits.low[axis]) & (start < visits.high[axis] + 1)))
+            from_visit = np.full(outer, -FAR)
+            from_visit[visits.turns] = start
+            low[axis] = np.maximum(low[axis], np.repeat(from_visit, inside))
+        found = np.zeros(outer, np.bool_)
+        found[visits.turns] = same
+        outlives |= bool(same.any())
+        alive &= ~np.repeat(found, inside)
+    moving: set[int] = set()
+    for axis, high in enumerate(windows.high):
+        own = _varying((windows.low[axis], high), outer, inner)
+        moving |= own
+        if own:
+            low[axis] = np.maximum(low[axis], _highest_before(high, outer, inner, sorted(own)))
+    for loop, number in enumerate(inner):
+        if loop not in moving and number > 1:
+            alive &= _index(outer, inner, loop) == 0
+    for first, end in zip(low, windows.high, strict=True):
+        alive &= end > first
+    return Fresh(Windows(tuple(low), windows.high, alive), outlives)
+
+
+def _varying(values: Sequence[Int64s], outer: int, inner: tuple[int, ...]) -> set[int]:
+    """Inner loops with which any of the values changes."""
+    loops: set[int] = set()
+    for array in values:
+        folded = array.reshape(outer, *inner)
+        for loop in range(len(inner)):
+            if np.any(folded != folded.take([0], axis=loop + 1)):
+                loops.add(loop)
+    return loops
+
+
+def _highest_before(high: Int64s, outer: int, inner: tuple[int, ...], loops: Sequence[int]) -> Int64s:
+    """The largest end of the earlier iterations of some inner loops, those of all others the same."""
+    places = [loop + 1 for loop in loops]
+    last = range(len(inner) + 1 - len(places), len(inner) + 1)
+    moved = np.moveaxis(high.reshape(outer, *inner), places, last)
+    shape = moved.shape
+    rows = moved.reshape(*shape[: len(shape) - len(places)], -1)
+    highest = np.maximum.accumulate(rows, axis=-1)
+    before = np.concatenate([np.full((*rows.shape[:-1], 1), -FAR), highest[..., :-1]], axis=-1)
+    return np.ascontiguousarray(np.moveaxis(before.reshape(shape), last, places)).reshape(-1)
+
+
+def _index(outer: int, inner: tuple[int, ...], loop: int) -> Int64s:
+    """The iteration of an inner loop in every turn."""
+    shape = [1] * (len(inner) + 1)
+    shape[loop + 1] = inner[loop]
+    row = np.arange(inner[loop]).reshape(shape)
+    return np.ascontiguousarray(np.broadcast_to(row, (outer, *inner))).reshape(-1)

@@ -1,0 +1,107 @@
+"""What shared stores move: tiles of operands in, results and partial sums out and in again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from tilewright.formulation.expression import as_expr
+from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping.cost.hierarchy_cycles import port_times
+from tilewright.formulation.mapping.fused.boxes import moved_in, visits_of, windows_of
+from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.turns import LeafTurns, PlacedStore, Turns
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Tensor
+
+
+@dataclass(frozen=True)
+class Movement:
+    """What goes between two levels for a shared store, over the whole run.
+
+    Parameters
+    ----------
+    tensor : its name, the layer's before it
+    outer, inner : the levels
+    elements : moved in, or out for a result
+    again : partial sums that come back in
+    accesses : elements by level and kind (``reads``, ``fills``, ``updates``)
+    energies : pJ by component
+    cycles : nothing else moves meanwhile
+    """
+
+    tensor: str
+    outer: str
+    inner: str
+    elements: int
+    again: int
+    accesses: MappingABC[tuple[str, str], int]
+    energies: MappingABC[str, Fraction]
+    cycles: int
+
+
+def movements_of(group: FusedGroup, engine: Engine, turns: Turns) -> tuple[Movement, ...]:
+    """Of all shared stores, leaf by leaf."""
+    moves: list[Movement] = []
+    for leaf in turns.leaves:
+        layer = leaf.leaf.layer
+        for tensor in group.operator(layer).tensors:
+            own = [
+                placed
+                for placed in leaf.stores
+                if (placed.store.layer, placed.store.tensor) == (layer, tensor.name)
+            ]
+            if layer in turns.passings and tensor.is_output:
+                if len(own) > 1:  # a copy in the outermost level, each element once
+                    elements = tensor.footprint(group.operator(layer).bounds)
+                    moves.append(_movement(engine, own[0], own[1], tensor, elements, 0))
+                continue
+            for outer, inner in pairwise(own):
+                moves.append(_move(engine, group, leaf, tensor, outer, inner))
+    return tuple(moves)
+
+
+def _move(
+    engine: Engine, group: FusedGroup, leaf: LeafTurns, tensor: Tensor, outer: PlacedStore, inner: PlacedStore
+) -> Movement:
+    """An operand's tiles come whenever they change, a result's go then and come back where sums go on."""
+    operator = group.operator(leaf.leaf.layer)
+    visits = visits_of(windows_of(tensor, leaf.boxes), leaf.trips, inner.depth)
+    if not tensor.is_output:
+        elements = moved_in(visits, engine.levels[inner.level].sliding_window)
+        return _movement(engine, outer, inner, tensor, elements, 0)
+    elements = moved_in(visits, slides=False)
+    again = max(0, elements - tensor.footprint(operator.bounds))
+    return _movement(engine, outer, inner, tensor, elements, again)
+
+
+def _movement(
+    engine: Engine, outer: PlacedStore, inner: PlacedStore, tensor: Tensor, elements: int, again: int
+) -> Movement:
+    source, target = engine.levels[outer.level], engine.levels[inner.level]
+    if tensor.is_output:
+        reads, writes, fills = again, elements, again
+    else:
+        reads, writes, fills = elements, 0, elements
+    role = tensor.role
+    times = port_times(engine, source, [(role, as_expr(reads))], [(role, as_expr(writes))])
+    times += port_times(engine, target, [], [(role, as_expr(fills))])
+    return Movement(
+        tensor=f"{inner.store.layer}.{tensor.name}",
+        outer=source.name,
+        inner=target.name,
+        elements=elements,
+        again=again,
+        accesses={
+            (source.name, "reads"): reads,
+            (source.name, "updates"): writes,
+            (target.name, "fills"): fills,
+        },
+        energies={
+            source.name: reads * source.read_energy_of(role) + writes * source.write_energy_of(role),
+            target.name: fills * target.write_energy_of(role),
+        },
+        cycles=max((evaluate(time, {}) for time in times), default=0),
+    )

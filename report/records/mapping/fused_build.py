@@ -1,0 +1,140 @@
+"""Fused documents made from what a search found."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tilewright.formulation.mapping.fused.turns import MOST_TURNS
+from tilewright.formulation.result import Status, relative_gap
+from tilewright.report.records.mapping.build import versions
+from tilewright.report.records.mapping.engine import ArchRecord
+from tilewright.report.records.mapping.fused_document import (
+    FusedDocument,
+    FusedGroupRecord,
+    FusedLayer,
+    FusedSettings,
+    FusedSpace,
+    FusedTotals,
+    FusedTry,
+    FusedValue,
+)
+from tilewright.report.records.mapping.fused_evaluation import fused_metrics
+from tilewright.report.records.mapping.fused_file import group_data
+from tilewright.report.records.mapping.operator import OperatorRecord
+from tilewright.solvers.mapping.fused.network import FusionAnswer, FusionProblem, GroupAnswer, status_of
+
+
+def fused_document(
+    problem: FusionProblem, answer: FusionAnswer, settings: FusedSettings, *, stopped: bool, seconds: float
+) -> FusedDocument:
+    """The document of a whole network.
+
+    Parameters
+    ----------
+    problem, answer : what was asked and found
+    settings : how the search was asked to run
+    stopped : whether the user ended it
+    seconds : of the whole call
+    """
+    groups = [_group_record(problem, answer, group, stopped=stopped) for group in answer.groups]
+    alone = [answer.single[name] for name in problem.layers]
+    unfused = _sum([single.value for single in alone])
+    costs = [group.evaluation for group in answer.groups]
+    known = [cost for cost in costs if cost is not None]
+    whole = len(known) == len(costs)
+    used = {group.group.names[0] + "\n" + group.group.names[-1] for group in answer.groups if group.is_fused}
+    return FusedDocument.model_validate(
+        {
+            **FusedDocument.head(),
+            "complete": not stopped and all(is_settled(tried) for tried in answer.tried),
+            "model": problem.network.name,
+            "batch": problem.network.batch,
+            "arch": ArchRecord.of(problem.engine),
+            "cost_model": problem.model_name,
+            "objective": "energy",
+            "space": FusedSpace(
+                most=problem.most,
+                home=problem.home_level,
+                shared_tiles="divisors",
+                most_turns=MOST_TURNS,
+                factors="perfect" if problem.factors == "perfect" else "imperfect",
+                storage="uneven" if problem.storage == "uneven" else "even",
+            ),
+            "settings": settings,
+            "groups": groups,
+            "tried": [
+                FusedTry(
+                    layers=tried.group.names,
+                    used=tried.group.names[0] + "\n" + tried.group.names[-1] in used,
+                    reason=tried.reason,
+                    skeletons=tried.skeletons,
+                    opened=tried.opened,
+                    solves=tried.solves,
+                    wall_s=round(tried.seconds, 3),
+                    **_figures(tried.value, tried.bound),
+                )
+                for tried in answer.tried
+            ],
+            "totals": FusedTotals(
+                gap=relative_gap(answer.value, answer.bound),
+                unfused_value=None if unfused is None else float(unfused),
+                unfused_value_exact=None if unfused is None else str(unfused),
+                unfused_bound=float(sum((single.bound for single in alone), Fraction(0))),
+                cycles=sum(cost.cycles for cost in known) if whole else None,
+                macs=sum(cost.macs for cost in known) if whole else None,
+                **_figures(answer.value, answer.bound),
+            ),
+            "wall_s": round(seconds, 3),
+            "versions": versions(),
+        }
+    )
+
+
+def is_settled(answer: GroupAnswer) -> bool:
+    """Whether a group's search came to its end."""
+    return "limit" not in answer.reason
+
+
+def _sum(values: list[Fraction | None]) -> Fraction | None:
+    known = [value for value in values if value is not None]
+    return sum(known, Fraction(0)) if len(known) == len(values) else None
+
+
+def _figures(value: Fraction | None, bound: Fraction) -> dict[str, Any]:
+    return {
+        "value": None if value is None else float(value),
+        "value_exact": None if value is None else str(value),
+        "bound": float(bound),
+        "bound_exact": str(bound),
+    }
+
+
+def _group_record(
+    problem: FusionProblem, answer: FusionAnswer, group: GroupAnswer, *, stopped: bool
+) -> FusedGroupRecord:
+    alone = [answer.single[name] for name in group.group.names]
+    layers = [
+        FusedLayer(
+            name=row["name"],
+            operator=OperatorRecord.of(group.group.operator(row["name"])),
+            reads=row.get("reads", {}),
+        )
+        for row in group_data(group.group)
+    ]
+    return FusedGroupRecord(
+        layers=layers,
+        leaving=sorted(group.group.leaving),
+        status=status_of(group.value, group.bound, stopped=stopped).value
+        if group.value is not None
+        else Status.UNKNOWN.value,
+        gap=relative_gap(group.value, group.bound),
+        unfused=FusedValue(
+            **_figures(
+                _sum([single.value for single in alone]), sum((single.bound for single in alone), Fraction(0))
+            )
+        ),
+        tree=None if group.tree is None else group.tree.to_data(),
+        metrics=None if group.evaluation is None else fused_metrics(group.evaluation, problem.engine),
+        **_figures(group.value, group.bound),
+    )

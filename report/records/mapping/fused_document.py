@@ -1,0 +1,114 @@
+"""The document ``tilewright.fused/1``: which layers of a network are fused, and the proof.
+
+Every group has its tree, from which its value follows; ``unfused`` has every layer alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from tilewright.report.records.claims import ExactText, StatusName
+from tilewright.report.records.head import Document
+from tilewright.report.records.mapping.document import FactorsName, StorageName
+from tilewright.report.records.mapping.engine import ArchRecord
+from tilewright.report.records.mapping.operator import OperatorRecord, Record
+
+
+class FusedReading(Record):
+    """An operand that is another layer's result."""
+
+    layer: str
+    axes: list[int] = Field(description="per axis of the operand, the axis of the result")
+    offsets: list[int] = Field(description="per axis, elements of padding before the result's first one")
+
+
+class FusedLayer(Record):
+    """A layer of a group."""
+
+    name: str
+    operator: OperatorRecord
+    reads: dict[str, FusedReading] = Field(default_factory=dict)
+
+
+class FusedValue(Record):
+    """A value with its bound, in pJ."""
+
+    value: float | None
+    value_exact: ExactText | None
+    bound: float
+    bound_exact: ExactText
+
+
+class FusedGroupRecord(FusedValue):
+    """Layers that run as one, or one layer alone."""
+
+    layers: list[FusedLayer] = Field(min_length=1)
+    leaving: list[str] = Field(description="layers whose results are needed outside the group")
+    status: StatusName
+    gap: float | None
+    unfused: FusedValue = Field(description="the same layers one by one")
+    tree: list[Any] | None = Field(description="nodes as in a fused mapping file")
+    metrics: dict[str, Any] | None
+
+
+class FusedTry(FusedValue):
+    """A group that was searched, used or not."""
+
+    layers: list[str] = Field(min_length=2)
+    used: bool
+    reason: str = Field(description="why it is not fused, where no mapping takes less than its parts")
+    skeletons: int = Field(description="trees without residents and mappings of turns")
+    opened: int
+    solves: int = Field(description="layers solved on engines with less room")
+    wall_s: float
+
+
+class FusedSpace(Record):
+    """The space that the claims are about."""
+
+    most: int = Field(description="layers of a group at most; they follow each other in the network")
+    home: str | None = Field(description="the only level that may be a home")
+    shared_tiles: Literal["divisors"]
+    most_turns: int
+    factors: FactorsName | None
+    storage: StorageName
+
+
+class FusedSettings(Record):
+    """How the search was asked to run."""
+
+    time_limit_s: float | None
+    gap: float
+    threads: int
+    seed: int
+
+
+class FusedTotals(FusedValue):
+    """The whole network."""
+
+    gap: float | None
+    unfused_value: float | None
+    unfused_value_exact: ExactText | None
+    unfused_bound: float
+    cycles: int | None
+    macs: int | None
+
+
+class FusedDocument(Document[Literal["tilewright.fused/1"], Literal["map"]]):
+    """The whole document."""
+
+    complete: bool = Field(description="whether the search ended by itself")
+    model: str
+    batch: int
+    arch: ArchRecord
+    cost_model: str
+    objective: Literal["energy"]
+    space: FusedSpace
+    settings: FusedSettings
+    groups: list[FusedGroupRecord] = Field(min_length=1)
+    tried: list[FusedTry]
+    totals: FusedTotals
+    wall_s: float
+    versions: dict[str, str]

@@ -1,0 +1,101 @@
+"""A fused document as text: groups beside the unfused layers, and why others are not fused."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
+from tilewright.formulation.mapping.fused.tree import tree_from_data
+from tilewright.report.records.mapping.fused_document import FusedDocument, FusedGroupRecord
+from tilewright.report.records.mapping.fused_file import group_from_data
+from tilewright.report.text.mapping.fused_tree import fused_views
+from tilewright.report.text.quantities import energy_text, percent_text
+from tilewright.report.text.tables import head_text, plain_table
+
+
+def fused_document_views(document: FusedDocument, *, trees: bool = True) -> list[RenderableType]:
+    """Groups with their gains, groups that are not fused with their reasons, and the trees.
+
+    Parameters
+    ----------
+    document : evaluated anew for its trees
+    trees : whether the trees are shown
+    """
+    views: list[RenderableType] = [
+        head_text(document.model, f"{_layers(document)} layers", document.arch.name),
+        "",
+        _groups_table(document),
+    ]
+    others = [tried for tried in document.tried if not tried.used]
+    if others:
+        table = plain_table([("not fused", "left"), ("at least", "right"), ("why", "left")])
+        for tried in others:
+            reason = tried.reason or "other groups take less"
+            table.add_row(" + ".join(tried.layers), energy_text(tried.bound), reason)
+        views += ["", table]
+    if trees:
+        for group in document.groups:
+            if len(group.layers) > 1 and group.tree is not None:
+                views += ["", "─" * 80, "", *_group_views(document, group)]
+    views += ["", Text(_summary(document))]
+    return views
+
+
+def _layers(document: FusedDocument) -> int:
+    return sum(len(group.layers) for group in document.groups)
+
+
+def _groups_table(document: FusedDocument) -> Table:
+    table = plain_table(
+        [
+            ("group", "left"),
+            ("status", "left"),
+            ("energy", "right"),
+            ("bound", "right"),
+            ("unfused", "right"),
+            ("saved", "right"),
+        ]
+    )
+    for group in document.groups:
+        saved = ""
+        if group.value is not None and group.unfused.value:
+            saved = percent_text(1 - group.value / group.unfused.value, 1) if len(group.layers) > 1 else ""
+        table.add_row(
+            " + ".join(layer.name for layer in group.layers),
+            group.status,
+            "–" if group.value is None else energy_text(group.value),
+            energy_text(group.bound),
+            "–" if group.unfused.value is None else energy_text(group.unfused.value),
+            saved,
+        )
+    return table
+
+
+def _group_views(document: FusedDocument, group: FusedGroupRecord) -> list[RenderableType]:
+    entries = [layer.model_dump() for layer in group.layers]
+    stated = group_from_data(entries, group.leaving, "group")
+    assert group.tree is not None
+    tree = tree_from_data(group.tree)
+    engine = document.arch.engine.build()
+    evaluation = evaluate_fused(stated, engine, cost_model(document.cost_model), tree)
+    return fused_views(" + ".join(stated.names), stated, engine, tree, evaluation)
+
+
+def _summary(document: FusedDocument) -> str:
+    totals = document.totals
+    if totals.value is None:
+        return "no mapping of the whole network"
+    gap = "proven optimal in its space" if totals.gap == 0 else f"gap {percent_text(totals.gap or 0, 2)}"
+    text = f"{energy_text(totals.value)}, {gap}"
+    if totals.unfused_value is not None:
+        saved = 1 - totals.value / totals.unfused_value if totals.unfused_value else 0
+        text += f"; unfused {energy_text(totals.unfused_value)}, {percent_text(saved, 1)} saved"
+    space = document.space
+    home = "" if space.home is None else f", homes in {space.home}"
+    return (
+        f"{text}\nspace: groups of at most {space.most} layers that follow each other{home}, shared tiles "
+        f"that divide, {space.storage} storage and {space.factors} factors within turns"
+    )

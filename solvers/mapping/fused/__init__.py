@@ -1,0 +1,1 @@
+"""Proven fused mappings of a group of layers."""

@@ -1,0 +1,360 @@
+"""Candidates of the fused search: a skeleton with residents, its shared traffic, and what its turns are.
+
+For a fixed candidate turns share nothing but room, so its cost is the traffic of shared stores, counted
+exactly, and the least energy of every layer's turns, each an ordinary layer on an engine with less room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+from tilewright.formulation.mapping.fused.boxes import moved_in, visits_of, windows_of
+from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized
+from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
+from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
+from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.turn_engine import (
+    Homes,
+    Place,
+    Rooms,
+    TurnEngines,
+    left_of,
+    places_of,
+    shared_levels,
+)
+from tilewright.workloads.mapping.operator import Operator, Role, Tensor
+
+
+@dataclass(frozen=True)
+class TurnKind:
+    """Turns of one size of one layer.
+
+    Parameters
+    ----------
+    sizes : iterations per dimension
+    operator : all turns that add to the same sums
+    number : how often
+    """
+
+    sizes: tuple[int, ...]
+    operator: Operator
+    number: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    """How one tensor from outside the group gets to its layer's turns.
+
+    Parameters
+    ----------
+    store : its shared store; ``None`` for one that every turn streams
+    depth : shared loops outside the store
+    traffic : pJ of moving its tiles
+    place, bits : where it takes room, and how much
+    least : pJ at least, of all turns of its layer and the traffic together
+    """
+
+    store: SharedStore | None
+    depth: int
+    traffic: Fraction
+    place: int | None
+    bits: int
+    least: Fraction
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """A skeleton with its turns.
+
+    Parameters
+    ----------
+    tree : with homes, without residents and leaves
+    turns : of the tree
+    kinds : per layer
+    options : per layer and tensor from outside, its placements, the one with the least bound first
+    fixed : pJ at least of operations, of tensors that are passed on, and of copies of those that leave
+    """
+
+    tree: Branch
+    turns: Turns
+    kinds: dict[str, tuple[TurnKind, ...]]
+    options: dict[tuple[str, str], tuple[Placement, ...]]
+    fixed: Fraction
+
+    def makes_all(self, layers: Collection[str]) -> bool:
+        """Whether results of some layers are made whole, although readers may skip parts of them."""
+        passings = self.turns.passings
+        return all(passings[layer].covered for layer in layers if layer in passings)
+
+    @property
+    def bound(self) -> Fraction:
+        """No candidate with this skeleton takes less."""
+        return self.fixed + sum((options[0].least for options in self.options.values()), Fraction(0))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A skeleton with a placement of every tensor from outside.
+
+    Parameters
+    ----------
+    skeleton : the tree with its homes
+    chosen : per tensor, which of its placements
+    last : the last tensor whose placement is not its first
+    """
+
+    skeleton: Skeleton
+    chosen: tuple[int, ...]
+    last: int = 0
+
+    @cached_property
+    def placements(self) -> dict[tuple[str, str], Placement]:
+        """Per layer and tensor."""
+        options = self.skeleton.options.items()
+        return {name: own[index] for (name, own), index in zip(options, self.chosen, strict=True)}
+
+    def further(self) -> list[Candidate]:
+        """Candidates with the next placement of one tensor; together they reach every one, once."""
+        options = list(self.skeleton.options.values())
+        return [
+            Candidate(self.skeleton, (*self.chosen[:at], self.chosen[at] + 1, *self.chosen[at + 1 :]), at)
+            for at in range(self.last, len(options))
+            if self.chosen[at] + 1 < len(options[at])
+        ]
+
+    @property
+    def bound(self) -> Fraction:
+        """Of its turns whatever their mappings."""
+        return self.skeleton.fixed + sum((own.least for own in self.placements.values()), Fraction(0))
+
+    @property
+    def traffic(self) -> Fraction:
+        """pJ of shared stores."""
+        return sum((own.traffic for own in self.placements.values()), Fraction(0))
+
+
+class CandidateSpace:
+    """Skeletons and candidates of a group on a machine."""
+
+    def __init__(self, group: FusedGroup, engine: Engine) -> None:
+        self.group = group
+        self.engine = engine
+        self.engines = TurnEngines(engine)
+        self.levels = [level.name for level in engine.levels]
+        self.places: tuple[Place, ...] = places_of(engine, shared_levels(engine))
+        self.whole = self.engines.whole_rooms()
+
+    def skeleton(self, tree: Branch) -> Skeleton:
+        """A tree's turns, and what they cost at least."""
+        turns = turns_of(self.group, self.engine, tree)
+        kinds: dict[str, tuple[TurnKind, ...]] = {}
+        options: dict[tuple[str, str], tuple[Placement, ...]] = {}
+        fixed = Fraction(0)
+        for leaf in turns.leaves:
+            layer = leaf.leaf.layer
+            operator = self.group.operator(layer)
+            kinds[layer] = kinds_of(operator, leaf)
+            for kind in kinds[layer]:
+                own = kind.operator
+                fixed += kind.number * own.turns * own.iterations * self.engine.mac_energy
+            for tensor in operator.tensors:
+                home = self.home_of(layer, tensor, turns)
+                if home is None:
+                    ordered = sorted(self._placements(leaf, tensor, kinds[layer]), key=lambda p: p.least)
+                    options[layer, tensor.name] = tuple(ordered)
+                else:
+                    fixed += self._least(kinds[layer], tensor, home)
+            if layer in self.group.leaving and layer in turns.passings:
+                output = operator.output
+                fixed += self.copy_energy(output, operator)
+        return Skeleton(tree, turns, kinds, options, fixed)
+
+    def copy_energy(self, output: Tensor, operator: Operator) -> Fraction:
+        """pJ of writing a whole result to the outermost level."""
+        return output.footprint(operator.bounds) * self.engine.levels[0].write_energy_of(output.role)
+
+    def home_of(self, layer: str, tensor: Tensor, turns: Turns) -> int | None:
+        """The home level of an intermediate; ``None`` for a tensor from outside the group."""
+        reading = self.group.reading(layer, tensor.name)
+        producer = reading.producer if reading is not None else layer
+        if reading is None and not (tensor.is_output and producer in turns.passings):
+            return None
+        home = turns.passings[producer].home
+        return None if home is None else home.level
+
+    def _least(self, kinds: tuple[TurnKind, ...], tensor: Tensor, home: int) -> Fraction:
+        homes: Homes = ((tensor.role, home),) if home else ()
+        return sum(
+            (
+                kind.number
+                * self.engines.least_energy(kind.operator, kind.operator.tensor(tensor.name), homes)
+                for kind in kinds
+            ),
+            Fraction(0),
+        )
+
+    def _placements(
+        self, leaf: LeafTurns, tensor: Tensor, kinds: tuple[TurnKind, ...]
+    ) -> Iterator[Placement]:
+        """Streamed, or resident at every level and at every depth at which a loop inside does not move it."""
+        yield Placement(None, 0, Fraction(0), None, 0, self._least(kinds, tensor, 0))
+        layer = leaf.leaf.layer
+        windows = windows_of(tensor, leaf.boxes)
+        operator = self.group.operator(layer)
+        outermost = self.engine.levels[0]
+        for depth in range(len(leaf.trips) + 1):
+            visits = visits_of(windows, leaf.trips, depth)
+            if depth == len(leaf.trips) and depth:
+                break  # a tile of one turn is what a streamed tensor may store as well
+            for index in range(1, shared_levels(self.engine) + 1):
+                level = self.engine.levels[index]
+                if tensor.role not in level.keeps or self._skips_a_must(tensor.role, index):
+                    continue
+                elements = moved_in(visits, level.sliding_window and not tensor.is_output)
+                if tensor.is_output:
+                    again = max(0, elements - tensor.footprint(operator.bounds))
+                    traffic = elements * outermost.write_energy_of(tensor.role) + again * (
+                        outermost.read_energy_of(tensor.role) + level.write_energy_of(tensor.role)
+                    )
+                else:
+                    traffic = elements * (
+                        outermost.read_energy_of(tensor.role) + level.write_energy_of(tensor.role)
+                    )
+                part = tensor.role if tensor.role in level.partitions else None
+                tile = int(visits.elements.max(initial=0))
+                bits = bits_of_tile(self.engine, level, tensor.role, tile)
+                place = self.places.index((index, part))
+                room = self.whole[place]
+                if room is not None and bits > room:
+                    continue
+                store = SharedStore(layer, tensor.name, level.name)
+                yield Placement(
+                    store, depth, traffic, place, bits, traffic + self._least(kinds, tensor, index)
+                )
+
+    def _skips_a_must(self, role: Role, index: int) -> bool:
+        """Whether a store at a level would pass over one that the role may not bypass."""
+        return any(role in level.keeps - level.may_bypass for level in self.engine.levels[1:index])
+
+    def candidates(self, skeleton: Skeleton) -> Iterator[Candidate]:
+        """Every combination of placements whose residents fit together."""
+        first = Candidate(skeleton, (0,) * len(skeleton.options))
+        waiting = [first]
+        while waiting:
+            candidate = waiting.pop()
+            waiting += candidate.further()
+            if self.fits(candidate):
+                yield candidate
+
+    def fits(self, candidate: Candidate) -> bool:
+        """Whether shared stores fit together in every layer's turns."""
+        return all(self.rooms(candidate, layer) is not None for layer in candidate.skeleton.kinds)
+
+    def rooms(self, candidate: Candidate, layer: str) -> Rooms | None:
+        """What shared stores leave to a layer's turns; ``None`` where they do not fit."""
+        taken: dict[int, int] = {}
+        turns = candidate.skeleton.turns
+        for placement in candidate.placements.values():
+            if placement.place is not None and self._is_around(candidate, placement, layer):
+                taken[placement.place] = taken.get(placement.place, 0) + placement.bits
+        leaf = next(leaf for leaf in turns.leaves if leaf.leaf.layer == layer)
+        for placed in leaf.stores:
+            if placed.level:
+                level = self.engine.levels[placed.level]
+                role = self.group.operator(placed.store.layer).tensor(placed.store.tensor).role
+                place = self.places.index((placed.level, None))
+                bits = bits_of_tile(self.engine, level, role, turns.tiles[placed.store])
+                taken[place] = taken.get(place, 0) + bits
+        return left_of(self.whole, taken)
+
+    def _is_around(self, candidate: Candidate, placement: Placement, layer: str) -> bool:
+        """Whether a resident's store stands around a layer's leaf, too: they share its outer loops."""
+        assert placement.store is not None
+        if placement.store.layer == layer:
+            return True
+        return layer in _layers_at(candidate.skeleton.tree, placement.store.layer, placement.depth)
+
+    def homes(self, candidate: Candidate, layer: str) -> Homes | None:
+        """Per role of a layer where its tensors start; ``None`` where two of a role start apart."""
+        homes: dict[Role, int] = {}
+        operator = self.group.operator(layer)
+        for tensor in operator.tensors:
+            home = self.home_of(layer, tensor, candidate.skeleton.turns)
+            if home is None:
+                placement = candidate.placements[layer, tensor.name]
+                home = 0 if placement.store is None else self.levels.index(placement.store.level)
+            if homes.setdefault(tensor.role, home) != home:
+                return None
+        return tuple(sorted((role, home) for role, home in homes.items() if home))
+
+    def tree(self, candidate: Candidate, leaves: dict[str, Leaf]) -> Branch:
+        """The fused mapping of a candidate with its leaves."""
+        residents = [
+            (placement.store, placement.depth)
+            for placement in candidate.placements.values()
+            if placement.store is not None
+        ]
+        tree = _placed(candidate.skeleton.tree, residents, leaves, 0)
+        outermost = self.levels[0]
+        stores = [SharedStore(store.layer, store.tensor, outermost) for store, _ in residents]
+        for layer in self.group.names:
+            if layer in self.group.leaving and layer in candidate.skeleton.turns.passings:
+                stores.append(SharedStore(layer, self.group.operator(layer).output.name, outermost))
+        return replace(tree, nodes=(*stores, *tree.nodes))
+
+
+def kinds_of(operator: Operator, leaf: LeafTurns) -> tuple[TurnKind, ...]:
+    """A leaf's turns by size; those that add to the same sums are one run of several turns."""
+    counts = shapes_of(operator, leaf)
+    kinds: list[TurnKind] = []
+    for sizes in dict.fromkeys(sizes for sizes, _ in counts):
+        own = sized(operator, dict(zip(operator.bounds, sizes, strict=True)))
+        first, more = counts[sizes, False], counts[sizes, True]
+        if first and more % first == 0:
+            kinds.append(TurnKind(sizes, replace(own, turns=1 + more // first), first))
+            continue
+        if first:
+            kinds.append(TurnKind(sizes, own, first))
+        kinds.append(TurnKind(sizes, replace(own, continued=True), more))
+    return tuple(kinds)
+
+
+def _layers_at(tree: Branch, layer: str, depth: int) -> list[str]:
+    """Layers below the place behind the first ``depth`` loops on the way to a layer."""
+    loops = sum(isinstance(node, SharedLoop) for node in tree.nodes)
+    for child in tree.children:
+        if depth > loops and not isinstance(child, Leaf) and layer in child.layers():
+            return _layers_at(child, layer, depth - loops)
+    return tree.layers()
+
+
+def _placed(
+    branch: Branch, residents: list[tuple[SharedStore, int]], leaves: dict[str, Leaf], passed: int
+) -> Branch:
+    """A branch with residents among its loops, and leaves with their mappings."""
+    nodes: list[SharedNode] = []
+    depth = passed
+    here = set(branch.layers())
+    inner_loops = sum(isinstance(node, SharedLoop) for node in branch.nodes)
+    mine = [
+        (store, at)
+        for store, at in residents
+        if store.layer in here and passed + (1 if passed else 0) <= at <= passed + inner_loops
+    ]
+    for node in (None, *branch.nodes):
+        if node is not None:
+            nodes.append(node)
+            depth += isinstance(node, SharedLoop)
+        if node is None or isinstance(node, SharedLoop):
+            nodes += [store for store, at in mine if at == depth and (at > passed or not passed)]
+    rest = [resident for resident in residents if resident not in mine]
+    children = tuple(
+        leaves[child.layer] if isinstance(child, Leaf) else _placed(child, rest, leaves, depth)
+        for child in branch.children
+    )
+    return Branch(tuple(nodes), children)

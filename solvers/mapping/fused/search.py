@@ -1,0 +1,263 @@
+"""Best first over skeletons and residents; each candidate's turns are solved as ordinary layers.
+
+A candidate's bound rises in three steps: what every mapping of its turns costs at least, the optimum of its
+turns with all room of the machine, and the optimum with the room that its shared stores leave.  The search
+ends when the best candidate is proven to cost no more than all others do at least.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import count
+
+from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping.cost import CostModel
+from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, evaluate_fused
+from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.tree import Branch, Leaf
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import TilewrightError
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.candidates import Candidate, CandidateSpace
+from tilewright.solvers.mapping.fused.first_bound import FirstBounds
+from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
+from tilewright.solvers.mapping.fused.turn_engine import Rooms
+from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
+
+
+@dataclass
+class FusedAnswer:
+    """The best fused mapping of a group, and what is proven of it.
+
+    Parameters
+    ----------
+    tree, evaluation : ``None`` where no fused mapping was found
+    value, bound : pJ; no fused mapping of the searched space takes less than the bound
+    complete : whether nothing was left open
+    reason : why there is no fused mapping, where there is none
+    skeletons, opened, solves : what the search looked at
+    """
+
+    tree: Branch | None = None
+    evaluation: FusedEvaluation | None = None
+    value: Fraction | None = None
+    bound: Fraction | None = None
+    complete: bool = False
+    reason: str = ""
+    skeletons: int = 0
+    opened: int = 0
+    solves: int = 0
+
+
+@dataclass(order=True)
+class _Open:
+    bound: Fraction
+    number: int
+    item: Branch | Candidate = field(compare=False)
+    step: int = field(compare=False, default=0)
+
+
+class FusedSearch:
+    """The search of one group.
+
+    Parameters
+    ----------
+    group, engine, model : the layers, the machine and its cost model
+    limits : of the whole search
+    factors, storage : the space of the layers' mappings within turns
+    home_level : the only level that may be a home; ``None`` for any
+    """
+
+    def __init__(
+        self,
+        group: FusedGroup,
+        engine: Engine,
+        model: CostModel,
+        limits: Limits,
+        factors: str | None = "perfect",
+        storage: str | None = None,
+        home_level: str | None = None,
+    ) -> None:
+        self.group, self.engine, self.model, self.limits = group, engine, model, limits
+        self.space = CandidateSpace(group, engine)
+        self.trees = SkeletonSpace(group, engine, home_level)
+        goal = parse_objective("energy")
+        self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
+        self.answer = FusedAnswer()
+        self._open: list[_Open] = []
+        self._listed = False
+        self._promising: Fraction | None = None
+        self._numbers = count()
+
+    def run(self, cutoff: Fraction | None = None) -> FusedAnswer:
+        """Search until the best is proven, or a limit strikes.
+
+        Parameters
+        ----------
+        cutoff : pJ that can be had otherwise; what takes as much is of no interest
+        """
+        answer = self.answer
+        homeless = [n for n in self.group.names if self.group.read_by(n) and not self.trees.homes(n)]
+        if homeless:
+            output = self.group.operator(homeless[0]).output.name
+            answer.reason = f"no level can keep {homeless[0]}.{output} in both its roles"
+            answer.complete, answer.bound = True, cutoff
+            return answer
+        before = self.solver.solves
+        first = FirstBounds(self.group, self.engine)
+        try:
+            for family in self.trees.families():
+                self.limits.check()
+                bound = first.bound(family)
+                if cutoff is None or bound < cutoff:
+                    self._push(bound, family)
+            self._listed = True
+            self._search(cutoff)
+            answer.complete = True
+        except LimitReachedError:
+            pass
+        answer.solves = self.solver.solves - before
+        self._settle(cutoff)
+        return answer
+
+    def _settle(self, cutoff: Fraction | None) -> None:
+        answer = self.answer
+        # What was dropped on the way takes no less than the best known by then.
+        best = answer.value if answer.value is not None else cutoff
+        if answer.complete:
+            answer.bound = best
+        elif self._listed:
+            least = [entry.bound for entry in self._open] + ([] if best is None else [best])
+            answer.bound = min(least, default=None)
+        if answer.tree is None and answer.complete and not answer.reason:
+            answer.reason = "every fused mapping takes more" if cutoff is not None else "nothing fits"
+
+    def _push(self, bound: Fraction, item: Branch | Candidate, step: int = 0) -> None:
+        heapq.heappush(self._open, _Open(bound, next(self._numbers), item, step))
+
+    def _search(self, cutoff: Fraction | None) -> None:
+        """Always open what may be best."""
+        while self._open:
+            best = self.answer.value if self.answer.value is not None else cutoff
+            if best is not None and self._open[0].bound >= best:
+                return
+            self.limits.check()
+            entry = heapq.heappop(self._open)
+            self.answer.opened += 1
+            try:
+                self._advance(entry, best)
+            except LimitReachedError:
+                heapq.heappush(self._open, entry)
+                raise
+
+    def _advance(self, entry: _Open, best: Fraction | None) -> None:
+        if isinstance(entry.item, Branch):
+            for tree in self.trees.members(entry.item):
+                self.limits.check()
+                self.answer.skeletons += 1
+                skeleton = self.space.skeleton(tree)
+                if not skeleton.makes_all(self.group.leaving):
+                    continue
+                if best is None or skeleton.bound < best:
+                    first = Candidate(skeleton, (0,) * len(skeleton.options))
+                    self._push(max(skeleton.bound, entry.bound), first)
+            return
+        candidate = entry.item
+        if entry.step == 0:
+            for further in candidate.further():
+                if best is None or further.bound < best:
+                    self._push(max(further.bound, entry.bound), further)
+            if not self.space.fits(candidate):
+                return
+            bound = self.cost_of(candidate, None)
+            if bound is None or (best is not None and bound >= best):
+                return
+            self._push(max(bound, entry.bound), candidate, 1)
+            if self._promising is None or bound < self._promising:
+                # Priced at once, so that a limit finds an answer.
+                self._promising = bound
+                self._price(candidate, best)
+            return
+        self._price(candidate, best)
+
+    def _price(self, candidate: Candidate, best: Fraction | None) -> None:
+        """Solve a candidate's turns in the room that is left, and keep what is better than all before."""
+        leaves: dict[str, Leaf] = {}
+        value = self.cost_of(candidate, leaves)
+        if value is None or (best is not None and value >= best):
+            return
+        tree = self.space.tree(candidate, leaves)
+        evaluation = evaluate_fused(self.group, self.engine, self.model, tree)
+        if evaluation.violations or evaluation.energy != value:
+            raise TilewrightError(f"a fused mapping of {value} pJ is evaluated at {evaluation.energy} pJ")
+        self.answer.tree, self.answer.evaluation, self.answer.value = tree, evaluation, value
+
+    def cost_of(self, candidate: Candidate, leaves: dict[str, Leaf] | None) -> Fraction | None:
+        """Traffic and the least energy of all turns; ``None`` where something does not fit.
+
+        Parameters
+        ----------
+        leaves : filled with the mappings found in the room that is left; ``None`` to assume all room
+        """
+        skeleton = candidate.skeleton
+        total = candidate.traffic
+        for layer in self.group.names:
+            if layer in self.group.leaving and layer in skeleton.turns.passings:
+                operator = self.group.operator(layer)
+                total += self.space.copy_energy(operator.output, operator)
+        for layer, kinds in skeleton.kinds.items():
+            homes = self.space.homes(candidate, layer)
+            if homes is None:
+                return None
+            rooms: Rooms | None = self.space.whole
+            if leaves is not None:
+                rooms = self.space.rooms(candidate, layer)
+            assert rooms is not None
+            sized: list[tuple[tuple[int, ...], Mapping]] = []
+            for kind in kinds:
+                outcome = self.solver.cost(kind.operator, homes, rooms)
+                if outcome.bound is None:
+                    return None
+                if leaves is None:
+                    total += kind.number * outcome.bound
+                    continue
+                if outcome.value is None or outcome.mapping is None:
+                    return None
+                total += kind.number * outcome.value
+                sized.append((kind.sizes, outcome.mapping))
+            if leaves is not None:
+                leaves[layer] = Leaf(layer, sized[0][1], tuple(sized[1:]))
+        return total
+
+
+def search_fused(
+    group: FusedGroup,
+    engine: Engine,
+    model: CostModel,
+    limits: Limits,
+    cutoff: Fraction | None = None,
+    factors: str | None = "perfect",
+    storage: str | None = None,
+    home_level: str | None = None,
+    progress: Callable[[FusedAnswer], None] | None = None,
+) -> FusedAnswer:
+    """The best fused mapping of a whole group.
+
+    Parameters
+    ----------
+    group, engine, model : the layers, the machine and its cost model
+    limits : of the whole call
+    cutoff : pJ that can be had otherwise
+    factors, storage : the space of the layers' mappings within turns
+    home_level : the only level that may be a home
+    progress : told when the search is over
+    """
+    search = FusedSearch(group, engine, model, limits, factors, storage, home_level)
+    answer = search.run(cutoff)
+    if progress is not None:
+        progress(answer)
+    return answer

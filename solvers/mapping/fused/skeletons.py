@@ -1,0 +1,214 @@
+"""The trees of a group without residents and leaves: loops, sequences, and homes of intermediates.
+
+Loops run over loops of intermediates that all layers below depend on.  A tile divides the one around it; a
+loop of one trip is no loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise, permutations, product
+
+from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.tree import (
+    RECOMPUTED,
+    Branch,
+    Leaf,
+    SharedLoop,
+    SharedNode,
+    SharedStore,
+)
+from tilewright.formulation.mapping.fused.turns import MOST_TURNS
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.turn_engine import shared_levels
+
+NO_MAPPING = Mapping(())
+
+
+@dataclass
+class SkeletonSpace:
+    """All skeletons of a group on a machine.
+
+    Parameters
+    ----------
+    home_level : the only home that is tried; ``None`` for every level that can be one
+    """
+
+    group: FusedGroup
+    engine: Engine
+    home_level: str | None = None
+
+    def homes(self, layer: str) -> list[str]:
+        """Levels that can keep a layer's result in both its roles."""
+        operator = self.group.operator(layer)
+        readings = self.group.read_by(layer)
+        roles = {operator.output.role}
+        roles |= {self.group.operator(r.reader).tensor(r.operand).role for r in readings}
+        return [
+            level.name
+            for level in self.engine.levels[1 : shared_levels(self.engine) + 1]
+            if roles <= level.keeps
+            and not roles & level.partitions.keys()
+            and len({self.engine.width(level, role) for role in roles}) == 1
+            and self.home_level in (None, level.name)
+        ]
+
+    def all(self) -> Iterator[Branch]:
+        """Every skeleton, once."""
+        for family in self.families():
+            yield from self.members(family)
+
+    def families(self) -> Iterator[Branch]:
+        """One skeleton for all that differ only in the order of loops and in places and halos of homes.
+
+        Its homes stand inside all loops.
+        """
+        ranks = self.group.ranks
+        tile = {rank: self.group.operator(name).bounds[dim] for (name, dim), rank in ranks.items()}
+        yield from self._families(tuple(self.group.names), tile, 1, root=True)
+
+    def _families(
+        self, layers: tuple[str, ...], tile: dict[int, int], turns: int, root: bool
+    ) -> Iterator[Branch]:
+        """Families over some layers; inside another sequence there is at least one loop."""
+        loops = self.loops(layers)
+        for sizes in product(*(divisors(tile[rank]) for rank in loops)):
+            cut = {rank: size for rank, size in zip(loops, sizes, strict=True) if size < tile[rank]}
+            if not cut and not root:
+                continue
+            made = turns * math.prod(tile[rank] // size for rank, size in cut.items())
+            if made > MOST_TURNS:
+                continue
+            nodes = tuple(SharedLoop(*loops[rank], size) for rank, size in cut.items())
+            for parts in _partitions(layers):
+                stores = self._passed_here(layers, parts)
+                if stores is None:
+                    continue
+                children: list[list[Branch | Leaf]] = [
+                    [Leaf(part[0], NO_MAPPING)]
+                    if len(part) == 1
+                    else list(self._families(part, tile | cut, made, root=False))
+                    for part in parts
+                ]
+                for homes in product(*stores):
+                    for below in product(*children):
+                        yield Branch((*nodes, *homes), tuple(below))
+
+    def _passed_here(
+        self, layers: tuple[str, ...], parts: tuple[tuple[str, ...], ...]
+    ) -> list[list[SharedStore]] | None:
+        """Homes of results that are passed between some parts, per level.
+
+        ``None`` where a result has readers both in an inner sequence and outside it.
+        """
+        child_of = {layer: index for index, part in enumerate(parts) for layer in part}
+        passed: list[list[SharedStore]] = []
+        for layer in layers:
+            readers = [reading.reader for reading in self.group.read_by(layer)]
+            across = [r for r in readers if r in child_of and child_of[r] != child_of[layer]]
+            if across and len(across) < len(readers):
+                return None
+            if across:
+                output = self.group.operator(layer).output.name
+                passed.append([SharedStore(layer, output, level) for level in self.homes(layer)])
+        return passed
+
+    def members(self, family: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
+        """All skeletons of a family.
+
+        Parameters
+        ----------
+        family : or a branch of one
+        around : the loop just outside it
+        """
+        loops = [node for node in family.nodes if isinstance(node, SharedLoop)]
+        homes = [node for node in family.nodes if isinstance(node, SharedStore)]
+        for order in permutations(loops):
+            last = order[-1] if order else around
+            children: list[list[Branch | Leaf]] = [
+                [child] if isinstance(child, Leaf) else list(self.members(child, last))
+                for child in family.children
+            ]
+            for placed in product(*(self._places(home, order, around) for home in homes)):
+                nodes: list[SharedNode] = []
+                for place in range(len(order) + 1):
+                    nodes += [store for at, store in placed if at == place]
+                    nodes += order[place : place + 1]
+                for below in product(*children):
+                    yield Branch(tuple(nodes), tuple(below))
+
+    def _places(
+        self, home: SharedStore, order: tuple[SharedLoop, ...], around: SharedLoop | None
+    ) -> list[tuple[int, SharedStore]]:
+        """Places among the loops, and halos, of a layer's result.
+
+        Inside all loops, unless halos matter.  Then also behind every loop that slides a window: what it
+        needs again is retained there, although loops further inside move on.  Anywhere else the next place
+        inwards makes the same in every turn and takes no more room.
+        """
+        output = self.group.operator(home.layer).output
+        own = {
+            self.group.ranks[home.layer, term.dim]
+            for place, axis in enumerate(output.axes)
+            for term in axis.terms
+            if all(
+                self.group.reads_plainly(reading, reading.axes.index(place))
+                for reading in self.group.read_by(home.layer)
+            )
+        }
+        ranks = self.group.ranks
+        plain = [loop is None or ranks[loop.layer, loop.dim] in own for loop in (around, *order)]
+        depth = len(order)
+        options = [(depth, home)]
+        if all(self.group.is_plain(reading) for reading in self.group.read_by(home.layer)):
+            return options
+        options += [(place, home) for place in range(depth) if not plain[place]]
+        if not plain[-1]:
+            options.append((depth, replace(home, halo=RECOMPUTED)))
+        return options
+
+    def loops(self, layers: tuple[str, ...]) -> dict[int, tuple[str, str]]:
+        """Loops that may stand around some layers: one dimension of a layer for each."""
+        ranks = self.group.ranks
+        inside = set(layers)
+        sinks = [name for name in layers if not any(r.reader in inside for r in self.group.read_by(name))]
+        wanted: set[int] = set()
+        for reading in self.group.readings:
+            if reading.reader in inside and reading.producer in inside:
+                operand = self.group.operator(reading.reader).tensor(reading.operand)
+                offsets = self.group.offsets_of_windows(reading.reader)
+                wanted |= {ranks[reading.reader, dim] for dim in operand.dims - offsets}
+        loops: dict[int, tuple[str, str]] = {}
+        for rank in sorted(wanted):
+            own = {
+                name: [dim for dim in self.group.operator(name).bounds if ranks[name, dim] == rank]
+                for name in layers
+            }
+            if any(len(dims) > 1 for dims in own.values()) or not all(own[sink] for sink in sinks):
+                continue
+            sums = [
+                name
+                for name, dims in own.items()
+                if dims and dims[0] in self.group.operator(name).reduction_dims
+            ]
+            windows = [n for n, dims in own.items() if dims and dims[0] in self.group.offsets_of_windows(n)]
+            if set(sums) <= set(sinks) and not windows:
+                loops[rank] = (sinks[0], own[sinks[0]][0])
+        return loops
+
+
+def divisors(number: int) -> list[int]:
+    """All divisors, the number itself first."""
+    return [size for size in range(number, 0, -1) if number % size == 0]
+
+
+def _partitions(layers: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ...]]:
+    """Into two parts or more that follow each other."""
+    count = len(layers)
+    for cuts in product((False, True), repeat=count - 1):
+        if any(cuts):
+            places = [0, *(index + 1 for index, cut in enumerate(cuts) if cut), count]
+            yield tuple(layers[a:b] for a, b in pairwise(places))

@@ -1,0 +1,166 @@
+"""The engine that one turn of a fused layer sees: tensors start at their homes, which have less room.
+
+To an ordinary layer problem the outermost level holds every tensor.  Here it stands for each role's home: it
+has the home's energies for that role, and no level down to the home keeps the role any more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tilewright.formulation.mapping.compulsory import touched
+from tilewright.formulation.mapping.fused.occupancy import room_bits
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Operator, Role, Tensor
+
+Homes = tuple[tuple[Role, int], ...]
+"""Per role that starts on chip, the index of its home level."""
+
+Rooms = tuple[int | None, ...]
+"""Bits that are left per level and partition, in the order of `places_of`; ``None`` without a limit."""
+
+Place = tuple[int, Role | None]
+"""A level and one of its partitions, ``None`` for what the other roles share."""
+
+
+def places_of(engine: Engine, shared_levels: int) -> tuple[Place, ...]:
+    """Where shared stores may take room: all levels down to the first array, and their partitions."""
+    return tuple(
+        (index, part)
+        for index in range(1, shared_levels + 1)
+        for part in (None, *sorted(engine.levels[index].partitions))
+    )
+
+
+def shared_levels(engine: Engine) -> int:
+    """The index of the innermost level that all turns see as one: that of the first array."""
+    return next(
+        (index for index, level in enumerate(engine.levels) if level.fanout is not None),
+        len(engine.levels) - 1,
+    )
+
+
+@dataclass(frozen=True)
+class TurnEngines:
+    """Engines derived from one machine."""
+
+    engine: Engine
+
+    def whole_rooms(self) -> Rooms:
+        """Everything that shared levels have."""
+        return tuple(
+            room_bits(self.engine, self.engine.levels[index], part)
+            for index, part in places_of(self.engine, shared_levels(self.engine))
+        )
+
+    def derived(self, homes: Homes, rooms: Rooms) -> Engine:
+        """The engine with some homes and so much room."""
+        home = dict(homes)
+        engine = self.engine
+        outermost = engine.levels[0]
+        read = dict(outermost.read_energies)
+        write = dict(outermost.write_energies)
+        for role, index in homes:
+            read[role] = engine.levels[index].read_energy_of(role)
+            write[role] = engine.levels[index].write_energy_of(role)
+        levels = [replace(outermost, read_energies=read, write_energies=write)]
+        left = dict(zip(places_of(engine, shared_levels(engine)), rooms, strict=True))
+        for index, level in enumerate(engine.levels[1:], 1):
+            gone = frozenset(role for role in level.keeps if index <= home.get(role, 0))
+            unit = engine.capacity_element_bits(level)
+            bits = left.get((index, None), room_bits(engine, level, None))
+            partitions = {
+                role: left.get((index, role), size * engine.width(level, role))
+                for role, size in level.partitions.items()
+            }
+            levels.append(
+                replace(
+                    level,
+                    keeps=level.keeps - gone,
+                    may_bypass=level.may_bypass - gone,
+                    capacity=None if bits is None else bits // unit,
+                    partitions={
+                        role: (size or 0) // engine.width(level, role)
+                        for role, size in partitions.items()
+                        if role not in gone
+                    },
+                    counted_bits=unit,
+                )
+            )
+        return replace(engine, levels=tuple(levels))
+
+    def least_energy(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
+        """What a tensor costs in all turns at least, whatever the mapping and however much room there is.
+
+        Every element comes out of the home once a turn, and into every level that must store it; the
+        innermost such level serves every operation, an element for all PEs below it that can share it.
+        """
+        home = dict(homes).get(tensor.role, 0)
+        engine, role, turns = self.engine, tensor.role, operator.turns
+        elements = touched(operator, tensor)
+        outer = engine.levels[home]
+        inside = [
+            (index, level)
+            for index, level in enumerate(engine.levels)
+            if index > home and role in level.keeps
+        ]
+        musts = [(index, level) for index, level in inside if role not in level.may_bypass]
+        last, level = inside[-1] if inside else (home, outer)
+        accesses = -(-operator.iterations // _sharing(engine, last, operator, tensor))
+        serves = not inside or role not in level.may_bypass
+        if not tensor.is_output:
+            read = turns * outer.read_energy_of(role)
+            if not inside:
+                return read * max(elements, accesses)
+            energy = read * elements + sum(
+                (turns * elements * must.write_energy_of(role) for _, must in musts), Fraction(0)
+            )
+            return energy + (turns * accesses * level.read_energy_of(role) if serves else 0)
+        again = (turns - 1) * elements
+        energy = turns * elements * outer.write_energy_of(role) + again * outer.read_energy_of(role)
+        for _, must in musts:
+            energy += (turns * elements + again) * must.write_energy_of(role)
+        if serves:
+            energy += turns * max(0, accesses - elements) * level.write_energy_of(role)
+            plain = all(
+                term.stride == 1 and not axis.is_compound for axis in tensor.axes for term in axis.terms
+            )
+            alone = not any(other.fanout is not None for other in engine.levels[:last])
+            if plain and alone and inside:
+                # Every update but an element's first one in a turn reads the sum before it.
+                energy += turns * max(0, accesses - elements) * level.read_energy_of(role)
+        return energy
+
+
+def _sharing(engine: Engine, level: int, operator: Operator, tensor: Tensor) -> int:
+    """How many PEs below one instance of a level can use one element at a time.
+
+    They differ in loops that the tensor does not depend on, or that move along one of its windows together
+    with another loop; no more of these fit on an axis than it carries.
+    """
+    windows = {term.dim for axis in tensor.axes if axis.is_compound for term in axis.terms}
+    shared = [d for d in operator.dimensions if d.name not in tensor.dims or d.name in windows]
+    number = 1
+    for inner in engine.levels[level:]:
+        if inner.fanout is not None and inner.fanout.sharing:
+            number *= inner.fanout.instances
+        elif inner.fanout is not None:
+            for axis in inner.fanout.axes:
+                carried = [d.bound for d in shared if axis.carries is None or d.like in axis.carries]
+                number *= min(axis.size, math.prod(carried))
+    return number
+
+
+def left_of(whole: Rooms, taken: MappingABC[int, int]) -> Rooms | None:
+    """What is left of rooms; ``None`` where more is taken than there is.
+
+    Parameters
+    ----------
+    whole : the rooms
+    taken : bits per index of a room
+    """
+    rooms = tuple(None if room is None else room - taken.get(index, 0) for index, room in enumerate(whole))
+    return None if any(room is not None and room < 0 for room in rooms) else rooms

@@ -1,0 +1,120 @@
+"""The least energy of one layer's turns, solved as an ordinary layer and kept by the room that it uses.
+
+An optimum that was found with some room and uses less of it is the optimum for every room in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.cost import CostModel
+from tilewright.formulation.mapping.evaluator import nest_of
+from tilewright.formulation.mapping.fused.occupancy import occupied
+from tilewright.formulation.mapping.mapping import Mapping, Storage
+from tilewright.formulation.mapping.problem import state_problem
+from tilewright.formulation.objective import Objective
+from tilewright.formulation.result import Status
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.turn_engine import Homes, Rooms, TurnEngines, places_of, shared_levels
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.operator import Operator
+
+
+@dataclass(frozen=True)
+class TurnCost:
+    """The outcome of one shape of turns.
+
+    Parameters
+    ----------
+    value : pJ of the mapping, of all turns of its operator; ``None`` where none was found
+    bound : pJ, which no mapping in the same room goes below; ``None`` where nothing fits
+    mapping : stores of tensors that start on chip left out
+    rooms, used : bits per place that the solver had, and that the mapping takes
+    """
+
+    value: Fraction | None
+    bound: Fraction | None
+    mapping: Mapping | None
+    rooms: Rooms
+    used: Rooms | None
+
+    def speaks_of(self, rooms: Rooms) -> bool:
+        """Whether it is the outcome for other rooms, too."""
+        if not _within(rooms, self.rooms):
+            return False
+        if self.bound is None:
+            return True
+        return self.value == self.bound and self.used is not None and _within(self.used, rooms)
+
+
+def _within(rooms: Rooms, others: Rooms) -> bool:
+    return all(
+        other is None or (room is not None and room <= other)
+        for room, other in zip(rooms, others, strict=True)
+    )
+
+
+@dataclass
+class TurnSolver:
+    """Solves turns on one machine.
+
+    Parameters
+    ----------
+    engine, model : the machine and its cost model
+    objective : of the layer problems
+    factors, storage : the space of every turn's mapping
+    limits : of the whole search
+    """
+
+    engine: Engine
+    model: CostModel
+    objective: Objective
+    factors: str | None
+    storage: str | None
+    limits: Limits
+    solves: int = 0
+    _known: dict[tuple[Operator, Homes], list[TurnCost]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.engines = TurnEngines(self.engine)
+        self.places = places_of(self.engine, shared_levels(self.engine))
+
+    def cost(self, operator: Operator, homes: Homes, rooms: Rooms) -> TurnCost:
+        """The least energy in some rooms; raises ``LimitReachedError`` once the search must end."""
+        known = self._known.setdefault((operator, homes), [])
+        for outcome in known:
+            if outcome.speaks_of(rooms):
+                return outcome
+        self.limits.check()
+        outcome = self._solved(operator, homes, rooms)
+        known.append(outcome)
+        return outcome
+
+    def _solved(self, operator: Operator, homes: Homes, rooms: Rooms) -> TurnCost:
+        engine = self.engines.derived(homes, rooms)
+        self.solves += 1
+        problem = state_problem(operator, engine, self.objective, self.model, (), self.factors, self.storage)
+        result = solve(problem, "branch", self.limits.share())
+        if result.status is Status.INFEASIBLE:
+            return TurnCost(None, None, None, rooms, None)
+        if result.answer is None or result.evaluation is None:
+            self.limits.check()
+            return TurnCost(None, result.bound or Fraction(0), None, rooms, None)
+        nest = nest_of(operator, engine, result.answer)
+        held = {(room.level, room.part): room.bits for room in occupied(engine, nest, "", (), frozenset())}
+        used = tuple(held.get((self.engine.levels[index].name, part), 0) for index, part in self.places)
+        started = {role for role, _ in homes}
+        outermost = engine.levels[0].name
+        nodes = tuple(
+            node
+            for node in result.answer.nodes
+            if not (
+                isinstance(node, Storage)
+                and node.level == outermost
+                and operator.tensor(node.tensor).role in started
+            )
+        )
+        bound = result.bound if result.bound is not None else Fraction(0)
+        return TurnCost(result.evaluation.energy, bound, Mapping(nodes), rooms, used)

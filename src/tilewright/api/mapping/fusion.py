@@ -1,0 +1,169 @@
+"""Fused mappings of a network on one machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from tilewright.api.checked import Check
+from tilewright.api.display import Displayed
+from tilewright.formulation.limits import Limits
+from tilewright.foundation.disk import write_file
+from tilewright.foundation.errors import InputError
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.report.checks.mapping.fused import fused_faults
+from tilewright.report.records.files import json_text
+from tilewright.report.records.mapping.fused_build import fused_document
+from tilewright.report.records.mapping.fused_document import FusedDocument, FusedSettings
+from tilewright.report.text.mapping.fused_network import fused_document_views
+from tilewright.solvers.mapping.fused.network import FusionProblem, search_network_fusion
+from tilewright.solvers.mapping.fused.network import GroupAnswer as GroupAnswer
+from tilewright.workloads.network import Network
+from tilewright.workloads.selection import select_layers
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MOST_LAYERS = 4
+
+
+class FusedResult(Displayed):
+    """Which layers of a network are fused, and the proof.
+
+    Parameters
+    ----------
+    record : the document's content
+    where : what errors call it
+    """
+
+    def __init__(self, record: FusedDocument, where: str = "document") -> None:
+        self.record = record
+        self.where = where
+
+    @property
+    def value(self) -> float | None:
+        """pJ of the whole network; ``None`` where a layer has no mapping."""
+        return self.record.totals.value
+
+    @property
+    def bound(self) -> float:
+        """pJ; no cover of the searched space takes less."""
+        return self.record.totals.bound
+
+    @property
+    def optimal(self) -> bool:
+        """Whether value and bound are one."""
+        return self.record.totals.value_exact == self.record.totals.bound_exact
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per group."""
+        return [
+            {
+                "layers": [layer.name for layer in group.layers],
+                "status": group.status,
+                "value": group.value,
+                "bound": group.bound,
+                "unfused": group.unfused.value,
+            }
+            for group in self.record.groups
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as plain data."""
+        return self.record.to_data()
+
+    def to_text(self) -> str:
+        """The document as JSON."""
+        return json_text(self.record.to_data())
+
+    def save(self, path: str | Path) -> None:
+        """Write the document as JSON."""
+        write_file(Path(path), self.to_text())
+
+    def views(self) -> Sequence[RenderableType]:
+        """Groups, reasons and trees."""
+        return fused_document_views(self.record)
+
+    def __repr__(self) -> str:
+        return f"FusedResult({self.record.model!r}, {len(self.record.groups)} groups, {self.value} pJ)"
+
+
+def fuse(
+    network: Network,
+    engine: Engine,
+    *,
+    limits: Limits,
+    layers: Sequence[str] = (),
+    all_operators: bool = False,
+    cost_model: str | None = None,
+    factors: str | None = None,
+    storage: str | None = None,
+    home: str | None = None,
+    most: int = MOST_LAYERS,
+    told: Callable[[GroupAnswer], None] = lambda answer: None,
+) -> FusedResult:
+    """The best cover of a network by groups of layers that are fused.
+
+    Parameters
+    ----------
+    network, engine : the layers with their links, and the machine
+    limits : of the whole call
+    layers : glob patterns of layer names; by default all layers
+    all_operators : pooling and element-wise layers too
+    cost_model : by default the machine's own; fused mappings are counted by ``hierarchy`` alone
+    factors, storage : the space of the layers' own mappings
+    home : the only level that may be a home
+    most : layers of a group at most
+    told : hears of every layer and every group when its search is over
+
+    Raises
+    ------
+    InputError : for a cost model, a home or a layer that cannot be
+    """
+    if not 2 <= most <= MOST_LAYERS:
+        raise InputError("--max-group", None, f"expected 2 to {MOST_LAYERS} layers, got {most}")
+    chosen = {name for layer in select_layers(network, layers, all_operators) for name in layer.names}
+    names = tuple(layer.name for layer in network.layers if layer.name in chosen)
+    problem = FusionProblem(
+        network, engine, names, cost_model or engine.cost_model, most, factors, storage, home
+    )
+    problem.check()
+    started = time.monotonic()
+    answer = search_network_fusion(problem, limits, told)
+    settings = FusedSettings(
+        time_limit_s=limits.seconds, gap=limits.gap, threads=limits.threads, seed=limits.seed
+    )
+    record = fused_document(
+        problem, answer, settings, stopped=limits.stop.is_set(), seconds=time.monotonic() - started
+    )
+    return FusedResult(record)
+
+
+@dataclass(frozen=True, repr=False)
+class FusedCheck(Check):
+    """What a check of a fused document found."""
+
+    record: FusedDocument
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``tilewright check --format json`` prints."""
+        reported = self._reported({"arch": self.record.arch.name}, complete=self.record.complete)
+        return {**reported, "faults": list(self.faults)}
+
+    def views(self) -> Sequence[RenderableType]:
+        """Every fault, or that there is none."""
+        groups = len(self.record.groups)
+        if self.holds:
+            text = f"holds: {groups} group{'s' * (groups > 1)}, every tree evaluated anew"
+            return [Text(text, style="green")]
+        return [Text(fault, style="red") for fault in self.faults]
+
+
+def check_fused(record: FusedDocument, where: str) -> FusedCheck:
+    """Whether the claims of a fused document hold."""
+    return FusedCheck(tuple(fused_faults(record, where)), (), record)

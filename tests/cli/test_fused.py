@@ -1,0 +1,186 @@
+"""Fused mappings at the command line: ``map --fuse``, its document, and files of fused mappings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calls import Call
+
+import tilewright as tw
+from tilewright.report.records.mapping.fused_document import FusedDocument
+from tilewright.report.records.mapping.fused_file import parse_fused_mapping, render_fused_mapping
+from tilewright.report.records.schemas import FUSED, generated_schema, result_schema
+
+LAYERS = """\
+- {name: up, layer: "gemm:M=32,N=16,K=64"}
+- {name: qk, layer: "gemm:M=64,N=64,K=16"}
+- {name: av, layer: "gemm:M=64,N=16,K=64", reads: {A: qk}}
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A layer alone, and two of which one reads the other."""
+    path = tmp_path_factory.mktemp("fused") / "layers.yaml"
+    path.write_text(LAYERS)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def saved(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The document of that network."""
+    from tilewright.cli.main import run
+
+    path = tmp_path_factory.mktemp("document") / "fused.json"
+    assert (
+        run(["map", model, "-a", "tpu-edge", "--fuse", "--factors", "perfect", "--out", str(path), "-q"]) == 0
+    )
+    return path
+
+
+def test_documents_have_groups_and_hold(call: Call, saved: Path) -> None:
+    """Groups, totals and reasons stand in a document of the schema that ships, and the check agrees."""
+    jsonschema = pytest.importorskip("jsonschema")
+    document = json.loads(saved.read_text())
+    jsonschema.validate(document, result_schema(FUSED))
+    assert result_schema(FUSED) == generated_schema(FusedDocument)
+    assert [[layer["name"] for layer in group["layers"]] for group in document["groups"]] == [
+        ["up"],
+        ["qk", "av"],
+    ]
+    totals = document["totals"]
+    assert totals["value"] == totals["bound"] < totals["unfused_value"]
+    assert [tried["layers"] for tried in document["tried"]] == [["qk", "av"]]
+    assert all(group["status"] == "optimal" for group in document["groups"])
+    checked = call("check", saved)
+    assert checked.code == 0, checked.out
+    assert "every tree evaluated anew" in checked.out
+    shown = call("show", saved)
+    assert shown.code == 0
+    assert "qk.C" in shown.out
+    assert "proven optimal in its space" in shown.out
+    loaded = tw.load(saved)
+    assert isinstance(loaded, type(tw.load(saved)))
+    assert tw.check(saved).holds
+
+
+def test_tables_name_groups_and_reasons(call: Call, model: str) -> None:
+    """The table has the group beside the unfused layers; without a home it says why nothing is fused."""
+    outcome = call("map", model, "-a", "tpu-edge", "--fuse", "--factors", "perfect")
+    assert outcome.code == 0, outcome.err
+    assert "qk + av" in outcome.out
+    assert "saved" in outcome.out
+    assert "qk.C 8 kB, passed on" in outcome.out
+    assert all(len(line) <= 80 for line in outcome.out.splitlines())
+    outcome = call("map", model, "-a", "nvdla-256", "--fuse", "--factors", "perfect")
+    assert outcome.code == 0, outcome.err
+    assert "no level can keep qk.C in both its roles" in " ".join(outcome.out.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda d: d["groups"][1].update(value=1.0), "groups[1].value: 1.0"),
+        (lambda d: d["groups"][1].update(status="feasible"), "groups[1].status: feasible"),
+        (lambda d: d["groups"][1].update(gap=0.5), "groups[1].gap: 0.5"),
+        (lambda d: d["groups"][1]["metrics"].update(cycles=1), "groups[1].metrics"),
+        (lambda d: d["groups"][1]["unfused"].update(value=1.0), "groups[1].unfused.value: 1.0"),
+        (lambda d: d["groups"][1]["tree"].insert(0, {"temporal": "av.M", "tile": 65}), "tile 65 of av.M"),
+        (lambda d: d["groups"][1]["tree"].pop(), "groups[1].tree"),
+        (lambda d: d["groups"][1].update(tree=None), "groups[1].value: without a tree"),
+        (lambda d: d["groups"].append(d["groups"][0]), "up is in 2 groups"),
+        (lambda d: d["groups"].pop(), "totals.value"),
+        (lambda d: d["totals"].update(bound=1e12, bound_exact="1000000000000"), "totals.bound"),
+        (lambda d: d["totals"].update(unfused_value=1.0), "totals.unfused_value"),
+        (lambda d: d["totals"].update(cycles=1), "totals.cycles"),
+        (lambda d: d["tried"][0].update(used=False), "tried[0].used: false"),
+        (lambda d: d["space"].update(most=1), "2 layers in one"),
+    ],
+)
+def test_changed_documents_fail_the_check(
+    call: Call, saved: Path, tmp_path: Path, change: Any, told: str
+) -> None:
+    """A claim that does not follow from the document is told, with exit code 5."""
+    document = json.loads(saved.read_text())
+    change(document)
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(document))
+    outcome = call("check", path)
+    assert outcome.code == 5, outcome.err
+    assert told in " ".join(outcome.out.split())
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--objective", "edp"), "--objective: expected energy with --fuse"),
+        (("--pareto",), "--pareto: cannot be used with --fuse"),
+        (("--solver", "random"), "--solver: cannot be chosen with --fuse"),
+        (("--cost-model", "dmazerunner"), "counts by the cost model hierarchy"),
+        (("--fuse-at", "L9"), "--fuse-at: unknown level 'L9', expected one of ['GBUF', 'ACC', 'REG']"),
+        (("--max-group", "9"), "--max-group: expected 2 to 4 layers, got 9"),
+        (("--format", "csv"), "--format"),
+        (("--out", "x.csv"), "x.csv"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(
+    call: Call, model: str, flags: tuple[str, ...], told: str
+) -> None:
+    """One line names the flag, with exit code 2."""
+    outcome = call("map", model, "-a", "tpu-edge", "--fuse", *flags)
+    assert outcome.code == 2
+    assert told in " ".join(outcome.err.split())
+
+
+def test_flags_of_fusion_need_it(call: Call, model: str) -> None:
+    """``--fuse-at`` and ``--max-group`` without ``--fuse`` are refused."""
+    for flags in (("--fuse-at", "GBUF"), ("--max-group", "2")):
+        outcome = call("map", model, "-a", "tpu-edge", *flags)
+        assert outcome.code == 2
+        assert "expected --fuse with it" in outcome.err
+
+
+def test_a_short_limit_is_never_worse_than_unfused(call: Call, model: str) -> None:
+    """Under a limit that ends the search of groups, what is printed takes no more than the layers alone."""
+    outcome = call("map", model, "-a", "tpu-edge", "--fuse", "--time-limit", "2", "--format", "json", "-q")
+    assert outcome.code in (0, 4)
+    totals = outcome.document["totals"]
+    if totals["value"] is not None:
+        assert totals["bound"] <= totals["value"] <= totals["unfused_value"]
+
+
+def test_fused_files_are_evaluated_and_shown(call: Call, saved: Path, tmp_path: Path) -> None:
+    """A group's tree as a mapping file costs what its document says; broken ones exit with 5 or 2."""
+    group = json.loads(saved.read_text())["groups"][1]
+    data = {
+        "arch": "tpu-edge",
+        "layers": [
+            {key: value for key, value in layer.items() if key != "reads" or value}
+            for layer in group["layers"]
+        ],
+        "nodes": group["tree"],
+    }
+    stored = parse_fused_mapping(data, "pair.yaml", tmp_path)
+    path = tmp_path / "pair.yaml"
+    path.write_text(render_fused_mapping(stored))
+    outcome = call("evaluate", path, "--format", "json")
+    assert outcome.code == 0, outcome.err
+    assert outcome.document["fused"]["energy_pj"] == group["value"]
+    shown = call("show", path)
+    assert shown.code == 0
+    assert "in turn" in shown.out
+    text = path.read_text()
+    leaving = text.replace("leaving:\n- av", "leaving:\n- av\n- qk")
+    assert leaving != text
+    path.write_text(leaving)
+    outcome = call("evaluate", path)
+    assert outcome.code == 5
+    assert "is needed outside the group" in outcome.out
+    path.write_text(text.replace("level: GBUF", "level: GBUFF"))
+    outcome = call("evaluate", path)
+    assert outcome.code == 2
+    assert "unknown level 'GBUFF'" in outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1

@@ -1,0 +1,333 @@
+"""The least energy of a fused group by trying everything: trees, homes, residents, and mappings of turns.
+
+Trees and mappings are listed here; what they cost is counted by the evaluator, which the walker judges.  Two
+facts are used: what a shared store moves does not depend on other stores, and turns share nothing but room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise, permutations, product
+from typing import Any
+
+from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.evaluator import nest_of
+from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized, stored_around
+from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.occupancy import HeldTile, occupied
+from tilewright.formulation.mapping.fused.shared_traffic import Movement, movements_of
+from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
+from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
+from tilewright.formulation.mapping.mapping import Mapping, Node, Storage, Temporal
+from tilewright.foundation.errors import InputError
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Operator, Role
+
+HIERARCHY = cost_model("hierarchy")
+EMPTY = Mapping(())
+
+
+def least_fused(group: FusedGroup, engine: Engine) -> tuple[Fraction | None, int]:
+    """The least energy of all fused mappings, and how many trees there are."""
+    KNOWN.clear()
+    best: Fraction | None = None
+    trees = 0
+    names = list(group.operators)
+    tiles = {rank: group.operator(n).bounds[d] for (n, d), rank in group.ranks.items()}
+    for tree in branches(group, engine, names, tiles, root=True):
+        try:
+            turns_of(group, engine, tree)
+        except InputError:
+            continue
+        trees += 1
+        value = least_of_tree(group, engine, tree, best)
+        if value is not None and (best is None or value < best):
+            best = value
+    return best, trees
+
+
+def branches(
+    group: FusedGroup, engine: Engine, layers: list[str], tiles: dict[int, int], root: bool = False
+) -> Iterator[Branch]:
+    """All branches over some layers with all homes inside them, legal or not."""
+    shared = {group.ranks[n, d] for n in layers for d in moved_between(group, n, layers)}
+    options = [[t for t in range(1, tiles[rank] + 1) if tiles[rank] % t == 0] for rank in sorted(shared)]
+    for chosen in product(*options):
+        cut = {r: t for r, t in zip(sorted(shared), chosen, strict=True) if t < tiles[r]}
+        if not cut and not root:
+            continue
+        for order in permutations(cut):
+            loops = [SharedLoop(*named(group, layers, rank), cut[rank]) for rank in order]
+            for parts in divided(layers):
+                yield from filled(group, engine, loops, parts, tiles | cut)
+
+
+def moved_between(group: FusedGroup, layer: str, layers: list[str]) -> set[str]:
+    """Dimensions of a layer along which it reads or makes what another of the layers makes or reads."""
+    operator = group.operator(layer)
+    dims: set[str] = set()
+    for reading in group.readings:
+        if reading.reader in layers and reading.producer in layers:
+            if reading.reader == layer:
+                dims |= operator.tensor(reading.operand).dims
+            if reading.producer == layer:
+                dims |= operator.output.dims
+    return dims
+
+
+def named(group: FusedGroup, layers: list[str], rank: int) -> tuple[str, str]:
+    """The last layer's dimension of a rank, by which a loop may be called."""
+    return [loop for loop, other in group.ranks.items() if other == rank and loop[0] in layers][-1]
+
+
+def divided(layers: list[str]) -> Iterator[list[list[str]]]:
+    for cuts in product((False, True), repeat=len(layers) - 1):
+        if any(cuts):
+            places = [0, *(i + 1 for i, cut in enumerate(cuts) if cut), len(layers)]
+            yield [layers[a:b] for a, b in pairwise(places)]
+
+
+def filled(
+    group: FusedGroup, engine: Engine, loops: list[SharedLoop], parts: list[list[str]], tiles: dict[int, int]
+) -> Iterator[Branch]:
+    """Homes at every place, level and halo; children of every kind."""
+    child_of = {layer: i for i, part in enumerate(parts) for layer in part}
+    here = [
+        layer
+        for layer in child_of
+        if any(child_of.get(r.reader, child_of[layer]) != child_of[layer] for r in group.read_by(layer))
+    ]
+    homes = [
+        [
+            (place, SharedStore(layer, group.operator(layer).output.name, level.name, halo))
+            for level in engine.levels[1:]
+            for place in range(len(loops) + 1)
+            for halo in ("retained", "recomputed")
+        ]
+        for layer in here
+    ]
+    children: list[list[Any]] = [
+        [Leaf(part[0], EMPTY)] if len(part) == 1 else list(branches(group, engine, part, tiles))
+        for part in parts
+    ]
+    for stores in product(*homes):
+        nodes: list[SharedNode] = []
+        for place in range(len(loops) + 1):
+            nodes += [store for at, store in stores if at == place]
+            nodes += loops[place : place + 1]
+        for below in product(*children):
+            yield Branch(tuple(nodes), tuple(below))
+
+
+def least_of_tree(group: FusedGroup, engine: Engine, tree: Branch, best: Fraction | None) -> Fraction | None:
+    """The least energy over all residents and all mappings of turns, if it is below the best so far."""
+    outermost = engine.levels[0].name
+    copies = [
+        SharedStore(n, group.operator(n).output.name, outermost) for n in group.leaving if group.read_by(n)
+    ]
+    tree = Branch((*copies, *tree.nodes), tree.children)
+    bare = turns_of(group, engine, tree)
+    if any(n in group.leaving and not p.covered for n, p in bare.passings.items()):
+        return None
+    placements: list[list[Placed]] = []
+    for layer, operator in group.layers:
+        for tensor in operator.tensors:
+            passed = tensor.is_output and bool(group.read_by(layer))
+            if group.reading(layer, tensor.name) is not None or passed:
+                continue
+            own = {Placed(Fraction(0), layer, tensor.name, "", ())}
+            for index, level in enumerate(engine.levels[1:], 1):
+                skipped = [outer for outer in engine.levels[1:index] if tensor.role in outer.keeps]
+                if tensor.role not in level.keeps or any(
+                    tensor.role not in outer.may_bypass for outer in skipped
+                ):
+                    continue
+                for resident in residents(tree, layer, tensor.name, level.name):
+                    first = SharedStore(layer, tensor.name, outermost)
+                    turns = turns_of(group, engine, Branch((first, *resident.nodes), resident.children))
+                    name = f"{layer}.{tensor.name}"
+                    moved = energy_of(m for m in movements_of(group, engine, turns) if m.tensor == name)
+                    around = []
+                    for leaf in turns.leaves:
+                        for store in leaf.stores:
+                            if store.level and store.store.name == name:
+                                size = turns.tiles[store.store]
+                                around.append((leaf.leaf.layer, (store.level, tensor.role, size)))
+                    own.add(Placed(moved, layer, tensor.name, level.name, tuple(around)))
+            placements.append(list(own))
+    fixed = energy_of(movements_of(group, engine, bare))
+    leaves = [(leaf.leaf.layer, *homes_and_turns(group, engine, bare, leaf)) for leaf in bare.leaves]
+    # With nothing else around, every layer takes less; most trees need no closer look.
+    hopeful = fixed
+    for layer, homes, _, by_size in leaves:
+        mine = [options for options in placements if next(iter(options)).layer == layer]
+        values = []
+        for chosen in product(*mine):
+            starts = dict(homes) | {placed.tensor: placed.level for placed in chosen if placed.level}
+            costs = [least_turns(o, engine, tuple(sorted(starts.items())), (), n) for o, n in by_size]
+            if None not in costs:
+                alone = sum((cost for cost in costs if cost is not None), Fraction(0))
+                values.append(alone + sum((placed.moved for placed in chosen), Fraction(0)))
+        if not values:
+            return None
+        hopeful += min(values)
+    if best is not None and hopeful >= best:
+        return None
+    for chosen in product(*placements):
+        total = fixed + sum((placed.moved for placed in chosen), Fraction(0))
+        if best is not None and total >= best:
+            continue
+        for layer, homes, held, by_size in leaves:
+            starts = dict(homes) | {p.tensor: p.level for p in chosen if p.layer == layer and p.level}
+            tiles = [*held, *(tile for placed in chosen for name, tile in placed.around if name == layer)]
+            key = tuple(sorted(starts.items())), tuple(sorted(tiles))
+            for operator, numbers in by_size:
+                cost = least_turns(operator, engine, *key, numbers)
+                if cost is None:
+                    break
+                total += cost
+            else:
+                continue
+            break
+        else:
+            best = total if best is None else min(best, total)
+    return best
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A place of a tensor from outside: what its tiles cost to move, and whom it takes room from."""
+
+    moved: Fraction
+    layer: str
+    tensor: str
+    level: str
+    around: tuple[tuple[str, tuple[int, Role, int]], ...]
+
+
+def energy_of(moves: Iterable[Movement]) -> Fraction:
+    return sum((sum(move.energies.values(), Fraction(0)) for move in moves), Fraction(0))
+
+
+def homes_and_turns(
+    group: FusedGroup, engine: Engine, turns: Turns, leaf: LeafTurns
+) -> tuple[dict[str, str], list[tuple[int, Role, int]], list[tuple[Operator, tuple[tuple[bool, int], ...]]]]:
+    """A leaf's intermediates by their homes, what homes around it hold, and its turns by size."""
+    operator = group.operator(leaf.leaf.layer)
+    homes = {
+        tensor: engine.levels[levels[-1]].name
+        for tensor, levels in stored_around(group, leaf).items()
+        if levels and levels[-1]
+    }
+    held = []
+    for placed in leaf.stores:
+        if placed.level:
+            role = group.operator(placed.store.layer).tensor(placed.store.tensor).role
+            held.append((placed.level, role, turns.tiles[placed.store]))
+    by_size: dict[tuple[int, ...], list[tuple[bool, int]]] = {}
+    for (sizes, continued), number in shapes_of(operator, leaf).items():
+        by_size.setdefault(sizes, []).append((continued, number))
+    return (
+        homes,
+        held,
+        [
+            (sized(operator, dict(zip(operator.bounds, sizes, strict=True))), tuple(sorted(numbers)))
+            for sizes, numbers in by_size.items()
+        ],
+    )
+
+
+def residents(branch: Branch, layer: str, tensor: str, level: str) -> Iterator[Branch]:
+    """The tree with one more store, at every place around a layer that is behind a loop or outside all."""
+    if layer not in branch.layers():
+        return
+    store = SharedStore(layer, tensor, level)
+    for place in range(len(branch.nodes) + 1):
+        yield Branch((*branch.nodes[:place], store, *branch.nodes[place:]), branch.children)
+    for index, child in enumerate(branch.children):
+        if isinstance(child, Branch):
+            for below in residents(child, layer, tensor, level):
+                yield Branch(branch.nodes, (*branch.children[:index], below, *branch.children[index + 1 :]))
+
+
+KNOWN: dict[object, Fraction | None] = {}
+"""What turns cost on the machine at hand; to be cleared for another one."""
+
+
+def least_turns(
+    operator: Operator,
+    engine: Engine,
+    homes: tuple[tuple[str, str], ...],
+    held: tuple[tuple[int, Any, int], ...],
+    numbers: tuple[tuple[bool, int], ...],
+) -> Fraction | None:
+    """The least energy of some turns with one mapping, of all that fit beside what is held."""
+    key = operator, homes, held, numbers
+    if key not in KNOWN:
+        KNOWN[key] = _least_turns(operator, engine, homes, held, numbers)
+    return KNOWN[key]
+
+
+def _least_turns(
+    operator: Operator,
+    engine: Engine,
+    homes: tuple[tuple[str, str], ...],
+    held: tuple[tuple[int, Any, int], ...],
+    numbers: tuple[tuple[bool, int], ...],
+) -> Fraction | None:
+    outside = tuple(Storage(tensor, level) for tensor, level in homes)
+    tiles = [HeldTile("", level, role, size) for level, role, size in held]
+    best: Fraction | None = None
+    for mapping in mappings(operator, engine, dict(homes)):
+        nest = nest_of(operator, engine, mapping, "brute", outside)
+        if any(room.violation for room in occupied(engine, nest, "", tiles, {tensor for tensor, _ in homes})):
+            continue
+        total = Fraction(0)
+        for continued, number in numbers:
+            own = replace(operator, continued=continued)
+            statement = HIERARCHY.statement(nest_of(own, engine, mapping, "brute", outside))
+            total += number * Fraction(evaluate(statement.energy, {}), statement.energy_scale)
+        best = total if best is None else min(best, total)
+    return best
+
+
+def mappings(operator: Operator, engine: Engine, homes: dict[str, str]) -> Iterator[Mapping]:
+    """All even mappings with perfect factors on levels without arrays."""
+    names = [level.name for level in engine.levels]
+    chains = [list(tile_chains(bound, len(names) - 1)) for bound in operator.bounds.values()]
+    stores: list[list[tuple[Storage, ...]]] = []
+    for index, level in enumerate(engine.levels):
+        free = [t for t in operator.tensors if t.role in level.keeps]
+        free = [t for t in free if t.name not in homes or names.index(homes[t.name]) < index]
+        optional = [t for t in free if t.role in level.may_bypass]
+        options = []
+        for kept in product((True, False), repeat=len(optional)):
+            gone = {t.name for t, keep in zip(optional, kept, strict=True) if not keep}
+            options.append(tuple(Storage(t.name, level.name) for t in free if t.name not in gone))
+        stores.append(options)
+    for chain in product(*chains):
+        sizes = [dict(zip(operator.bounds, row, strict=True)) for row in zip(*chain, strict=True)]
+        edges = [dict(operator.bounds), *sizes, dict.fromkeys(operator.bounds, 1)]
+        loops = [[d for d in operator.bounds if edges[i][d] != edges[i + 1][d]] for i in range(len(names))]
+        orders = [list(permutations(own)) for own in loops[:-1]] + [[tuple(loops[-1])]]
+        for order in product(*orders):
+            for held in product(*stores):
+                nodes: list[Node] = []
+                for index in range(len(names)):
+                    nodes += held[index]
+                    nodes += [Temporal(dim, edges[index + 1][dim]) for dim in order[index]]
+                yield Mapping(tuple(nodes))
+
+
+def tile_chains(bound: int, levels: int) -> Iterator[tuple[int, ...]]:
+    """Tiles per level that divide each other."""
+    if not levels:
+        yield ()
+        return
+    for tile in range(1, bound + 1):
+        if bound % tile == 0:
+            for rest in tile_chains(tile, levels - 1):
+                yield (tile, *rest)

@@ -1,0 +1,495 @@
+"""Fused mappings by moving every element, turn by turn.
+
+Nothing is shared with the formulation but the group, the tree and the machine.  Turns are listed one by one
+with the iterations of every layer; stores are sets of elements.  A leaf's turn is walked by `simulator`.  The
+rules beside its own:
+
+- A reader needs the smallest box around the elements that its iterations touch; a producer makes what is not
+  in the home yet.
+- A home is emptied when a loop outside it moves on.  Retained, elements stay that a window needs which has
+  moved forward along one axis, or not at all.
+- An operand's shared store is filled anew when its tile changes; a level that keeps windows fetches what a
+  window that has moved forward along one axis lacks.
+- A result's shared store goes out when its tile changes, and elements that went out before come back.
+- A turn starts its sums at zero unless an earlier turn has begun the same sums.
+- A shared store takes room in all turns inside it.  A home of which no turn needs what an earlier one made
+  takes room from its producer's turn to that of its last reader.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import pairwise, product
+
+from simulator import Simulation, bits, bits_of, cycles, energy, overfull, simulate
+
+from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.tree import RETAINED, Branch, Leaf, SharedLoop, SharedStore
+from tilewright.formulation.mapping.mapping import Mapping, Storage
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
+
+Span = tuple[int, int]
+Box = tuple[Span, ...]  # first and end per axis
+Element = tuple[int, ...]
+
+
+@dataclass
+class Turn:
+    """One turn of a branch.
+
+    Parameters
+    ----------
+    at : iterations of the loops around it, outermost first
+    spans : per layer and dimension, first and end; ``None`` for a layer with nothing to do
+    sums : per layer, to which sums the turn adds
+    """
+
+    at: tuple[int, ...]
+    spans: dict[str, dict[str, Span] | None]
+    sums: dict[str, tuple[int, ...]]
+
+
+@dataclass
+class Walked:
+    """What the walk counted.
+
+    Parameters
+    ----------
+    energy, cycles, macs : of the whole run
+    counts : per (layer, level, tensor): reads, fills and updates
+    full : levels that hold too much, with the layer in whose turns
+    features : what occurred, for the shares that tests report
+    """
+
+    energy: Fraction = Fraction(0)
+    cycles: int = 0
+    macs: int = 0
+    counts: dict[tuple[str, str, str], list[int]] = field(
+        default_factory=lambda: defaultdict(lambda: [0, 0, 0])
+    )
+    full: set[tuple[str, str]] = field(default_factory=set)
+    features: set[str] = field(default_factory=set)
+    incomplete: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A shared store and how many loops stand outside it."""
+
+    store: SharedStore
+    depth: int
+
+
+def walk(group: FusedGroup, engine: Engine, tree: Branch) -> Walked:
+    """Run a fused mapping."""
+    walker = _Walker(group, engine)
+    names = [name for name, _ in group.layers]
+    whole: dict[str, dict[str, Span] | None] = {
+        name: {dim: (0, bound) for dim, bound in operator.bounds.items()} for name, operator in group.layers
+    }
+    walker.branch(tree, [Turn((), whole, dict.fromkeys(names, ()))], ())
+    for fit in walker.fits_to_check:
+        walker.fits(*fit)
+    return walker.result
+
+
+def elements(box: Box) -> set[Element]:
+    return set(product(*(range(first, end) for first, end in box)))
+
+
+def around(points: set[Element]) -> Box:
+    return tuple((min(axis), max(axis) + 1) for axis in zip(*points, strict=True))
+
+
+def forward(before: Box, now: Box) -> bool:
+    """Whether a box has moved on along one axis alone, or not at all."""
+    moved = [(a, b) for a, b in zip(before, now, strict=True) if a != b]
+    return len(moved) <= 1 and all(a[0] <= b[0] and a[1] <= b[1] for a, b in moved)
+
+
+class _Walker:
+    def __init__(self, group: FusedGroup, engine: Engine) -> None:
+        self.group, self.engine = group, engine
+        self.operators = dict(group.layers)
+        self.result = Walked()
+        self.levels = [level.name for level in engine.levels]
+        self.walked: dict[object, tuple[Simulation, Operator]] = {}
+        self.tiles: dict[SharedStore, int] = {}
+        self.fits_to_check: list[tuple[str, Operator, Simulation, dict[str, str], tuple[Placed, ...]]] = []
+
+    def branch(self, branch: Branch, turns: list[Turn], stores: tuple[Placed, ...]) -> None:
+        for node in branch.nodes:
+            if isinstance(node, SharedStore):
+                stores = (*stores, Placed(node, len(turns[0].at)))
+            else:
+                turns = [made for turn in turns for made in self.cut(node, turn)]
+        self.sequence(branch, turns, stores)
+
+    def cut(self, loop: SharedLoop, turn: Turn) -> list[Turn]:
+        """One turn for each iteration of a loop."""
+        rank = self.group.ranks[loop.layer, loop.dim]
+        cut = {
+            name: dim
+            for name in turn.spans
+            for dim in self.operators[name].bounds
+            if self.group.ranks[name, dim] == rank
+            and not any(r.producer == name and r.reader in turn.spans for r in self.group.readings)
+        }
+        made: list[Turn] = []
+        index = 0
+        while True:
+            spans = dict(turn.spans)
+            sums = dict(turn.sums)
+            busy = False
+            for name, dim in cut.items():
+                own = turn.spans[name]
+                if own is None:
+                    continue
+                first, end = own[dim]
+                if first + index * loop.tile >= end:
+                    spans[name] = None
+                    continue
+                busy = True
+                spans[name] = own | {
+                    dim: (first + index * loop.tile, min(end, first + (index + 1) * loop.tile))
+                }
+            if not busy and index:
+                return made
+            made.append(Turn((*turn.at, index), spans, sums))
+            if not busy:
+                return made
+            index += 1
+
+    def sequence(self, branch: Branch, turns: list[Turn], stores: tuple[Placed, ...]) -> None:
+        children = [[c.layer] if isinstance(c, Leaf) else c.layers() for c in branch.children]
+        child_of = {layer: i for i, layers in enumerate(children) for layer in layers}
+        dead: list[set[SharedStore]] = [set() for _ in children]
+        for layer in reversed(list(self.operators)):
+            readings = [r for r in self.group.readings if r.producer == layer and r.reader in child_of]
+            if layer not in child_of or not readings:
+                continue
+            wanted = [self.wanted(layer, turn) for turn in turns]
+            across = {child_of[r.reader] for r in readings} != {child_of[layer]}
+            if len(readings) > 1:
+                self.result.features.add("second reader")
+            if across:
+                last = max(child_of[r.reader] for r in readings)
+                made = self.make(layer, wanted, turns, stores, (child_of[layer], last), dead)
+            else:
+                made = [None if box is None else around(elements(box)) for box in wanted]
+            axes = self.operators[layer].output.axes
+            for number, (turn, box) in enumerate(zip(turns, made, strict=True)):
+                own = turn.spans[layer]
+                if box is None or own is None:
+                    turn.spans[layer] = None
+                    continue
+                spans = dict(own)
+                for axis, span in zip(axes, box, strict=True):
+                    for term in axis.terms:
+                        spans[term.dim] = span
+                turn.spans[layer] = spans
+                if across:
+                    turn.sums[layer] = (number,)
+        for index, child in enumerate(branch.children):
+            alive = tuple(placed for placed in stores if placed.store not in dead[index])
+            if isinstance(child, Leaf):
+                self.leaf(child, turns, alive)
+            else:
+                below = [
+                    Turn(
+                        turn.at,
+                        {name: turn.spans[name] for name in children[index]},
+                        {name: turn.sums[name] for name in children[index]},
+                    )
+                    for turn in turns
+                ]
+                self.branch(child, below, alive)
+
+    def wanted(self, producer: str, turn: Turn) -> Box | None:
+        """The smallest box around what the readers touch of a result."""
+        result = self.operators[producer].output
+        spans: list[list[Span]] = [[] for _ in result.axes]
+        for reading in self.group.readings:
+            if reading.producer != producer or reading.reader not in turn.spans:
+                continue
+            own = turn.spans[reading.reader]
+            if own is None:
+                continue
+            operand = self.operators[reading.reader].tensor(reading.operand)
+            parts: list[Span | None] = [None] * len(result.axes)
+            for axis, place, offset in zip(operand.axes, reading.axes, reading.offsets, strict=True):
+                touched = {c - offset for c in coordinates(axis, own)}
+                low, high = min(touched), max(touched)
+                inside = [c for c in range(low, high + 1) if 0 <= c < result.axes[place].size]
+                if low < 0 or high >= result.axes[place].size:
+                    self.result.features.add("padding")
+                if inside:
+                    parts[place] = (inside[0], inside[-1] + 1)
+            if None not in parts:
+                for into, part in zip(spans, parts, strict=True):
+                    assert part is not None
+                    into.append(part)
+        if any(not parts for parts in spans):
+            return None
+        return tuple((min(a for a, _ in parts), max(b for _, b in parts)) for parts in spans)
+
+    def make(
+        self,
+        layer: str,
+        wanted: list[Box | None],
+        turns: list[Turn],
+        stores: tuple[Placed, ...],
+        children: tuple[int, int],
+        dead: list[set[SharedStore]],
+    ) -> list[Box | None]:
+        """What the producer makes in every turn, from what is in the home by then."""
+        result = self.operators[layer].output
+        own = [p for p in stores if (p.store.layer, p.store.tensor) == (layer, result.name)]
+        home = next((p for p in own if p.store.level != self.levels[0]), None)
+        everything: Box = tuple((0, axis.size) for axis in result.axes)
+        if home is None:
+            depth, retained = 0, True
+            if not turns[0].at:
+                wanted = [everything]
+        else:
+            depth, retained = home.depth, home.store.halo == RETAINED
+        visits: dict[tuple[int, ...], list[int]] = {}
+        for number, turn in enumerate(turns):
+            visits.setdefault(turn.at[:depth], []).append(number)
+        made: list[Box | None] = [None] * len(turns)
+        present: set[Element] = set()
+        before: Box | None = None
+        outlives, ever, most, again = False, set[Element](), 0, False
+        for numbers in visits.values():
+            boxes = [box for number in numbers if (box := wanted[number]) is not None]
+            if not boxes:
+                continue
+            hull = around({corner for box in boxes for corner in corners(box)})
+            keep = retained and before is not None and forward(before, hull)
+            present = present & elements(hull) if keep else set()
+            from_before = set(present)
+            before, most = hull, max(most, math.prod(b - a for a, b in hull))
+            for number in numbers:
+                box = wanted[number]
+                if box is None:
+                    continue
+                missing = elements(box) - present
+                outlives |= bool(elements(box) & from_before)
+                if missing:
+                    made[number] = around(missing)
+                    assert elements(made[number] or ()) == missing
+                again |= bool(missing & ever)
+                present |= missing
+                ever |= missing
+            outlives |= len({turn_inside for n in numbers if (turn_inside := turns[n].at[depth:])}) > 1
+        if again:
+            self.result.features.add("recomputed")
+        if outlives and any(axis.terms for axis in result.axes):
+            self.result.features.add("retained")
+        if home is not None:
+            self.tiles[home.store] = most
+            self.result.features.add("home")
+            if not outlives:
+                for index in range(len(dead)):
+                    if not children[0] <= index <= children[1]:
+                        dead[index].add(home.store)
+        if (layer in self.group.leaving or home is None) and ever != elements(everything):
+            self.result.incomplete.add(layer)
+        if layer in self.group.leaving and home is not None:
+            if len(own) > 1:
+                count = len(elements(everything))
+                self.move(layer, result, own[0], own[1], Counter(updates=count))
+            else:
+                self.result.incomplete.add(layer)
+        return made
+
+    def leaf(self, leaf: Leaf, turns: list[Turn], stores: tuple[Placed, ...]) -> None:
+        """A layer's turns, and what its own shared stores move."""
+        layer, operator = leaf.layer, self.operators[leaf.layer]
+        homes: list[Storage] = []
+        for tensor in operator.tensors:
+            reading = next(
+                (r for r in self.group.readings if (r.reader, r.operand) == (layer, tensor.name)), None
+            )
+            name = (layer, tensor.name)
+            if reading is not None:
+                name = (reading.producer, self.operators[reading.producer].output.name)
+            own = [placed for placed in stores if (placed.store.layer, placed.store.tensor) == name]
+            if own:
+                homes.append(Storage(tensor.name, own[-1].store.level))
+            passed_on = tensor.is_output and any(r.producer == layer for r in self.group.readings)
+            if reading is None and not passed_on:
+                for outer, inner in pairwise(own):
+                    self.share(layer, tensor, outer, inner, turns)
+        begun: dict[tuple[int, ...], set[Element]] = defaultdict(set)
+        shapes: set[tuple[int, ...]] = set()
+        for turn in turns:
+            spans = turn.spans[layer]
+            if spans is None:
+                continue
+            out = elements(tuple(span_of(axis, spans) for axis in operator.output.axes))
+            key = turn.sums[layer]
+            continued = bool(out & begun[key])
+            assert not continued or out <= begun[key]
+            begun[key] |= out
+            if continued:
+                self.result.features.add("shared reduction")
+            sizes = tuple(end - first for first, end in spans.values())
+            shapes.add(sizes)
+            self.turn(leaf, dict(zip(spans, sizes, strict=True)), continued, homes, stores)
+        if len(shapes) > 1:
+            self.result.features.add("ragged")
+
+    def turn(
+        self,
+        leaf: Leaf,
+        sizes: dict[str, int],
+        continued: bool,
+        homes: list[Storage],
+        stores: tuple[Placed, ...],
+    ) -> None:
+        key = (leaf.layer, tuple(sizes.items()), continued)
+        if key not in self.walked:
+            whole = self.operators[leaf.layer]
+            operator = replace(
+                whole,
+                dimensions=tuple(replace(d, bound=sizes[d.name]) for d in whole.dimensions),
+                tensors=tuple(
+                    replace(t, axes=tuple(Axis(a.terms, a.extent(sizes)) for a in t.axes))
+                    for t in whole.tensors
+                ),
+            )
+            rest, nodes = dict(sizes), []
+            for node in leaf.mapping.nodes:
+                if not isinstance(node, Storage):
+                    rest[node.dim] = min(rest[node.dim], node.tile)
+                    node = replace(node, tile=rest[node.dim])
+                nodes.append(node)
+            simulation = simulate(operator, self.engine, Mapping((*homes, *nodes)), continued)
+            self.walked[key] = simulation, operator
+            levels = {home.tensor: home.level for home in homes}
+            self.fits_to_check.append((leaf.layer, operator, simulation, levels, stores))
+        simulation, operator = self.walked[key]
+        self.result.energy += energy(self.engine, operator, simulation)
+        self.result.cycles += cycles(self.engine, operator, simulation)
+        self.result.macs += operator.macs
+        for (level, tensor), counts in simulation.counts.items():
+            self.count(leaf.layer, level, tensor, *counts.totals[:3])
+
+    def fits(
+        self,
+        layer: str,
+        operator: Operator,
+        simulation: Simulation,
+        homes: dict[str, str],
+        stores: tuple[Placed, ...],
+    ) -> None:
+        """Levels in which a turn's tiles and the shared ones around it are too many."""
+        for level in self.engine.levels[1:]:
+            sizes: list[tuple[Role, int]] = []
+            for tensor in operator.tensors:
+                if homes.get(tensor.name) != level.name:
+                    width = bits(self.engine, level, tensor)
+                    sizes.append((tensor.role, simulation.counts[level.name, tensor.name].tile * width))
+            for placed in stores:
+                if placed.store.level == level.name:
+                    tensor = self.operators[placed.store.layer].tensor(placed.store.tensor)
+                    sizes.append((tensor.role, self.tiles[placed.store] * bits(self.engine, level, tensor)))
+            rooms: dict[Role | None, int] = {
+                role: size * bits_of(self.engine, level, {role}) for role, size in level.partitions.items()
+            }
+            shared = bits_of(self.engine, level, level.keeps - level.partitions.keys())
+            if level.capacity is not None:
+                rooms[None] = level.capacity * shared
+            for part, room in rooms.items():
+                own = [s for role, s in sizes if (role if role in level.partitions else None) is part]
+                if level.bank is not None:
+                    own = [math.ceil(Fraction(s, level.bank * shared)) * level.bank * shared for s in own]
+                if sum(own) > room:
+                    self.result.full.add((layer, level.name))
+
+    def share(self, layer: str, tensor: Tensor, outer: Placed, inner: Placed, turns: Sequence[Turn]) -> None:
+        """What goes between two shared stores of an operand from outside, or of a result that leaves."""
+        visits: dict[tuple[int, ...], set[Element]] = {}
+        for turn in turns:
+            spans = turn.spans[layer]
+            if spans is not None:
+                box = tuple(span_of(axis, spans) for axis in tensor.axes)
+                visits.setdefault(turn.at[: inner.depth], set()).update(corners(box))
+        slides = self.engine.level(inner.store.level).sliding_window
+        before: Box | None = None
+        gone: set[Element] = set()
+        moved: Counter[str] = Counter()
+        most = 0
+        for points in visits.values():
+            box = around(points)
+            most = max(most, math.prod(b - a for a, b in box))
+            if box == before:
+                continue
+            held = elements(box)
+            if tensor.is_output:
+                moved["updates"] += len(held)
+                moved["fills"] += len(held & gone)
+                moved["reads"] += len(held & gone)
+                gone |= held
+            else:
+                known = elements(before) & held if before and slides and forward(before, box) else set()
+                moved["reads"] += len(held - known)
+                moved["fills"] += len(held - known)
+            before = box
+        self.result.features.add("resident")
+        self.tiles[inner.store] = most
+        self.move(layer, tensor, outer, inner, moved)
+
+    def move(self, layer: str, tensor: Tensor, outer: Placed, inner: Placed, moved: Counter[str]) -> None:
+        source, target = self.engine.level(outer.store.level), self.engine.level(inner.store.level)
+        self.count(layer, source.name, tensor.name, moved["reads"], 0, moved["updates"])
+        self.count(layer, target.name, tensor.name, 0, moved["fills"], 0)
+        role = tensor.role
+        self.result.energy += moved["reads"] * source.read_energies.get(role, source.read_energy)
+        self.result.energy += moved["updates"] * source.write_energies.get(role, source.write_energy)
+        self.result.energy += moved["fills"] * target.write_energies.get(role, target.write_energy)
+        busy = [0]
+        for level, reads, writes in ((source, moved["reads"], moved["updates"]), (target, 0, moved["fills"])):
+            width = bits(self.engine, level, tensor)
+            for rate, number in (
+                (level.read_bandwidth, reads),
+                (level.write_bandwidth, writes),
+                (level.shared_bandwidth, reads + writes),
+            ):
+                if rate is not None:
+                    busy.append(math.ceil(number * width / (rate * self.engine.element_bits)))
+        self.result.cycles += max(busy)
+
+    def count(self, layer: str, level: str, tensor: str, reads: int, fills: int, updates: int) -> None:
+        row = self.result.counts[layer, level, tensor]
+        for place, number in enumerate((reads, fills, updates)):
+            row[place] += number
+
+
+def coordinates(axis: Axis, spans: dict[str, Span]) -> set[int]:
+    """All indices along an axis that some iterations touch."""
+    reached = {0}
+    for term in axis.terms:
+        first, end = spans[term.dim]
+        reached = {start + term.stride * i for start in reached for i in range(first, end)}
+    return reached
+
+
+def span_of(axis: Axis, spans: dict[str, Span]) -> Span:
+    touched = coordinates(axis, spans)
+    return min(touched), max(touched) + 1
+
+
+def corners(box: Box) -> set[Element]:
+    return set(product(*((first, end - 1) for first, end in box)))
+
+
+def overfull_alone(engine: Engine, operator: Operator, mapping: Mapping) -> list[str]:
+    """Levels that one layer's mapping fills beyond their room."""
+    return overfull(engine, operator, simulate(operator, engine, mapping))

@@ -1,0 +1,240 @@
+"""The fused search against plain enumeration of everything, and on cases of known value."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from fractions import Fraction
+from random import Random
+
+import pytest
+from effort import effort
+from fused_brute import least_fused
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
+from tilewright.formulation.stopping import Stop
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.fused.search import search_fused
+from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d, elementwise, gemm, matmul
+
+HIERARCHY = cost_model("hierarchy")
+
+
+def tiny_engine(rng: Random, three: bool = False) -> Engine:
+    """Two or three levels without arrays, often too small for all."""
+    energy = lambda: Fraction(rng.randint(1, 30), rng.choice([1, 2]))  # noqa: E731
+    levels = [MemoryLevel("L0", None, energy() * 5, energy() * 5)]
+    for index in range(1, 3 if three else 2):
+        keeps = frozenset(Role)
+        if index == 2 and rng.random() < 0.5:
+            keeps = frozenset(rng.sample(sorted(Role), 2))
+        bypass = frozenset(role for role in sorted(keeps) if rng.random() < 0.2)
+        capacity = rng.choice([4, 6, 8, 12, 20])
+        bank = rng.choice([None, None, None, 2])
+        levels.append(
+            MemoryLevel(
+                f"L{index}",
+                capacity,
+                energy(),
+                energy(),
+                bank=bank,
+                keeps=keeps,
+                may_bypass=bypass,
+                sliding_window=rng.random() < 0.3,
+            )
+        )
+    return Engine("tiny", "hierarchy", 16, energy(), Fraction(500), tuple(levels))
+
+
+def tiny_group(rng: Random) -> FusedGroup:
+    """Two or three layers with few iterations, residual sums and windows among them."""
+    two = lambda: rng.choice([1, 2, 2])  # noqa: E731
+    kind = rng.choice(["pair", "pair", "pair", "chain", "residual", "windows"])
+    layers: list[tuple[str, Operator]]
+    if kind == "pair":
+        m, n = rng.choice([2, 3, 4]), 2
+        layers = [("a", gemm(m=m, n=n, k=two())), ("b", gemm(m=m, n=two(), k=n))]
+        readings = [Reading("b", "A", "a", (0, 1), (0, 0))]
+    elif kind == "chain":
+        m, n, p = rng.sample([1, 2, 2], 3)  # three loops of two iterations take ten seconds
+        layers = [("a", gemm(m=m, n=n, k=1)), ("b", gemm(m=m, n=p, k=n)), ("c", gemm(m=m, n=1, k=p))]
+        readings = [Reading("b", "A", "a", (0, 1), (0, 0)), Reading("c", "A", "b", (0, 1), (0, 0))]
+    elif kind == "residual" and rng.random() < 0.5:
+        p = rng.choice([2, 3])
+        layers = [
+            ("a", conv2d(k=1, c=1, p=p, q=1, r=1, s=1)),
+            ("b", conv2d(k=1, c=1, p=p, q=1, r=3, s=1, pad=(1, 0))),
+            ("c", elementwise(shape=(1, 1, p, 1))),
+        ]
+        axes = (0, 1, 2, 3)
+        readings = [
+            Reading("b", "I", "a", axes, (0, 0, 1, 0)),
+            Reading("c", "I0", "a", axes, (0, 0, 0, 0)),
+            Reading("c", "I1", "b", axes, (0, 0, 0, 0)),
+        ]
+    elif kind == "residual":
+        m, n = rng.choice([2, 3]), 2
+        layers = [("a", gemm(m=m, n=n, k=1)), ("b", gemm(m=m, n=n, k=n)), ("c", elementwise(shape=(m, n)))]
+        readings = [
+            Reading("b", "A", "a", (0, 1), (0, 0)),
+            Reading("c", "I0", "a", (0, 1), (0, 0)),
+            Reading("c", "I1", "b", (0, 1), (0, 0)),
+        ]
+    else:
+        p, r, stride = rng.choice([2, 3, 4]), rng.choice([1, 2, 3]), rng.choice([1, 1, 2])
+        pad = rng.choice([0, 1]) if r > 1 else 0
+        rows = (p - 1) * stride + r - 2 * pad
+        if rows < 1:
+            pad, rows = 0, (p - 1) * stride + r
+        layers = [
+            ("a", conv2d(k=1, c=1, p=rows, q=1, r=1, s=1)),
+            ("b", conv2d(k=two(), c=1, p=p, q=1, r=r, s=1, stride=(stride, 1), pad=(pad, 0))),
+        ]
+        readings = [Reading("b", "I", "a", (0, 1, 2, 3), (0, 0, pad, 0))]
+    last = layers[-1][0]
+    more = {name for name, _ in layers if rng.random() < 0.1}
+    return FusedGroup(tuple(layers), tuple(readings), frozenset({last, *more}))
+
+
+def compare(seed: str, count: int) -> None:
+    """The search's optimum is the least of everything that can be listed."""
+    outcomes: Counter[str] = Counter()
+    for number in range(count):
+        rng = Random(f"{seed}-{number}")
+        group, engine = tiny_group(rng), tiny_engine(rng)
+        least, trees = least_fused(group, engine)
+        answer = search_fused(group, engine, HIERARCHY, Limits())
+        assert answer.complete
+        assert answer.value == least, (seed, number, answer.value, least)
+        if least is not None:
+            assert answer.bound == least
+            assert answer.evaluation is not None
+            assert not answer.evaluation.violations
+        outcomes[f"{len(group.names)} layers"] += 1
+        outcomes["none fits" if least is None else "solved"] += 1
+        outcomes["trees"] += trees
+    print(dict(outcomes))
+    assert outcomes["solved"] >= count // 2
+    assert outcomes["3 layers"]
+
+
+def test_the_optimum_is_that_of_plain_enumeration() -> None:
+    """Random tiny groups on tiny machines, every tree tried."""
+    compare("brute", effort(8))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_the_optimum_is_that_of_plain_enumeration_for_many_groups() -> None:
+    """The same for 1,000 groups."""
+    compare("much", 1000)
+
+
+def attention(tokens: int, width: int) -> FusedGroup:
+    layers = (("qk", gemm(m=tokens, n=tokens, k=width)), ("av", gemm(m=tokens, n=width, k=tokens)))
+    return FusedGroup(layers, (Reading("av", "A", "qk", (0, 1), (0, 0)),), frozenset({"av"}))
+
+
+@pytest.mark.parametrize(
+    ("machine", "most"), [("tpu-edge", "1636.1"), ("eyeriss-168", "4153.94"), ("dmazerunner-256", "2854.0")]
+)
+def test_attention_of_512_tokens(machine: str, most: str) -> None:
+    """QK and AV of BERT's 12 heads are proven at or below the energy of an earlier search, in µJ."""
+    answer = search_fused(attention(512, 64), load_engine(machine), HIERARCHY, Limits())
+    assert answer.complete
+    assert answer.value == answer.bound
+    assert answer.value is not None
+    assert 12 * answer.value <= Fraction(most) * 10**6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("machine", "tokens", "width", "heads", "most"),
+    [
+        ("tpu-edge", 4096, 64, 12, 96165),
+        ("eyeriss-168", 4096, 64, 12, 246651),
+        ("dmazerunner-256", 4096, 64, 12, 173932),
+        ("tpu-v4i", 2048, 128, 96, 78169),
+    ],
+)
+def test_attention_of_more_tokens(machine: str, tokens: int, width: int, heads: int, most: int) -> None:
+    """The same for 4,096 tokens, and for GPT-3's 2,048."""
+    answer = search_fused(attention(tokens, width), load_engine(machine), HIERARCHY, Limits())
+    assert answer.complete
+    assert answer.value is not None
+    assert heads * answer.value <= most * 10**6
+
+
+@pytest.mark.slow
+def test_an_inverted_residual() -> None:
+    """A block of MobileNetV2 on 14x14 is found at or below the energy of an earlier search, in 90 CPU s."""
+    layers = (
+        ("expand", conv2d(k=384, c=64, p=14, q=14, r=1, s=1)),
+        ("dw", depthwise_conv2d(c=384, p=14, q=14, r=3, s=3, pad=1)),
+        ("project", conv2d(k=64, c=384, p=14, q=14, r=1, s=1)),
+    )
+    readings = (
+        Reading("dw", "I", "expand", (0, 1, 2, 3), (0, 0, 1, 1)),
+        Reading("project", "I", "dw", (0, 1, 2, 3), (0, 0, 0, 0)),
+    )
+    group = FusedGroup(layers, readings, frozenset({"project"}))
+    limits = Limits(seconds=90, clock=time.process_time)
+    answer = search_fused(group, load_engine("tpu-edge"), HIERARCHY, limits)
+    assert answer.value is not None
+    assert answer.bound is not None
+    assert answer.bound <= answer.value <= 58_800_000
+
+
+def test_names_axes_and_heads_do_not_change_the_optimum() -> None:
+    """Renamed layers, results read transposed, and heads as a batch of products take the same energy."""
+    engine = load_engine("tpu-edge")
+
+    def least(group: FusedGroup) -> Fraction:
+        answer = search_fused(group, engine, HIERARCHY, Limits())
+        assert answer.complete
+        assert answer.value is not None
+        return answer.value
+
+    plain = least(attention(64, 32))
+    layers = (("x", gemm(m=64, n=64, k=32)), ("y", gemm(m=64, n=32, k=64, transpose_a=True)))
+    turned = FusedGroup(layers, (Reading("y", "A", "x", (1, 0), (0, 0)),), frozenset({"y"}))
+    assert least(turned) == plain
+    heads = (("qk", matmul(m=64, n=64, k=32, batch=3)), ("av", matmul(m=64, n=32, k=64, batch=3)))
+    batched = FusedGroup(heads, (Reading("av", "A", "qk", (0, 1, 2), (0, 0, 0)),), frozenset({"av"}))
+    assert least(batched) == 3 * plain
+
+
+def test_a_level_that_keeps_no_outputs_is_no_home() -> None:
+    """On a machine whose buffer keeps no results nothing is fused, and the answer says why."""
+    answer = search_fused(attention(64, 32), load_engine("nvdla-256"), HIERARCHY, Limits())
+    assert answer.complete
+    assert answer.value is None
+    assert answer.reason == "no level can keep qk.C in both its roles"
+
+
+def test_a_limit_leaves_a_bound_and_what_was_found() -> None:
+    """A search that ends early says so, and its bound is below the optimum."""
+    engine = load_engine("tpu-edge")
+    whole = search_fused(attention(256, 64), engine, HIERARCHY, Limits())
+    assert whole.value is not None
+    for opened in (0, 1, 3, 8, 20, 60):
+        limits = Limits().stopping(AfterChecks(200 + opened))
+        answer = search_fused(attention(256, 64), engine, HIERARCHY, limits)
+        assert answer.bound is None or answer.bound <= whole.value
+        assert answer.value is None or answer.value >= whole.value
+        assert answer.complete <= (answer.value == whole.value)
+
+
+class AfterChecks(Stop):
+    """Ends a search after so many looks at its limits."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def holds(self, elapsed: float, search: object) -> bool:
+        self.left -= 1
+        return self.left < 0

@@ -1,0 +1,116 @@
+"""Which operands of a layer are results of other layers of its file.
+
+::
+
+    - {name: qk, layer: "matmul:B=12,M=512,N=512,K=64"}
+    - {name: av, layer: "matmul:B=12,M=512,N=64,K=512", reads: {A: qk}}
+    - {name: tr, layer: "matmul:B=12,M=512,N=64,K=512", reads: {A: {layer: qk, axes: [0, 2, 1]}}}
+
+Axes of the operand are those of the result, in its order, unless ``axes`` says for each axis of the operand
+which of the result's it is.  ``offsets`` says how many elements of padding lie before the result's first one
+along each axis; by default as many as the layer's own ``pad``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.workloads.mapping.layer_fields import Conv, Depthwise, LayerFields, Pool
+from tilewright.workloads.mapping.operator import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class OperandRead:
+    """One operand that is another layer's result.
+
+    Parameters
+    ----------
+    consumer, operand : the layer that reads, and as which of its tensors
+    producer : the layer whose result it is
+    axes : per axis of the operand, the axis of the result; empty for the same order
+    offsets : per axis of the operand, elements of padding before the result's first one
+    """
+
+    consumer: str
+    operand: str
+    producer: str
+    axes: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+    def check(self, where: str, producer: Operator) -> None:
+        """Raise ``InputError`` where the axes are not those of the result, each once."""
+        number = len(producer.output.axes)
+        if self.axes and sorted(self.axes) != list(range(number)):
+            reason = f"expected each of 0 to {number - 1} once, got {[*self.axes]}"
+            raise InputError(where, f"reads.{self.operand}.axes", reason)
+        if len(self.offsets) != number:
+            raise InputError(
+                where,
+                f"reads.{self.operand}",
+                f"the operand has {len(self.offsets)} axes, the result of {self.producer} has {number}",
+            )
+
+    def ordered(self, producer: Operator) -> OperandRead:
+        """The same with its axes written out."""
+        return replace(self, axes=self.axes or tuple(range(len(producer.output.axes))))
+
+
+def padding_before(fields: LayerFields) -> tuple[int, int]:
+    """Elements of padding before the first row and column of a layer's input."""
+    if not isinstance(fields, Conv | Depthwise | Pool):
+        return 0, 0
+    pads = fields.pad
+    return pads[0], pads[1] if len(pads) > 1 else pads[0]
+
+
+def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[int, int]) -> list[OperandRead]:
+    """What the ``reads`` of an entry say.
+
+    Parameters
+    ----------
+    where : what errors call the entry
+    asked : plain data: per operand a layer's name, or ``{layer, axes, offsets}``
+    layer : name and operator of the entry
+    pads : padding before the first row and column of its input
+    """
+    name, operator = layer
+    if not isinstance(asked, dict):
+        raise InputError(where, "reads", f"expected operands and layers, such as {{A: qk}}, got {asked!r}")
+    operands = [tensor.name for tensor in operator.inputs]
+    reads: list[OperandRead] = []
+    for operand, source in asked.items():
+        field = f"reads.{operand}"
+        if operand not in operands:
+            raise InputError(where, field, unknown_name(str(operand), operands))
+        parts = source if isinstance(source, dict) else {"layer": source}
+        for key in parts:
+            if key not in ("layer", "axes", "offsets"):
+                known = ("layer", "axes", "offsets")
+                raise InputError(where, f"{field}.{key}", unknown_name(str(key), known))
+        producer = parts.get("layer")
+        if not isinstance(producer, str):
+            raise InputError(where, field, f"expected the name of a layer, got {producer!r}")
+        if producer == name:
+            raise InputError(where, field, f"{name} reads itself")
+        axes = operator.tensor(operand).axes
+        windows = [0] * len(axes)
+        if len(axes) >= 2 and any(pads):
+            windows[-2:] = pads
+        offsets = _numbers(where, f"{field}.offsets", parts.get("offsets", windows), len(axes))
+        places = _numbers(where, f"{field}.axes", parts.get("axes", []), None)
+        if places and len(places) != len(axes):
+            raise InputError(where, f"{field}.axes", f"expected {len(axes)} numbers, got {[*places]}")
+        reads.append(OperandRead(name, operand, producer, places, offsets))
+    return reads
+
+
+def _numbers(where: str, field: str, values: Any, count: int | None) -> tuple[int, ...]:
+    fine = isinstance(values, list) and all(
+        isinstance(v, int) and not isinstance(v, bool) and 0 <= v < 2**31 for v in values
+    )
+    if not fine or (count is not None and len(values) != count):
+        number = "" if count is None else f"{count} "
+        raise InputError(where, field, f"expected a list of {number}whole numbers, got {values!r}")
+    return tuple(values)
