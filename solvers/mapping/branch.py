@@ -21,7 +21,7 @@ from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
-from tilewright.solvers.mapping.storage_patterns import offer_storage_patterns
+from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
 from tilewright.solvers.mapping.tree import Tree
 
 _COMPILING = 3.0  # seconds that it takes at least
@@ -47,8 +47,9 @@ class Branch:
         """
         if not (program.is_compiled() or self._meanwhile(search)):
             return Outcome(False, _NOT_COMPILED if search.limits.expired else "")
-        offer_storage_patterns(search)
-        if search.problem.is_uneven:
+        if has_patterns(search.problem):
+            least = PatternTrees(search, self.name, self._on_hard(search)).run(self._bound(search))
+        elif search.problem.is_uneven:
             arrangement_trees = ArrangementTrees(
                 search, Minimum(search, self.name), self, self._on_hard(search)
             )

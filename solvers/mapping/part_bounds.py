@@ -47,6 +47,12 @@ class PartBounds:
         self._least: dict[Hashable, tuple[float, float]] = {}  # with what would have been enough
         self._layouts: dict[Expr, Layout] = {}
 
+    def know(self, least: MappingABC[Expr, float]) -> None:
+        """Raise what terms cost at least, whatever is stored where; others than the innermost are settled."""
+        for term, value in least.items():
+            if term in self._parts:
+                self._layout.bound_program.raise_lower_bound(term, value, {})
+
     def are_complete(self, storage: MappingABC[Variable, int]) -> bool:
         """Whether every part has been asked for under a storage."""
         return len(self._under(storage)) == len(self._parts)

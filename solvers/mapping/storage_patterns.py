@@ -1,145 +1,201 @@
-"""Mappings of a machine whose levels may be bypassed, from machines that store what one pattern says.
+"""Branch and bound over storage patterns: one tree per pattern, one incumbent for all of them.
 
-A *storage pattern* says which tensors each level stores.  With many optional levels there are thousands of
-patterns, and many more tiles of all levels than of the few levels that a good pattern uses.
-So patterns are searched one by one, each on a machine of its own: levels that store nothing are left out,
-the others store what the pattern says.  All mappings of these machines are mappings of the whole machine.
-A descent begins with single levels, then changes what they store, tensor by tensor and level by level.
+A *storage pattern* says which levels store each tensor.  With many optional levels there are thousands of
+patterns, and many more tiles of all levels than of the few that a good pattern uses.  So every pattern is
+searched on a machine of its own: levels that store nothing are left out, the others store what the pattern
+says.  All mappings of these machines together are the even space (``docs/proofs.md``, storage patterns).
+Patterns are bounded without being stated (:mod:`tilewright.solvers.mapping.pattern_bounds`) and searched in
+the order of their bounds; the tree with the least bound goes on until another one's, or that of what has not
+been stated yet, is less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
+import heapq
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from itertools import count
 
-from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.expression import Expr
+from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.storage_parts import has_storage_parts
 from tilewright.formulation.result import Origin
-from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
-from tilewright.solvers.mapping.goals import Minimum
+from tilewright.solvers.mapping.division import terms_at_stores
+from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
+from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, Stores
 from tilewright.solvers.mapping.tree import Tree
 
-SOURCE = "storage patterns"
-FEW = 6  # tensors that may bypass a level, with which the whole space is no harder than its patterns
-_EFFORT = 400_000  # nodes bounded for a pattern
-_MOST = 100  # patterns, where two runs must give the same answer
-_SHARE = 0.4  # of the time that is left
-_PROVABLE, _LONGEST = 9, 4.0  # with so many, proofs want the time that is left; seconds
-
-Pattern = frozenset[tuple[int, str]]
-"""Level and role of everything optional that is stored."""
+FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond which they are too many
+_AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
+_DIVES = 6  # trees that look for a mapping at once; the others find better ones on their way
 
 
-def offer_storage_patterns(search: LayerSearch) -> None:
-    """Offer the best mappings of storage patterns, where there are many; each better one at once.
+def has_patterns(problem: LayerProblem) -> bool:
+    """Whether a problem is searched pattern by pattern.
 
-    Parameters
-    ----------
-    search : of a machine whose levels may be bypassed; of any other, nothing is done
+    It has many patterns, all of which have machines of their own and bounds, and levels that store nothing
+    have no loops.
     """
-    if len(optional(search.problem)) > FEW:
-        few = len(optional(search.problem)) <= _PROVABLE and not search.limits.deterministic
-        limits = search.limits.share(_SHARE, _LONGEST if few else None)
-        with suppress(LimitReachedError):
-            _Descent(search, limits).run()
+    operator, engine = problem.operator, problem.engine
+    patterns = math.prod(len(r.alternatives) for r in problem.space.nest.residency.values())
+    if not (FEW < patterns <= MOST and problem.idles and problem.objective.key_powers[0]):
+        return False
+    roles = [tensor.role for tensor in operator.tensors]
+    if len({*roles}) < len(roles) or loop_hosts(operator, engine) != (*range(len(engine.levels)),):
+        return False
+    for outer, level in zip(engine.levels, engine.levels[1:], strict=False):
+        # Left out, a level neither leaves two arrays in sequence nor other buffers to share between.
+        loose = {*roles} & level.keeps <= level.may_bypass
+        if loose and outer.fanout is not None and (level.fanout is not None or outer.fanout.sharing):
+            return False
+    return has_storage_parts(problem)
 
 
-def optional(problem: LayerProblem) -> Pattern:
-    """Level and role of every tensor that a mapping may store in a level or not."""
-    roles = {tensor.role for tensor in problem.operator.tensors}
-    return frozenset(
-        (index, role)
-        for index, level in enumerate(problem.engine.levels)
-        for role in level.may_bypass & level.keeps & roles
-    )
-
-
-def machine_of(engine: Engine, optional_stores: Pattern, pattern: Pattern) -> Engine | None:
-    """The machine that stores what a pattern says; ``None`` where two arrays would follow each other.
+def machine_of(engine: Engine, roles: Stores, order: tuple[str, ...]) -> Engine:
+    """The machine that stores what a pattern says.
 
     Parameters
     ----------
-    optional_stores : level and role of everything that a mapping may store or not
-    pattern : those of them that are stored; a level that stores nothing is left out, and what it feeds is fed
-        by the next level outside
+    roles : per tensor, the levels that store it
+    order : the tensors' roles
     """
     levels: list[MemoryLevel] = []
     for index, level in enumerate(engine.levels):
-        left_out = {role for at, role in optional_stores - pattern if at == index}
-        keeps = frozenset(role for role in level.keeps if role not in left_out)
+        keeps = frozenset(
+            role for role in level.keeps if any(index in own for own, name in zip(roles, order, strict=True) if name == role)
+        )
         if keeps:
             counted = engine.capacity_element_bits(level)
             levels.append(replace(level, keeps=keeps, may_bypass=frozenset(), counted_bits=counted))
         elif level.fanout is not None:
-            if levels[-1].fanout is not None:
-                return None
             levels[-1] = replace(levels[-1], fanout=level.fanout)
     return replace(engine, levels=tuple(levels))
 
 
-class _Descent:
-    """A descent over patterns, from one or two whole levels on; few stores are tried before many."""
+class PatternTrees:
+    """The trees of one search over all storage patterns.
 
-    def __init__(self, search: LayerSearch, limits: Limits) -> None:
-        self._search, self._limits = search, limits
-        self._optional = optional(search.problem)
-        self._tried: set[Pattern] = set()
+    Parameters
+    ----------
+    source : what finds mappings
+    on_hard : called once where some tree does not end soon
+    """
 
-    def run(self) -> None:
-        """Go on until no neighbour is better; raises ``LimitReachedError`` where a limit strikes."""
-        levels = sorted({level for level, _ in self._optional})
-        by_level = [Pattern(store for store in self._optional if store[0] == level) for level in levels]
-        following = self._best([Pattern(), *by_level])
-        if following is not None:
-            following = self._best(following | level for level in by_level) or following
-        while following is not None:
-            best = following
-            used = {level for level, _ in best}
-            following = (
-                self._best(best ^ {store} for store in sorted(self._optional) if store[0] in used)
-                or self._best(best - level for level in by_level)
-                or self._best(best | level for level in by_level)
-                or self._best(
-                    (best - {(level, role)}) | {(other, role)}
-                    for level, role in sorted(best)
-                    for other in levels
-                    if (other, role) in self._optional
-                )
-                or self._best(best | {store} for store in sorted(self._optional))
-            )
+    def __init__(self, search: LayerSearch, source: str, on_hard: Callable[[], None] = lambda: None) -> None:
+        self._search, self._source, self._on_hard = search, source, on_hard
+        self._tick, self._dives = count(), count()
+        self._open: list[tuple[float, int, Tree, float]] = []
+        self._unstated = 0.0  # lower bound of what has not been stated, as the problem's keys are scaled
 
-    def _best(self, patterns: Iterable[Pattern]) -> Pattern | None:
-        """The best of some patterns, if one has a mapping that is better than all that was known before."""
-        better = [pattern for pattern in patterns if self._is_better(pattern)]
-        return better[-1] if better else None
+    def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
+        """Search until the goal wants nothing that is open, or a limit strikes.
 
-    def _is_better(self, pattern: Pattern) -> bool:
-        """Whether a pattern that was not tried before has a mapping that is better than all that is known."""
-        if pattern in self._tried:
-            return False
-        self._limits.check()
-        if self._limits.deterministic and len(self._tried) >= _MOST:
-            raise LimitReachedError
-        self._tried.add(pattern)
-        engine = machine_of(self._search.problem.engine, self._optional, pattern)
-        if engine is None:
-            return False
+        Parameters
+        ----------
+        on_bound : called with lower bounds of the objective key (scaled) of all that is still open
+
+        Returns ``None`` when nothing is open any more, else the least key bound of what is.
+        """
         try:
-            part = self._search.problem.on(engine)
-        except InputError:  # a demand names what the pattern leaves out
-            return False
-        before = self._search.key
-        inner = _PatternSearch(self._search, part, self._limits)
-        tree = Tree(inner, Minimum(inner, SOURCE), part)
-        if not tree.empty:
-            tree.most = _EFFORT
-            tree.run()
-        return self._search.key != before
+            self._run(on_bound)
+        except LimitReachedError:
+            pass
+        least = self._least
+        if math.isinf(least):
+            return None
+        on_bound(least)
+        return least
+
+    @property
+    def _least(self) -> float:
+        return min(self._unstated, self._open[0][0] if self._open else math.inf)
+
+    def _run(self, on_bound: Callable[[float], None]) -> None:
+        bounds = PatternBounds(self._search)
+        scale = float(self._search.problem.key_scale)
+        while not self._search.done:
+            self._unstated = self._wanted(bounds.least * scale)
+            if math.isinf(self._least):
+                return
+            on_bound(self._least)
+            others = self._open[0][0] if self._open else math.inf
+            if self._unstated <= others:
+                taken = bounds.take(others / scale)
+                if taken is not None:
+                    self._unstated = min(taken.key, bounds.least) * scale
+                    self._state(taken)
+            else:
+                self._go_on(on_bound)
+
+    def _wanted(self, key: float) -> float:
+        """A lower bound of something, infinite where the goal does not want it."""
+        goal = goal_of(self._search)
+        wanted = goal is None or key * (1 - BAND) < float(goal) * self._search.problem.key_scale
+        return key if wanted else math.inf
+
+    def _state(self, pattern: BoundedPattern) -> None:
+        """Open the tree of a pattern, which knows what the pattern's parts cost at least."""
+        problem = self._search.problem
+        key = pattern.key * problem.key_scale
+        if math.isinf(self._wanted(key)):
+            return
+        order = tuple(tensor.role for tensor in problem.operator.tensors)
+        part = problem.on(machine_of(problem.engine, pattern.stores, order))
+        inner = _PatternSearch(self._search, part)
+        tree = Tree(inner, Minimum(inner, self._source), part)
+        if tree.empty:
+            return
+        tree.on_hard = self._hard
+        tree.divide(_least_parts(part, pattern))
+        tree.begin(dive=self._search.key is None or next(self._dives) < _DIVES)
+        self._put(tree, key)
+
+    def _go_on(self, on_bound: Callable[[float], None]) -> None:
+        """Search the tree of the least bound on, until it passes the others'."""
+        _, _, tree, key = heapq.heappop(self._open)
+        others, times = self._least, self._times(tree)
+
+        def report(least: float) -> None:
+            on_bound(min(max(least * times, key), others))
+
+        tree.go_on(report, max(key, others) * (1 + _AHEAD) / times)
+        self._put(tree, key)
+
+    def _put(self, tree: Tree, key: float) -> None:
+        """Keep a tree open; what is known of its pattern bounds it, too."""
+        least = max(tree.least * self._times(tree), key)
+        if not math.isinf(self._wanted(least)):
+            heapq.heappush(self._open, (least, next(self._tick), tree, key))
+
+    def _times(self, tree: Tree) -> float:
+        """What a tree's keys are multiplied by to be scaled as the problem's."""
+        return self._search.problem.key_scale / tree.search.problem.key_scale
+
+    def _hard(self) -> None:
+        ask, self._on_hard = self._on_hard, lambda: None
+        ask()
+
+
+def _least_parts(part: LayerProblem, pattern: BoundedPattern) -> dict[Expr, float]:
+    """What the terms of a pattern's energy cost at least, in the unit of its machine."""
+    scale = part.statement.energy_scale
+    stored = sorted({level for own in pattern.stores for level in own})
+    least: dict[int, float] = {}
+    nest = part.space.nest
+    for level, value in pattern.parts.items():
+        # What the PEs read counts together with what moves into the innermost level.
+        place = nest.temporal[-1 if level is None else stored.index(level)] if level in (None, *stored) else None
+        if place is not None:
+            least[place] = least.get(place, 0.0) + value * scale
+    return {term: least.get(boundary, 0.0) for boundary, term in terms_at_stores(part).items()}
 
 
 class _PatternSearch(LayerSearch):
@@ -150,8 +206,8 @@ class _PatternSearch(LayerSearch):
     whole : receives every mapping at once
     """
 
-    def __init__(self, whole: LayerSearch, problem: LayerProblem, limits: Limits) -> None:
-        super().__init__(problem, limits)
+    def __init__(self, whole: LayerSearch, problem: LayerProblem) -> None:
+        super().__init__(problem, whole.limits)
         self._whole = whole
 
     @property
@@ -159,11 +215,15 @@ class _PatternSearch(LayerSearch):
         """What a mapping must be better than."""
         return self._whole.key
 
+    @property
+    def done(self) -> bool:
+        """Whether the search of the whole is over."""
+        return self._whole.done
+
     def offer(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
         """Offer an answer to the search of the whole."""
-        return self._whole.offer(answer, source, Origin.HEURISTIC)
+        return self._whole.offer(answer, source, origin)
 
     def confirm(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction:
-        """Offer an answer; the whole machine, or a demand on what the pattern leaves out, may refuse it."""
-        key = self.offer(answer, source, origin)
-        return self.problem.judge(answer).key if key is None else key
+        """Offer an answer of this pattern to the search of the whole, whose space has it."""
+        return self._whole.confirm(answer, source, origin)

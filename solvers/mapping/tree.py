@@ -11,8 +11,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
+from collections.abc import Mapping as MappingABC
 from contextlib import suppress
 
+from tilewright.formulation.expression import Expr
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
@@ -65,6 +67,17 @@ class Tree(BestFirst):
         if has_many:
             self._divide_once()
         self._open_first(root)
+
+    def divide(self, least: MappingABC[Expr, float]) -> None:
+        """Divide the energy at once.
+
+        Parameters
+        ----------
+        least : what terms of it are known to cost at least, scaled
+        """
+        self._divide_once()
+        if self._lower_bounds is not None:
+            self._lower_bounds.know(least)
 
     def _weigh_effort(self, bounded: int) -> None:
         if bounded > _PLAIN:
