@@ -10,11 +10,12 @@ all levels between two arrays are one, which spends for a tensor what the level 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-from tilewright.formulation.expression import as_expr
+from tilewright.formulation.expression import as_expr, total
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.constraints import Constraints
 from tilewright.formulation.mapping.cost.base import Statement, array_limits, capacity_limits
@@ -25,7 +26,7 @@ from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_
 from tilewright.formulation.mapping.space import build_space
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
-from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operator import Role, Tensor
 
 _ENERGY = parse_objective("energy")
 
@@ -36,30 +37,28 @@ class StoragePart:
 
     Parameters
     ----------
-    level : index of the level whose stores are filled; ``None`` for what the PEs read
-    sources : per tensor of the operator, the index of the level that it comes from; ``None`` where the level
-        does not store it
+    level : index of the level whose stores are filled; of the innermost one, what the PEs read counts, too
+    sources : per tensor of the operator, the index of the level outside that it comes from; ``None`` where
+        it counts nothing
+    stored : per tensor, whether the level stores it; what the innermost level does not store, the PEs read
+        from its source
     """
 
-    level: int | None
+    level: int
     sources: tuple[int | None, ...]
+    stored: tuple[bool, ...]
 
 
-def parts_of(stores: tuple[tuple[int, ...], ...]) -> list[StoragePart]:
-    """The parts of a pattern's energy, what the PEs read first, then from the innermost level outwards.
+def place_in(stores: Sequence[int], level: int, innermost: bool) -> tuple[int | None, bool]:
+    """Source of a tensor at a level, and whether the level stores it, of a :class:`StoragePart`.
 
     Parameters
     ----------
-    stores : per tensor, the levels that store it, outermost first
+    stores : levels that store the tensor, outermost first
+    innermost : whether the level is the machine's innermost one
     """
-    levels = sorted({level for own in stores for level in own[1:]}, reverse=True)
-    fills = [
-        StoragePart(
-            level, tuple(own[own.index(level) - 1] if level in own[1:] else None for own in stores)
-        )
-        for level in levels
-    ]
-    return [StoragePart(None, tuple(own[-1] for own in stores)), *fills]
+    outside = max(store for store in stores if store < level)
+    return (outside, level in stores) if innermost or level in stores else (None, False)
 
 
 def has_storage_parts(problem: LayerProblem) -> bool:
@@ -81,28 +80,31 @@ def has_storage_parts(problem: LayerProblem) -> bool:
 
 
 def compulsory(problem: LayerProblem, part: StoragePart) -> float:
-    """Energy that a part costs whatever the tiles are, pJ: every element once, or a full array."""
+    """Energy that a part costs whatever the tiles are, pJ: every element once, reads of PEs by a full array."""
     operator, engine = problem.operator, problem.engine
     least = Fraction(0)
-    for tensor, source in zip(operator.tensors, part.sources, strict=True):
+    reads = part.level == len(engine.levels) - 1
+    if reads:
+        least += engine.mac_energy * operator.iterations
+    for tensor, source, stored in zip(operator.tensors, part.sources, part.stored, strict=True):
         if source is None:
             continue
-        outer = engine.levels[source]
-        elements = touched(operator, tensor)
-        if part.level is None:
-            fans = [level.fanout.instances for level in engine.levels[source:] if level.fanout is not None]
+        if stored:
+            least += _spent(engine.levels[source], tensor) * touched(operator, tensor)
+            if not tensor.is_output:
+                least += touched(operator, tensor) * engine.levels[part.level].write_energy_of(tensor.role)
+        if reads:
+            innermost = part.level if stored else source
             count = operator.iterations
-            for instances in fans:
-                count = -(-count // instances)
-            elements = count
-        role = tensor.role
-        if tensor.is_output:
-            least += elements * outer.write_energy_of(role)
-            continue
-        least += elements * outer.read_energy_of(role)
-        if part.level is not None:
-            least += elements * engine.levels[part.level].write_energy_of(role)
+            for level in engine.levels[innermost:]:
+                count = -(-count // (level.fanout.instances if level.fanout is not None else 1))
+            least += _spent(engine.levels[innermost], tensor) * count
     return float(least)
+
+
+def _spent(level: MemoryLevel, tensor: Tensor) -> Fraction:
+    """Energy of an element that leaves a level inwards, or comes back as an output, pJ."""
+    return level.write_energy_of(tensor.role) if tensor.is_output else level.read_energy_of(tensor.role)
 
 
 def part_problem(problem: LayerProblem, part: StoragePart) -> LayerProblem:
@@ -113,8 +115,11 @@ def part_problem(problem: LayerProblem, part: StoragePart) -> LayerProblem:
     space = build_space(operator, engine, partial(model.orders, operator, engine), (), problem.space.tiles)
     # One block of loops stands for those of all levels outside the first array.
     nest: Nest = space.nest if space.nest.perfect else MergedCuts.of(space.nest, 0)
-    boundary = len(nest.blocks) if part.level is None else nest.temporal[-1]
-    energy = model.energy_by_store(nest).get(boundary, as_expr(0))
+    by_store = model.energy_by_store(nest)
+    places = [nest.temporal[-1]] if any(part.stored) else []
+    if part.level == len(problem.engine.levels) - 1:
+        places.append(len(nest.blocks))
+    energy = total(by_store.get(place, as_expr(0)) for place in places)
     limits = (*capacity_limits(nest), *array_limits(nest))
     scale = model.scale_of(engine)
     return replace(
@@ -131,7 +136,7 @@ def part_problem(problem: LayerProblem, part: StoragePart) -> LayerProblem:
 def _machine(problem: LayerProblem, part: StoragePart) -> Engine:
     """A level for all levels between two arrays, which holds whatever comes from one of them; then the store."""
     operator, engine = problem.operator, problem.engine
-    end = len(engine.levels) if part.level is None else part.level
+    end = part.level
     arrays = [index for index in range(end) if engine.levels[index].fanout is not None]
     levels: list[MemoryLevel] = []
     for run in range(len(arrays) + 1):
@@ -142,7 +147,7 @@ def _machine(problem: LayerProblem, part: StoragePart) -> Engine:
             for tensor, source in zip(operator.tensors, part.sources, strict=True)
             if source is not None and first <= source <= last
         }
-        if run == len(arrays) and run and (first > last or (part.level is None and not own)):
+        if run == len(arrays) and run and (first > last or not (own or any(part.stored))):
             break  # no level, or nothing is stored there and nothing loops
         levels.append(
             MemoryLevel(
@@ -156,23 +161,20 @@ def _machine(problem: LayerProblem, part: StoragePart) -> Engine:
                 write_energies={role: level.write_energy_of(role) for role, level in own.items()},
             )
         )
-    if part.level is not None:
-        level = engine.levels[part.level]
-        stored = {
-            tensor.role
-            for tensor, source in zip(operator.tensors, part.sources, strict=True)
-            if source is not None
-        }
+    level = engine.levels[part.level]
+    if any(part.stored):
+        stored = zip(operator.tensors, part.stored, strict=True)
         levels.append(
             replace(
                 level,
-                keeps=frozenset(stored),
+                keeps=frozenset(tensor.role for tensor, is_stored in stored if is_stored),
                 may_bypass=frozenset(),
                 counted_bits=engine.capacity_element_bits(level),
                 read_bandwidth=None,
                 write_bandwidth=None,
                 shared_bandwidth=None,
-                fanout=None,
             )
         )
+    elif level.fanout is not None:
+        levels[-1] = replace(levels[-1], fanout=level.fanout)
     return replace(engine, levels=tuple(levels))

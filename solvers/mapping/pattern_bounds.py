@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.formulation.mapping.compulsory import least_cycles
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.storage_parts import StoragePart, compulsory, part_problem
+from tilewright.formulation.mapping.storage_parts import StoragePart, compulsory, part_problem, place_in
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import LeastEnergy
@@ -37,13 +37,12 @@ class BoundedPattern:
     Parameters
     ----------
     key : lower bound of the objective key, in pJ and cycles
-    parts : what each part of the energy costs at least, pJ, by the level that is filled; ``None`` for what
-        the PEs read
+    parts : what each part of the energy costs at least, pJ, by the level that is filled
     """
 
     stores: Stores
     key: float
-    parts: dict[int | None, float]
+    parts: dict[int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +82,7 @@ class PatternBounds:
         a, b = problem.objective.key_powers
         self._power = a
         self._factor = float(least_cycles(operator, engine)) ** b
-        inner = [index for index in range(1, len(engine.levels))]
-        self._terms = [self._term(None), *(self._term(level) for level in reversed(inner))]
+        self._terms = [self._term(level) for level in reversed(range(1, len(engine.levels)))]
         self._energies: Floats = np.sum([term.values[term.of_pattern] for term in self._terms], axis=0)
 
     @property
@@ -163,38 +161,39 @@ class PatternBounds:
         least = min(goal.best, math.inf if left is None else left)
         return least / problem.statement.energy_scale, left is None
 
-    def _term(self, level: int | None) -> _Term:
-        """The part at one level, or of what the PEs read, for all patterns."""
-        many = len(self._search.problem.engine.levels) + 1
+    def _term(self, level: int) -> _Term:
+        """The part at one level, for all patterns."""
+        problem = self._search.problem
+        last = len(problem.engine.levels) - 1
         codes: Int64s = np.zeros(self._shape, dtype=np.int64)
-        for place, alternatives in enumerate(self._alternatives):
-            # 0 where the level does not store the tensor, else one more than the level that it comes from.
-            own = [_source(stores, level) for stores in alternatives]
-            column = np.asarray([0 if source is None else source + 1 for source in own], dtype=np.int64)
-            axes = [1] * len(self._shape)
-            axes[place] = len(column)
-            codes = codes * many + column.reshape(axes)
+        places: list[list[tuple[int | None, bool]]] = []
+        for axis, alternatives in enumerate(self._alternatives):
+            own = [place_in(stores, level, level == last) for stores in alternatives]
+            places.append(sorted({*own}, key=lambda place: (place[0] is not None, place)))
+            column = np.asarray([places[-1].index(place) for place in own], dtype=np.int64)
+            sizes = [1] * len(self._shape)
+            sizes[axis] = len(column)
+            codes = codes * len(places[-1]) + column.reshape(sizes)
         different, of_pattern = np.unique(codes.ravel(), return_inverse=True)
         parts: list[StoragePart] = []
-        for code in different.tolist():
-            sources: list[int | None] = []
-            for _ in self._shape:
-                code, source = divmod(code, many)
-                sources.append(source - 1 if source else None)
-            parts.append(StoragePart(level, tuple(reversed(sources))))
-        problem = self._search.problem
+        for index in zip(*np.unravel_index(different, [len(own) for own in places]), strict=True):
+            chosen = [own[int(place)] for own, place in zip(places, index, strict=True)]
+            sources, stored = zip(*chosen, strict=True)
+            parts.append(StoragePart(level, sources, stored))
         values = np.asarray([compulsory(problem, part) for part in parts])
         unused = [all(source is None for source in part.sources) for part in parts]
         asked: Int64s = np.where(unused, len(_EFFORTS), 0).astype(np.int64)
         kinds, units = zip(*(self._traits(part) for part in parts), strict=True)
         _, numbers = np.unique(np.asarray(kinds), axis=0, return_inverse=True)
-        return _Term(parts, of_pattern.ravel(), numbers.ravel(), np.asarray(units), values.copy(), values, asked)
+        return _Term(
+            parts, of_pattern.ravel(), numbers.ravel(), np.asarray(units), values.copy(), values, asked
+        )
 
     def _traits(self, part: StoragePart) -> tuple[list[int], list[float]]:
-        """The run of levels between two arrays that each tensor comes from (-1: not stored), and unit energies."""
+        """Whether each tensor is stored, from which levels between two arrays it comes, and unit energies."""
         engine = self._search.problem.engine
         arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
-        runs: list[int] = []
+        runs: list[int] = [*part.stored]
         units: list[float] = []
         for tensor, source in zip(self._search.problem.operator.tensors, part.sources, strict=True):
             runs.append(-1 if source is None else bisect_left(arrays, source))
@@ -205,10 +204,3 @@ class PatternBounds:
                 float(level.write_energy_of(tensor.role)) * stored,
             ]
         return runs, units
-
-
-def _source(stores: tuple[int, ...], level: int | None) -> int | None:
-    """Where a tensor comes from at a level, or to the PEs; ``None`` where the level does not store it."""
-    if level is None:
-        return stores[-1]
-    return stores[stores.index(level) - 1] if level in stores[1:] else None

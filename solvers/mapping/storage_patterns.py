@@ -192,9 +192,8 @@ def _least_parts(part: LayerProblem, pattern: BoundedPattern) -> dict[Expr, floa
     nest = part.space.nest
     for level, value in pattern.parts.items():
         # What the PEs read counts together with what moves into the innermost level.
-        place = nest.temporal[-1 if level is None else stored.index(level)] if level in (None, *stored) else None
-        if place is not None:
-            least[place] = least.get(place, 0.0) + value * scale
+        place = nest.temporal[stored.index(level) if level in stored else -1]
+        least[place] = least.get(place, 0.0) + value * scale
     return {term: least.get(boundary, 0.0) for boundary, term in terms_at_stores(part).items()}
 
 
