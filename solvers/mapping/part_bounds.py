@@ -47,11 +47,12 @@ class PartBounds:
         self._least: dict[Hashable, tuple[float, float]] = {}  # with what would have been enough
         self._layouts: dict[Expr, Layout] = {}
 
-    def know(self, least: MappingABC[Expr, float]) -> None:
-        """Raise what terms cost at least, whatever is stored where; others than the innermost are settled."""
+    def know(self, least: MappingABC[Expr, float], storage: MappingABC[Variable, int]) -> None:
+        """Raise what terms cost at least under a storage, of which nothing more is asked then."""
         for term, value in least.items():
             if term in self._parts:
-                self._layout.bound_program.raise_lower_bound(term, value, {})
+                self._layout.bound_program.raise_lower_bound(term, value, storage)
+        self._known_by_storage[tuple(storage.values())] = dict.fromkeys(self._parts, 0.0)
 
     def are_complete(self, storage: MappingABC[Variable, int]) -> bool:
         """Whether every part has been asked for under a storage."""

@@ -70,8 +70,8 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     stores = tuple(selector for selector in space.selectors if selector not in orders)
     levels = [nest.engine.levels[block.level] for _, block in temporal]
     whole = sum(level.keeps == set(Role) for level in levels)
-    partial = not nest.perfect and whole < len(levels) >= FEW_LEVELS
-    all_roughly_first = bool(stores) or whole > FEW_LEVELS or partial
+    partial = bool(stores) or whole < len(levels) >= FEW_LEVELS  # some tensors may be stored in fewer levels
+    all_roughly_first = whole > FEW_LEVELS or (partial and not nest.perfect)
     first: list[Stage] = []
     rough: list[list[Stage]] = []
     exact: list[list[Stage]] = []

@@ -11,15 +11,14 @@ been stated yet, is less.
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import count
 
-from tilewright.formulation.expression import Expr
+from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.mapping import Mapping
@@ -31,11 +30,14 @@ from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.solvers.mapping.division import terms_at_stores
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, Stores
+from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
 FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond which they are too many
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
-_DIVES = 6  # trees that look for a mapping at once; the others find better ones on their way
+_DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
+_SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
+_MANY = 600_000  # rows whose tables fill a gigabyte: such patterns are bounded, not searched
 
 
 def has_patterns(problem: LayerProblem) -> bool:
@@ -59,25 +61,59 @@ def has_patterns(problem: LayerProblem) -> bool:
     return has_storage_parts(problem)
 
 
-def machine_of(engine: Engine, roles: Stores, order: tuple[str, ...]) -> Engine:
-    """The machine that stores what a pattern says.
+def machine_of(engine: Engine, stored: Collection[int]) -> Engine:
+    """The machine with some levels only; what others feed is fed by the next level outside.
 
     Parameters
     ----------
-    roles : per tensor, the levels that store it
-    order : the tensors' roles
+    stored : indices of these levels, the outermost one among them
     """
     levels: list[MemoryLevel] = []
     for index, level in enumerate(engine.levels):
-        keeps = frozenset(
-            role for role in level.keeps if any(index in own for own, name in zip(roles, order, strict=True) if name == role)
-        )
-        if keeps:
-            counted = engine.capacity_element_bits(level)
-            levels.append(replace(level, keeps=keeps, may_bypass=frozenset(), counted_bits=counted))
+        if index in stored:
+            levels.append(level)
         elif level.fanout is not None:
             levels[-1] = replace(levels[-1], fanout=level.fanout)
     return replace(engine, levels=tuple(levels))
+
+
+def storing(problem: LayerProblem, stores: Stores) -> Engine:
+    """The machine of a problem, whose levels store what a pattern says."""
+    engine = problem.engine
+    levels = tuple(
+        replace(
+            level,
+            keeps=frozenset(
+                tensor.role
+                for tensor, own in zip(problem.operator.tensors, stores, strict=True)
+                if index in own
+            ),
+            may_bypass=frozenset(),
+            counted_bits=engine.capacity_element_bits(level),
+        )
+        for index, level in enumerate(engine.levels)
+    )
+    return replace(engine, levels=levels)
+
+
+@dataclass(slots=True)
+class _OpenTree:
+    """A tree of one pattern, or of all.
+
+    Parameters
+    ----------
+    times : what its keys are multiplied by to be scaled as the problem's
+    key : lower bound of the pattern's key, scaled as the problem's
+    """
+
+    tree: Tree
+    times: float
+    key: float
+
+    @property
+    def least(self) -> float:
+        """Lower bound of all that is open in it, scaled as the problem's."""
+        return max(self.tree.least * self.times, self.key)
 
 
 class PatternTrees:
@@ -91,9 +127,13 @@ class PatternTrees:
 
     def __init__(self, search: LayerSearch, source: str, on_hard: Callable[[], None] = lambda: None) -> None:
         self._search, self._source, self._on_hard = search, source, on_hard
-        self._tick, self._dives = count(), count()
-        self._open: list[tuple[float, int, Tree, float]] = []
+        self._dives = count()
+        self._bank = TableBank()
+        self._open: list[_OpenTree] = []
         self._unstated = 0.0  # lower bound of what has not been stated, as the problem's keys are scaled
+        self._left = math.inf  # lower bound of what is not searched
+        self._shared: dict[tuple[int, ...], _OpenTree | None] = {}  # by levels that store something
+        self._rows: dict[tuple[int, ...], int] = {}
 
     def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -104,10 +144,8 @@ class PatternTrees:
 
         Returns ``None`` when nothing is open any more, else the least key bound of what is.
         """
-        try:
+        with suppress(LimitReachedError):
             self._run(on_bound)
-        except LimitReachedError:
-            pass
         least = self._least
         if math.isinf(least):
             return None
@@ -116,85 +154,106 @@ class PatternTrees:
 
     @property
     def _least(self) -> float:
-        return min(self._unstated, self._open[0][0] if self._open else math.inf)
+        return min([self._unstated, self._left, *(entry.least for entry in self._open)])
 
     def _run(self, on_bound: Callable[[float], None]) -> None:
         bounds = PatternBounds(self._search)
         scale = float(self._search.problem.key_scale)
         while not self._search.done:
-            self._unstated = self._wanted(bounds.least * scale)
-            if math.isinf(self._least):
+            self._open = [entry for entry in self._open if self._is_wanted(entry.least)]
+            self._unstated = bounds.least * scale if self._is_wanted(bounds.least * scale) else math.inf
+            if not self._open and math.isinf(self._unstated):
                 return
             on_bound(self._least)
-            others = self._open[0][0] if self._open else math.inf
-            if self._unstated <= others:
-                taken = bounds.take(others / scale)
-                if taken is not None:
-                    self._unstated = min(taken.key, bounds.least) * scale
-                    self._state(taken)
-            else:
-                self._go_on(on_bound)
+            others = min((entry.least for entry in self._open), default=math.inf)
+            if self._unstated > others:
+                self._go_on(min(self._open, key=lambda entry: entry.least), on_bound)
+                continue
+            pattern = bounds.take(others / scale)
+            if pattern is not None:
+                self._unstated = min(pattern.key, bounds.least) * scale
+                if self._is_wanted(pattern.key * scale):
+                    self._state(pattern, on_bound)
 
-    def _wanted(self, key: float) -> float:
-        """A lower bound of something, infinite where the goal does not want it."""
+    def _is_wanted(self, key: float) -> bool:
+        """Whether the goal wants something of a lower bound (scaled)."""
         goal = goal_of(self._search)
-        wanted = goal is None or key * (1 - BAND) < float(goal) * self._search.problem.key_scale
-        return key if wanted else math.inf
+        if goal is None:
+            return not math.isinf(key)
+        return key * (1 - BAND) < float(goal) * self._search.problem.key_scale
 
-    def _state(self, pattern: BoundedPattern) -> None:
-        """Open the tree of a pattern, which knows what the pattern's parts cost at least."""
-        problem = self._search.problem
-        key = pattern.key * problem.key_scale
-        if math.isinf(self._wanted(key)):
-            return
-        order = tuple(tensor.role for tensor in problem.operator.tensors)
-        part = problem.on(machine_of(problem.engine, pattern.stores, order))
-        inner = _PatternSearch(self._search, part)
-        tree = Tree(inner, Minimum(inner, self._source), part)
+    def _state(self, pattern: BoundedPattern, on_bound: Callable[[float], None]) -> None:
+        """Open a pattern in the tree of all patterns of its levels, or in one of its own where tables are large."""
+        stored = tuple(sorted({level for own in pattern.stores for level in own}))
+        key = pattern.key * self._search.problem.key_scale
+        if stored not in self._shared:
+            part = self._search.problem.on(machine_of(self._search.problem.engine, stored))
+            self._rows[stored] = sum(len(group) for group in part.space.groups)
+            is_shared = self._rows[stored] <= _SHARED
+            self._shared[stored] = self._tree(part, 0.0, self._bank) if is_shared else None
+        entry = self._shared[stored]
+        if entry is None:
+            if self._rows[stored] > _MANY:
+                self._left = min(self._left, key)
+                return
+            engine = storing(self._search.problem, pattern.stores)
+            entry = self._tree(self._search.problem.on(machine_of(engine, stored)), key)
+        tree = entry.tree
         if tree.empty:
             return
-        tree.on_hard = self._hard
-        tree.divide(_least_parts(part, pattern))
-        tree.begin(dive=self._search.key is None or next(self._dives) < _DIVES)
-        self._put(tree, key)
+        problem = tree.layout.problem
+        storage: dict[Variable, int] = {}
+        for tensor, stores in zip(problem.operator.tensors, pattern.stores, strict=True):
+            residency = problem.space.nest.residency[tensor.name]
+            if isinstance(residency.selector, Variable):
+                held = tuple(stored.index(level) for level in stores)
+                storage[residency.selector] = residency.alternatives.index(held)
+        dives = self._search.key is None or next(self._dives) < _DIVES
+        tree.add(storage, _least_parts(problem, pattern, stored), dives)
+        if all(entry is not other for other in self._open):
+            self._open.append(entry)
+        if self._shared[stored] is None:
+            self._go_on(entry, on_bound, math.inf)  # its tables are too large to be kept
 
-    def _go_on(self, on_bound: Callable[[float], None]) -> None:
-        """Search the tree of the least bound on, until it passes the others'."""
-        _, _, tree, key = heapq.heappop(self._open)
-        others, times = self._least, self._times(tree)
+    def _tree(self, part: LayerProblem, key: float, bank: TableBank | None = None) -> _OpenTree:
+        """A tree with nothing open yet; ``key`` bounds all that will be, scaled."""
+        inner = _PatternSearch(self._search, part)
+        tree = Tree(inner, Minimum(inner, self._source), part, bank, divides=True)
+        tree.on_hard = self._hard
+        return _OpenTree(tree, self._search.problem.key_scale / part.key_scale, key)
+
+    def _go_on(self, entry: _OpenTree, on_bound: Callable[[float], None], ahead: float = 1 + _AHEAD) -> None:
+        """Search a tree on, until it passes the others' bounds so many times."""
+        rest = [other.least for other in self._open if other is not entry]
+        others = min([self._unstated, self._left, *rest])
 
         def report(least: float) -> None:
-            on_bound(min(max(least * times, key), others))
+            on_bound(min(max(least * entry.times, entry.key), others))
 
-        tree.go_on(report, max(key, others) * (1 + _AHEAD) / times)
-        self._put(tree, key)
-
-    def _put(self, tree: Tree, key: float) -> None:
-        """Keep a tree open; what is known of its pattern bounds it, too."""
-        least = max(tree.least * self._times(tree), key)
-        if not math.isinf(self._wanted(least)):
-            heapq.heappush(self._open, (least, next(self._tick), tree, key))
-
-    def _times(self, tree: Tree) -> float:
-        """What a tree's keys are multiplied by to be scaled as the problem's."""
-        return self._search.problem.key_scale / tree.search.problem.key_scale
+        entry.tree.go_on(report, max(entry.key, others) * ahead / entry.times)
 
     def _hard(self) -> None:
         ask, self._on_hard = self._on_hard, lambda: None
         ask()
 
 
-def _least_parts(part: LayerProblem, pattern: BoundedPattern) -> dict[Expr, float]:
-    """What the terms of a pattern's energy cost at least, in the unit of its machine."""
-    scale = part.statement.energy_scale
-    stored = sorted({level for own in pattern.stores for level in own})
+def _least_parts(
+    problem: LayerProblem, pattern: BoundedPattern, stored: Sequence[int]
+) -> dict[Expr, float]:
+    """What the terms of a pattern's energy cost at least, scaled.
+
+    Parameters
+    ----------
+    problem : of the machine that has some levels only
+    stored : those, as the whole machine numbers them
+    """
+    places = dict(zip(stored, problem.space.nest.temporal, strict=True))
     least: dict[int, float] = {}
-    nest = part.space.nest
     for level, value in pattern.parts.items():
-        # What the PEs read counts together with what moves into the innermost level.
-        place = nest.temporal[stored.index(level) if level in stored else -1]
-        least[place] = least.get(place, 0.0) + value * scale
-    return {term: least.get(boundary, 0.0) for boundary, term in terms_at_stores(part).items()}
+        # What the PEs read counts together with what moves into the innermost level that there is.
+        place = places.get(level, problem.space.nest.temporal[-1])
+        least[place] = least.get(place, 0.0) + value * problem.statement.energy_scale
+    return {term: least.get(boundary, 0.0) for boundary, term in terms_at_stores(problem).items()}
 
 
 class _PatternSearch(LayerSearch):
