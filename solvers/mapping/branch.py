@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 
 from tilewright import __version__
 from tilewright.formulation.limits import LimitReachedError
@@ -48,7 +49,9 @@ class Branch:
         if not (program.is_compiled() or self._meanwhile(search)):
             return Outcome(False, _NOT_COMPILED if search.limits.expired else "")
         if has_patterns(search.problem):
-            least = PatternTrees(search, self.name, self._on_hard(search)).run(self._bound(search))
+            least = PatternTrees(search, self.name, partial(offer_perfect_factors, search, self)).run(
+                self._bound(search)
+            )
         elif search.problem.is_uneven:
             arrangement_trees = ArrangementTrees(
                 search, Minimum(search, self.name), self, self._on_hard(search)

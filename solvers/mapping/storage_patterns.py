@@ -37,7 +37,7 @@ FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond 
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
-_MANY = 600_000  # rows whose tables fill a gigabyte: such patterns are bounded, not searched
+_LARGE, _MANY = 300_000, 600_000  # rows from which on patterns come last, and are bounded alone
 
 
 def has_patterns(problem: LayerProblem) -> bool:
@@ -96,7 +96,7 @@ def storing(problem: LayerProblem, stores: Stores) -> Engine:
     return replace(engine, levels=levels)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _OpenTree:
     """A tree of one pattern, or of all.
 
@@ -131,7 +131,7 @@ class PatternTrees:
         self._bank = TableBank()
         self._open: list[_OpenTree] = []
         self._unstated = 0.0  # lower bound of what has not been stated, as the problem's keys are scaled
-        self._left = math.inf  # lower bound of what is not searched
+        self._left: list[BoundedPattern] = []  # of large tables, the cheapest first
         self._shared: dict[tuple[int, ...], _OpenTree | None] = {}  # by levels that store something
         self._rows: dict[tuple[int, ...], int] = {}
 
@@ -154,26 +154,42 @@ class PatternTrees:
 
     @property
     def _least(self) -> float:
-        return min([self._unstated, self._left, *(entry.least for entry in self._open)])
+        left = self._left[0].key * self._search.problem.key_scale if self._left else math.inf
+        return min([self._unstated, left, *(entry.least for entry in self._open)])
 
     def _run(self, on_bound: Callable[[float], None]) -> None:
         bounds = PatternBounds(self._search)
         scale = float(self._search.problem.key_scale)
         while not self._search.done:
-            self._open = [entry for entry in self._open if self._is_wanted(entry.least)]
+            self._close()
             self._unstated = bounds.least * scale if self._is_wanted(bounds.least * scale) else math.inf
-            if not self._open and math.isinf(self._unstated):
-                return
-            on_bound(self._least)
+            self._left = [pattern for pattern in self._left if self._is_wanted(pattern.key * scale)]
             others = min((entry.least for entry in self._open), default=math.inf)
-            if self._unstated > others:
+            if math.isinf(min(others, self._unstated)):
+                break
+            on_bound(self._least)
+            if math.isinf(self._unstated) or bounds.least > others / scale:
                 self._go_on(min(self._open, key=lambda entry: entry.least), on_bound)
                 continue
             pattern = bounds.take(others / scale)
             if pattern is not None:
                 self._unstated = min(pattern.key, bounds.least) * scale
-                if self._is_wanted(pattern.key * scale):
-                    self._state(pattern, on_bound)
+                if self._is_wanted(pattern.key * scale) and not self._state(pattern, _LARGE, on_bound):
+                    self._left.append(pattern)
+        while self._left and not self._search.done:
+            on_bound(self._least)
+            pattern = self._left[0]
+            if self._is_wanted(pattern.key * scale):
+                if not self._state(pattern, _MANY, on_bound):
+                    return
+                self._close()
+                if self._open:
+                    return  # a limit struck
+            self._left.pop(0)
+
+    def _close(self) -> None:
+        """Drop trees in which nothing is wanted."""
+        self._open = [entry for entry in self._open if self._is_wanted(entry.least)]
 
     def _is_wanted(self, key: float) -> bool:
         """Whether the goal wants something of a lower bound (scaled)."""
@@ -182,8 +198,15 @@ class PatternTrees:
             return not math.isinf(key)
         return key * (1 - BAND) < float(goal) * self._search.problem.key_scale
 
-    def _state(self, pattern: BoundedPattern, on_bound: Callable[[float], None]) -> None:
-        """Open a pattern in the tree of all patterns of its levels, or in one of its own where tables are large."""
+    def _state(self, pattern: BoundedPattern, most: int, on_bound: Callable[[float], None]) -> bool:
+        """Open a pattern in the tree of all patterns of its levels, or search one of its own.
+
+        Parameters
+        ----------
+        most : rows up to which a pattern has a tree of its own
+
+        Returns whether it was opened.
+        """
         stored = tuple(sorted({level for own in pattern.stores for level in own}))
         key = pattern.key * self._search.problem.key_scale
         if stored not in self._shared:
@@ -193,14 +216,13 @@ class PatternTrees:
             self._shared[stored] = self._tree(part, 0.0, self._bank) if is_shared else None
         entry = self._shared[stored]
         if entry is None:
-            if self._rows[stored] > _MANY:
-                self._left = min(self._left, key)
-                return
+            if self._rows[stored] > most:
+                return False
             engine = storing(self._search.problem, pattern.stores)
             entry = self._tree(self._search.problem.on(machine_of(engine, stored)), key)
         tree = entry.tree
         if tree.empty:
-            return
+            return True
         problem = tree.layout.problem
         storage: dict[Variable, int] = {}
         for tensor, stores in zip(problem.operator.tensors, pattern.stores, strict=True):
@@ -214,6 +236,7 @@ class PatternTrees:
             self._open.append(entry)
         if self._shared[stored] is None:
             self._go_on(entry, on_bound, math.inf)  # its tables are too large to be kept
+        return True
 
     def _tree(self, part: LayerProblem, key: float, bank: TableBank | None = None) -> _OpenTree:
         """A tree with nothing open yet; ``key`` bounds all that will be, scaled."""
@@ -224,13 +247,14 @@ class PatternTrees:
 
     def _go_on(self, entry: _OpenTree, on_bound: Callable[[float], None], ahead: float = 1 + _AHEAD) -> None:
         """Search a tree on, until it passes the others' bounds so many times."""
-        rest = [other.least for other in self._open if other is not entry]
-        others = min([self._unstated, self._left, *rest])
+        self._open.remove(entry)
+        others = self._least
+        self._open.append(entry)
 
         def report(least: float) -> None:
             on_bound(min(max(least * entry.times, entry.key), others))
 
-        entry.tree.go_on(report, max(entry.key, others) * ahead / entry.times)
+        entry.tree.go_on(report, max(entry.least, others) * ahead / entry.times)
 
     def _hard(self) -> None:
         ask, self._on_hard = self._on_hard, lambda: None
