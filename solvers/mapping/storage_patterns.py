@@ -98,15 +98,17 @@ def storing(problem: LayerProblem, stores: Stores) -> Engine:
 
 @dataclass(slots=True, eq=False)
 class _OpenTree:
-    """A tree of one pattern, or of all.
+    """A tree of one pattern, or of all patterns of some levels.
 
     Parameters
     ----------
+    terms : its energy by the boundary of the stores that are filled
     times : what its keys are multiplied by to be scaled as the problem's
     key : lower bound of the pattern's key, scaled as the problem's
     """
 
     tree: Tree
+    terms: dict[int, Expr]
     times: float
     key: float
 
@@ -231,7 +233,7 @@ class PatternTrees:
                 held = tuple(stored.index(level) for level in stores)
                 storage[residency.selector] = residency.alternatives.index(held)
         dives = self._search.key is None or next(self._dives) < _DIVES
-        tree.add(storage, _least_parts(problem, pattern, stored), dives)
+        tree.add(storage, _least_parts(entry, pattern, stored), dives)
         if all(entry is not other for other in self._open):
             self._open.append(entry)
         if self._shared[stored] is None:
@@ -243,7 +245,7 @@ class PatternTrees:
         inner = _PatternSearch(self._search, part)
         tree = Tree(inner, Minimum(inner, self._source), part, bank, divides=True)
         tree.on_hard = self._hard
-        return _OpenTree(tree, self._search.problem.key_scale / part.key_scale, key)
+        return _OpenTree(tree, terms_at_stores(part), self._search.problem.key_scale / part.key_scale, key)
 
     def _go_on(self, entry: _OpenTree, on_bound: Callable[[float], None], ahead: float = 1 + _AHEAD) -> None:
         """Search a tree on, until it passes the others' bounds so many times."""
@@ -262,22 +264,23 @@ class PatternTrees:
 
 
 def _least_parts(
-    problem: LayerProblem, pattern: BoundedPattern, stored: Sequence[int]
+    entry: _OpenTree, pattern: BoundedPattern, stored: Sequence[int]
 ) -> dict[Expr, float]:
     """What the terms of a pattern's energy cost at least, scaled.
 
     Parameters
     ----------
-    problem : of the machine that has some levels only
+    entry : the tree, of a machine that has some levels only
     stored : those, as the whole machine numbers them
     """
+    problem = entry.tree.layout.problem
     places = dict(zip(stored, problem.space.nest.temporal, strict=True))
     least: dict[int, float] = {}
     for level, value in pattern.parts.items():
         # What the PEs read counts together with what moves into the innermost level that there is.
         place = places.get(level, problem.space.nest.temporal[-1])
         least[place] = least.get(place, 0.0) + value * problem.statement.energy_scale
-    return {term: least.get(boundary, 0.0) for boundary, term in terms_at_stores(problem).items()}
+    return {term: least.get(boundary, 0.0) for boundary, term in entry.terms.items()}
 
 
 class _PatternSearch(LayerSearch):
