@@ -46,9 +46,7 @@ def cuts(bound: int, places: int, perfect: bool) -> Iterator[tuple[int, ...]]:
             yield (size, *rest)
 
 
-def every_mapping(
-    operator: Operator, engine: Engine, perfect: bool, idles: bool = True
-) -> Iterator[Mapping]:
+def every_mapping(operator: Operator, engine: Engine, perfect: bool, idles: bool = True) -> Iterator[Mapping]:
     """All mappings, legal or not, in every loop order.
 
     ``idles`` leaves out those with loops at a level that could store something and does not.

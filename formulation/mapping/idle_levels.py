@@ -34,7 +34,9 @@ def idle_limits(nest: Nest) -> Iterator[Limit]:
     """What forbids loops at levels that store nothing, for every level that every tensor may bypass."""
     for index, level in bypassable_blocks(nest):
         left_out = [
-            choose(residency.selector, [as_expr(int(level not in stores)) for stores in residency.alternatives])
+            choose(
+                residency.selector, [as_expr(int(level not in stores)) for stores in residency.alternatives]
+            )
             for residency in nest.residency.values()
         ]
         iterates = 1 - is_one(product(nest.trips([index])))
@@ -59,5 +61,6 @@ def loops_where_nothing_is_stored(
             if outer != inner
         ]
         if looping and not any(level in held for held in stores):
-            return f"loops over {', '.join(looping)} at {nest.engine.levels[level].name}, where nothing is stored"
+            name = nest.engine.levels[level].name
+            return f"loops over {', '.join(looping)} at {name}, where nothing is stored"
     return None

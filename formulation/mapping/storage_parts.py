@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 
 from tilewright.formulation.expression import as_expr, total
 from tilewright.formulation.mapping.compulsory import touched
@@ -66,21 +67,24 @@ def has_storage_parts(problem: LayerProblem) -> bool:
     operator, engine = problem.operator, problem.engine
     if not isinstance(problem.model, Hierarchy) or not counts_merged_cuts(operator):
         return False
-    if any(level.sliding_window for level in engine.levels):
+    fans = [level.fanout for level in engine.levels if level.fanout is not None]
+    if any(level.sliding_window for level in engine.levels) or any(fan.sharing for fan in fans):
         return False
     if problem.space.nest.perfect:
         return True
     # One cut stands for several outside the first array; elsewhere it must be one, or leave no more pieces.
     arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
-    inner = [b - a for a, b in zip(arrays, arrays[1:], strict=False)]
-    strided = any(term.stride > 1 for tensor in operator.tensors for axis in tensor.axes for term in axis.terms)
+    inner = [b - a for a, b in pairwise(arrays)]
+    strided = any(
+        term.stride > 1 for tensor in operator.tensors for axis in tensor.axes for term in axis.terms
+    )
     return all(size == 1 for size in inner) and not (
         strided and arrays and len(engine.levels) - 1 - arrays[-1] > 2
     )
 
 
 def compulsory(problem: LayerProblem, part: StoragePart) -> float:
-    """Energy that a part costs whatever the tiles are, pJ: every element once, reads of PEs by a full array."""
+    """Energy of a part whatever the tiles are, pJ: every element once, and reads of PEs by a full array."""
     operator, engine = problem.operator, problem.engine
     least = Fraction(0)
     reads = part.level == len(engine.levels) - 1
@@ -134,7 +138,7 @@ def part_problem(problem: LayerProblem, part: StoragePart) -> LayerProblem:
 
 
 def _machine(problem: LayerProblem, part: StoragePart) -> Engine:
-    """A level for all levels between two arrays, which holds whatever comes from one of them; then the store."""
+    """A level for all those between two arrays, which has what comes from one of them; then the store."""
     operator, engine = problem.operator, problem.engine
     end = part.level
     arrays = [index for index in range(end) if engine.levels[index].fanout is not None]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.formulation.mapping.compulsory import least_cycles
-from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.storage_parts import StoragePart, compulsory, part_problem, place_in
 from tilewright.foundation.arrays import Floats, Int64s

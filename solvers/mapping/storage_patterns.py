@@ -54,9 +54,9 @@ def has_patterns(problem: LayerProblem) -> bool:
     if len({*roles}) < len(roles) or loop_hosts(operator, engine) != (*range(len(engine.levels)),):
         return False
     for outer, level in zip(engine.levels, engine.levels[1:], strict=False):
-        # Left out, a level neither leaves two arrays in sequence nor other buffers to share between.
+        # Left out, a level may not leave two arrays in sequence.
         loose = {*roles} & level.keeps <= level.may_bypass
-        if loose and outer.fanout is not None and (level.fanout is not None or outer.fanout.sharing):
+        if loose and outer.fanout is not None and level.fanout is not None:
             return False
     return has_storage_parts(problem)
 
@@ -263,9 +263,7 @@ class PatternTrees:
         ask()
 
 
-def _least_parts(
-    entry: _OpenTree, pattern: BoundedPattern, stored: Sequence[int]
-) -> dict[Expr, float]:
+def _least_parts(entry: _OpenTree, pattern: BoundedPattern, stored: Sequence[int]) -> dict[Expr, float]:
     """What the terms of a pattern's energy cost at least, scaled.
 
     Parameters
