@@ -160,6 +160,8 @@ class PatternTrees:
         return min([self._unstated, left, *(entry.least for entry in self._open)])
 
     def _run(self, on_bound: Callable[[float], None]) -> None:
+        if self._search.key is None:
+            self._dive_into_levels()
         bounds = PatternBounds(self._search)
         scale = float(self._search.problem.key_scale)
         while not self._search.done:
@@ -188,6 +190,25 @@ class PatternTrees:
                 if self._open:
                     return  # a limit struck
             self._left.pop(0)
+
+    def _dive_into_levels(self) -> None:
+        """Look for a mapping on machines with one inner level or none: bounds of patterns may take seconds."""
+        problem = self._search.problem
+        alternatives = [
+            problem.space.nest.residency[tensor.name].alternatives for tensor in problem.operator.tensors
+        ]
+        for inner in range(len(problem.engine.levels)):
+            # Of each tensor the fewest levels besides this one: those that must store it.
+            stores = tuple(
+                min(own, key=lambda levels: (inner not in levels, len(levels))) for own in alternatives
+            )
+            stored = sorted({level for levels in stores for level in levels})
+            part = problem.on(machine_of(storing(problem, stores), stored))
+            if sum(len(group) for group in part.space.groups) <= _SHARED:
+                inner_search = _PatternSearch(self._search, part)
+                tree = Tree(inner_search, Minimum(inner_search, self._source), part)
+                if not tree.empty:
+                    tree.begin()
 
     def _close(self) -> None:
         """Drop trees in which nothing is wanted."""

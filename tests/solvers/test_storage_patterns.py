@@ -29,12 +29,12 @@ from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patter
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
 
-SIZES = (4096, 512, 96, 12)
-"""Capacities of the optional levels of a machine of five levels, in elements."""
+SIZES = (512, 96, 12)
+"""Capacities of the optional levels of a machine of four levels, in elements."""
 
 
-def five_levels() -> Engine:
-    """DRAM and four levels that every tensor may bypass, with an array in the middle."""
+def four_levels() -> Engine:
+    """DRAM and three levels that every tensor may bypass, with an array in the middle."""
     array = Fanout((ArrayAxis("x", 4), ArrayAxis("y", 4)), Fraction(2))
     inner = tuple(
         MemoryLevel(
@@ -46,17 +46,17 @@ def five_levels() -> Engine:
             may_bypass=frozenset(Role),
             read_bandwidth=Fraction(8),
             write_bandwidth=Fraction(8),
-            fanout=array if index == 2 else None,
+            fanout=array if index == 1 else None,
         )
         for index, capacity in enumerate(SIZES)
     )
     dram = MemoryLevel("DRAM", None, Fraction(200), Fraction(200), read_bandwidth=Fraction(8))
-    return Engine("five", "hierarchy", 16, Fraction(1), Fraction(1000), (dram, *inner))
+    return Engine("four", "hierarchy", 16, Fraction(1), Fraction(1000), (dram, *inner))
 
 
-def problem_on_five_levels(objective: str, constraints: tuple[str, ...] = ()) -> LayerProblem:
+def problem_on_four_levels(objective: str, constraints: tuple[str, ...] = ()) -> LayerProblem:
     """A product of 4 x 8 x 6, perfect factors."""
-    engine = five_levels()
+    engine = four_levels()
     return layer_problem(
         gemm(m=4, n=8, k=6), engine, parse_objective(objective), constraints=constraints, factors="perfect"
     )
@@ -151,7 +151,7 @@ def test_no_mapping_is_below_the_bound_of_its_pattern(instance: Instance) -> Non
 
 
 @pytest.mark.slow
-@settings(max_examples=effort(1500))
+@settings(max_examples=effort(200))
 @given(loose(12))
 def test_many_mappings_are_not_below_the_bounds_of_their_patterns(instance: Instance) -> None:
     """The same, for many machines."""
@@ -178,7 +178,7 @@ def test_random_mappings_are_not_below_the_bounds_of_their_patterns(data: st.Dat
 
 
 @pytest.mark.slow
-@settings(max_examples=effort(2000))
+@settings(max_examples=effort(300))
 @given(st.data())
 def test_many_random_mappings_are_not_below_the_bounds_of_their_patterns(data: st.DataObject) -> None:
     """The same, for many machines."""
@@ -207,7 +207,7 @@ def test_patterns_hold_the_optimum_of_the_whole_machine(instance: Instance) -> N
 
 
 @pytest.mark.slow
-@settings(max_examples=effort(1500))
+@settings(max_examples=effort(200))
 @given(loose(18))
 def test_patterns_of_many_machines_hold_their_optima(instance: Instance) -> None:
     """The same, for many machines."""
@@ -217,11 +217,11 @@ def test_patterns_of_many_machines_hold_their_optima(instance: Instance) -> None
 @pytest.mark.parametrize("objective", ["energy", "edp"])
 def test_no_worse_than_machines_with_fewer_levels(objective: str) -> None:
     """The optimum is at most that of every machine that keeps one optional level alone."""
-    problem = problem_on_five_levels(objective)
+    problem = problem_on_four_levels(objective)
     result = solve(problem, "branch")
     assert result.status is Status.OPTIMAL
     assert result.key is not None
-    for index in range(1, 5):
+    for index in range(1, 4):
         alone = solve(problem.on(machine_of(problem.engine, (0, index))), "branch", Limits())
         assert alone.status is Status.OPTIMAL
         assert alone.key is not None
@@ -230,7 +230,7 @@ def test_no_worse_than_machines_with_fewer_levels(objective: str) -> None:
 
 def test_a_search_that_is_stopped_bounds_what_it_left_open() -> None:
     """Wherever a search ends, its bound is below the optimum and never falls."""
-    problem = problem_on_five_levels("edp")
+    problem = problem_on_four_levels("edp")
     optimum = solve(problem, "branch").key
     assert optimum is not None
     scale = float(problem.key_scale)
@@ -249,21 +249,21 @@ def test_a_search_that_is_stopped_bounds_what_it_left_open() -> None:
 
 def test_patterns_of_large_tables_are_bounded_alone() -> None:
     """What is not searched stays in the bound, and nothing is called proven."""
-    problem = problem_on_five_levels("energy")
+    problem = problem_on_four_levels("energy")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("_SHARED", "_LARGE", "_MANY"):
-            patch.setattr(storage_patterns, name, 20)
+            patch.setattr(storage_patterns, name, 5)
         result = solve(problem, "branch")
-    assert result.status is Status.FEASIBLE
     optimum = solve(problem, "branch").key
-    assert result.bound is not None
     assert optimum is not None
+    assert result.status is Status.UNKNOWN
+    assert result.bound is not None
     assert 0 < result.bound <= optimum
 
 
 def test_two_searches_with_one_seed_agree() -> None:
     """The same mapping, bound and trace, without a clock."""
-    problem = problem_on_five_levels("energy")
+    problem = problem_on_four_levels("energy")
     runs = [solve(problem, "branch", Limits(deterministic=True)) for _ in range(2)]
     assert runs[0].answer == runs[1].answer
     assert [point.key for point in runs[0].trace] == [point.key for point in runs[1].trace]
@@ -271,6 +271,6 @@ def test_two_searches_with_one_seed_agree() -> None:
 
 def test_a_demand_on_the_places_of_loops_is_left_to_one_tree() -> None:
     """Where a demand may ask for loops at a level that stores nothing, no pattern is searched alone."""
-    problem = problem_on_five_levels("energy", ("tile(M@L3)<=2",))
+    problem = problem_on_four_levels("energy", ("tile(M@L2)<=2",))
     assert not has_patterns(problem)
-    assert has_patterns(problem_on_five_levels("energy", ("spatial(M)<=2",)))
+    assert has_patterns(problem_on_four_levels("energy", ("spatial(M)<=2",)))
