@@ -192,7 +192,7 @@ class PatternTrees:
             self._left.pop(0)
 
     def _dive_into_levels(self) -> None:
-        """Look for a mapping on machines with one inner level or none: bounds of patterns may take seconds."""
+        """Look for a mapping on machines with one inner level or none: bounds of patterns take seconds."""
         problem = self._search.problem
         alternatives = [
             problem.space.nest.residency[tensor.name].alternatives for tensor in problem.operator.tensors
@@ -222,7 +222,7 @@ class PatternTrees:
         return key * (1 - BAND) < float(goal) * self._search.problem.key_scale
 
     def _state(self, pattern: BoundedPattern, most: int, on_bound: Callable[[float], None]) -> bool:
-        """Open a pattern in the tree of all patterns of its levels, or search one of its own.
+        """Open a pattern in the tree of its levels, or search one of its own.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class PatternTrees:
             if self._rows[stored] > most:
                 return False
             engine = storing(self._search.problem, pattern.stores)
-            entry = self._tree(self._search.problem.on(machine_of(engine, stored)), key)
+            entry = self._tree(self._search.problem.on(machine_of(engine, stored)), key, TableBank())
         tree = entry.tree
         if tree.empty:
             return True
@@ -261,7 +261,7 @@ class PatternTrees:
             self._go_on(entry, on_bound, math.inf)  # its tables are too large to be kept
         return True
 
-    def _tree(self, part: LayerProblem, key: float, bank: TableBank | None = None) -> _OpenTree:
+    def _tree(self, part: LayerProblem, key: float, bank: TableBank) -> _OpenTree:
         """A tree with nothing open yet; ``key`` bounds all that will be, scaled."""
         inner = _PatternSearch(self._search, part)
         tree = Tree(inner, Minimum(inner, self._source), part, bank, divides=True)
