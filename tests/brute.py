@@ -46,8 +46,11 @@ def cuts(bound: int, places: int, perfect: bool) -> Iterator[tuple[int, ...]]:
             yield (size, *rest)
 
 
-def every_mapping(operator: Operator, engine: Engine, perfect: bool) -> Iterator[Mapping]:
-    """All mappings, legal or not, in every loop order."""
+def every_mapping(operator: Operator, engine: Engine, perfect: bool, idles: bool = True) -> Iterator[Mapping]:
+    """All mappings, legal or not, in every loop order.
+
+    ``idles`` leaves out those with loops at a level that could store something and does not.
+    """
     places = sites(engine)
     carried: dict[str, list[int]] = {}
     for dimension in operator.dimensions:
@@ -74,8 +77,27 @@ def every_mapping(operator: Operator, engine: Engine, perfect: bool) -> Iterator
             for own, (_, axis) in zip(loops, places, strict=True)
         ]
         for stores in _stores(operator, engine):
+            if idles and _loops_beside_stores(operator, engine, places, stores, loops):
+                continue
             for arranged in cartesian(*ordered):
                 yield _mapping(operator, engine, places, stores, arranged)
+
+
+def _loops_beside_stores(
+    operator: Operator,
+    engine: Engine,
+    places: list[Site],
+    stores: dict[str, set[int]],
+    loops: list[list[tuple[str, int]]],
+) -> bool:
+    """Whether loops stand at a level that could store something and stores nothing."""
+    roles = {tensor.role for tensor in operator.tensors}
+    host = 0
+    for (level, axis), own in zip(places, loops, strict=True):
+        host = level if roles & engine.levels[level].keeps else host
+        if axis is None and own and not any(host in held for held in stores.values()):
+            return True
+    return False
 
 
 def _carries(engine: Engine, level: int, axis: str, like: str) -> bool:

@@ -32,6 +32,7 @@ from tilewright.formulation.mapping.arrangements import (
     useful_dims,
 )
 from tilewright.formulation.mapping.blocks import Block, loop_hosts
+from tilewright.formulation.mapping.idle_levels import loops_where_nothing_is_stored
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import DIVISORS, EVERY_INTEGER, MapSpace, level_positions
@@ -205,13 +206,18 @@ class Skeleton:
         return cls(even.nest, tuple(blocks), positions, UNEVEN)
 
 
-def outside(space: MapSpace, mapping: Mapping) -> str | None:
-    """Why a mapping lies outside a space; ``None`` for one that lies in it."""
+def outside(space: MapSpace, mapping: Mapping, idles: bool = False) -> str | None:
+    """Why a mapping lies outside a space; ``None`` for one that lies in it.
+
+    Parameters
+    ----------
+    idles : whether levels that store nothing have no loops
+    """
     try:
-        placement(space, mapping)
+        place = placement(space, mapping)
     except OutsideError as error:
         return str(error)
-    return None
+    return loops_where_nothing_is_stored(space.nest, place.tiles, place.stores) if idles else None
 
 
 def tiles_of(space: MapSpace) -> dict[str, str]:

@@ -30,6 +30,7 @@ from tilewright.formulation.mapping.constraints import (
 from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model
 from tilewright.formulation.mapping.demand import Demand
 from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.idle_levels import idle_limits
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.membership import outside, outside_uneven
 from tilewright.formulation.mapping.orders import OrderClass
@@ -92,6 +93,11 @@ class LayerProblem:
         if self.space.tiles == EVERY_INTEGER or self.constraints.place_loops:
             return Reduction.NONE
         return Reduction.FORMS if self.space.nest.perfect else Reduction.LOOPS
+
+    @property
+    def idles(self) -> bool:
+        """Whether levels that store nothing have no loops; demands on places of loops may ask for them."""
+        return not self.is_uneven and self.even_space is None and not self.constraints.place_loops
 
     def parts(self, check: Callable[[], None] = lambda: None) -> Iterator[LayerProblem]:
         """The problem over the parts of its space, stated one after the other: one per arrangement.
@@ -165,7 +171,7 @@ class LayerProblem:
         Whether it is legal is another question, which :meth:`evaluate` answers.
         """
         if not self.is_uneven:
-            return outside(self.space, mapping)
+            return outside(self.space, mapping, self.idles)
         # A part knows its own arrangement alone; membership is asked of the whole uneven space.
         return outside_uneven(self.even_space or self.space, mapping, self.reduction)
 
@@ -212,7 +218,10 @@ class LayerProblem:
 
     def even(self) -> LayerProblem:
         """The same problem over even storage."""
-        return replace(self, storage=EVEN)
+        if not self.is_uneven:
+            return self
+        even = replace(self, storage=EVEN)
+        return replace(even, limits=(*even.limits, *(idle_limits(even.space.nest) if even.idles else ())))
 
     def on(self, engine: Engine) -> LayerProblem:
         """The same problem over even storage on another engine.
@@ -375,8 +384,7 @@ def _stated(
     orders = demands.orders(engine, partial(model.orders, operator, engine), every)
     space = _space(operator, engine, orders, demands, tiles)
     statement = model.statement(space.nest)
-    limits = (*statement.limits, *demands.limits(statement, space.nest))
-    return LayerProblem(
+    problem = LayerProblem(
         operator=operator,
         engine=engine,
         model=model,
@@ -384,9 +392,11 @@ def _stated(
         constraints=demands,
         space=space,
         statement=statement,
-        limits=limits,
+        limits=(*statement.limits, *demands.limits(statement, space.nest)),
         storage=storage,
     )
+    idle = tuple(idle_limits(space.nest)) if problem.idles else ()
+    return replace(problem, limits=(*problem.limits, *idle)) if idle else problem
 
 
 def _space(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 
 from tilewright import __version__
 from tilewright.formulation.limits import LimitReachedError
@@ -22,7 +23,7 @@ from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
-from tilewright.solvers.mapping.storage_patterns import offer_storage_patterns
+from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
 from tilewright.solvers.mapping.two_orders import TwoOrders
 
 _COMPILING = 3.0  # seconds that it takes at least
@@ -61,8 +62,10 @@ class Branch:
 
     def _search(self, search: LayerSearch) -> Outcome:
         """Search all trees; raises `TablesTooLargeError` where memory does not suffice for any of them."""
-        offer_storage_patterns(search)
-        if search.problem.is_uneven:
+        if has_patterns(search.problem):
+            pattern_trees = PatternTrees(search, self.name, partial(offer_perfect_factors, search, self))
+            least = pattern_trees.run(self._bound(search))
+        elif search.problem.is_uneven:
             arrangement_trees = ArrangementTrees(
                 search, Minimum(search, self.name), self, self._on_hard(search)
             )

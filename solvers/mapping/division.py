@@ -98,8 +98,7 @@ def divided(layout: Layout) -> Division:
     inner: list[Expr] = []
     outer: list[Expr] = []
     array = nest.spatial[0] if nest.spatial else len(nest.blocks)
-    for boundary, part in _at_stores(nest, model.energy_by_store(nest)).items():
-        term = tighten(part)
+    for boundary, term in terms_at_stores(problem).items():
         if not isinstance(term, Constant):
             relaxed[term] = _relaxed(layout, merged, boundary, below[boundary])
         # Terms outside the array depend on outer tiles alone and are searched as the whole is; sums of them,
@@ -111,6 +110,13 @@ def divided(layout: Layout) -> Division:
             inner.append(term)
     inner_terms = tuple(term for term in inner if term in relaxed)
     return Division(total([*chain, *inner]), _searched_as_stated(layout, outer), relaxed, inner_terms)
+
+
+def terms_at_stores(problem: LayerProblem) -> dict[int, Expr]:
+    """The energy of a problem whose cost model gives it by store, as terms by the boundary of the stores."""
+    nest, model = problem.space.nest, problem.model
+    assert isinstance(model, ByStore)
+    return {place: tighten(part) for place, part in _at_stores(nest, model.energy_by_store(nest)).items()}
 
 
 def _searched_as_stated(layout: Layout, terms: Iterable[Expr]) -> dict[Expr, Part]:

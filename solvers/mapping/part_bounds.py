@@ -47,6 +47,13 @@ class PartBounds:
         self._least: dict[Hashable, tuple[float, float]] = {}  # with what would have been enough
         self._layouts: dict[Expr, Layout] = {}
 
+    def know(self, least: MappingABC[Expr, float], storage: MappingABC[Variable, int]) -> None:
+        """Raise what terms cost at least under a storage, of which nothing more is asked then."""
+        for term, value in least.items():
+            if term in self._parts:
+                self._layout.bound_program.raise_lower_bound(term, value, storage)
+        self._known_by_storage[tuple(storage.values())] = dict.fromkeys(self._parts, 0.0)
+
     def are_complete(self, storage: MappingABC[Variable, int]) -> bool:
         """Whether every part has been asked for under a storage."""
         return len(self._under(storage)) == len(self._parts)

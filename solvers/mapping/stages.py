@@ -73,7 +73,9 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     orders = [block.selector for _, block in temporal if isinstance(block.selector, Variable)]
     stores = tuple(selector for selector in space.selectors if selector not in orders)
     levels = [nest.engine.levels[block.level] for _, block in temporal]
-    all_roughly_first = bool(stores) or sum(level.keeps == set(Role) for level in levels) > FEW_LEVELS
+    whole = sum(level.keeps == set(Role) for level in levels)
+    partial = bool(stores) or whole < len(levels) >= FEW_LEVELS  # some tensors may be stored in fewer levels
+    all_roughly_first = whole > FEW_LEVELS or (partial and not nest.perfect)
     first: list[Stage] = []
     rough: list[list[Stage]] = []
     exact: list[list[Stage]] = []

@@ -1,145 +1,305 @@
-"""Mappings of a machine whose levels may be bypassed, from machines that store what one pattern says.
+"""Branch and bound over storage patterns: one tree per pattern, one incumbent for all of them.
 
-A *storage pattern* says which tensors each level stores.  With many optional levels there are thousands of
-patterns, and many more tiles of all levels than of the few levels that a good pattern uses.
-So patterns are searched one by one, each on a machine of its own: levels that store nothing are left out,
-the others store what the pattern says.  All mappings of these machines are mappings of the whole machine.
-A descent begins with single levels, then changes what they store, tensor by tensor and level by level.
+A *storage pattern* says which levels store each tensor.  With many optional levels there are thousands of
+patterns, and many more tiles of all levels than of the few that a good pattern uses.  So every pattern is
+searched on a machine of its own: levels that store nothing are left out, the others store what the pattern
+says.  All mappings of these machines together are the even space (``docs/proofs.md``, storage patterns).
+Patterns are bounded without being stated (:mod:`tilewright.solvers.mapping.pattern_bounds`) and searched in
+the order of their bounds; the tree with the least bound goes on until another one's, or that of what has not
+been stated yet, is less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import count
 
-from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.storage_parts import has_storage_parts
 from tilewright.formulation.result import Origin
-from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
-from tilewright.solvers.mapping.goals import Minimum
+from tilewright.solvers.mapping.division import terms_at_stores
+from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
+from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, Stores
+from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
-SOURCE = "storage patterns"
-FEW = 6  # tensors that may bypass a level, with which the whole space is no harder than its patterns
-_EFFORT = 400_000  # nodes bounded for a pattern
-_MOST = 100  # patterns, where two runs must give the same answer
-_SHARE = 0.4  # of the time that is left
-_PROVABLE, _LONGEST = 9, 4.0  # with so many, proofs want the time that is left; seconds
-
-Pattern = frozenset[tuple[int, str]]
-"""Level and role of everything optional that is stored."""
+FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond which they are too many
+_AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
+_DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
+_SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
+_LARGE, _MANY = 300_000, 600_000  # rows from which on patterns come last, and are bounded alone
 
 
-def offer_storage_patterns(search: LayerSearch) -> None:
-    """Offer the best mappings of storage patterns, where there are many; each better one at once.
+def has_patterns(problem: LayerProblem) -> bool:
+    """Whether a problem is searched pattern by pattern.
 
-    Parameters
-    ----------
-    search : of a machine whose levels may be bypassed; of any other, nothing is done
+    It has many patterns, all of which have machines of their own and bounds, and levels that store nothing
+    have no loops.
     """
-    if len(optional(search.problem)) > FEW:
-        few = len(optional(search.problem)) <= _PROVABLE and not search.limits.deterministic
-        limits = search.limits.share(_SHARE, _LONGEST if few else None)
-        with suppress(LimitReachedError), search.at_work(SOURCE):
-            _Descent(search, limits).run()
+    operator, engine = problem.operator, problem.engine
+    patterns = math.prod(len(r.alternatives) for r in problem.space.nest.residency.values())
+    if not (FEW < patterns <= MOST and problem.idles and problem.objective.key_powers[0]):
+        return False
+    roles = [tensor.role for tensor in operator.tensors]
+    if len({*roles}) < len(roles) or loop_hosts(operator, engine) != (*range(len(engine.levels)),):
+        return False
+    for outer, level in zip(engine.levels, engine.levels[1:], strict=False):
+        # Left out, a level may not leave two arrays in sequence.
+        loose = {*roles} & level.keeps <= level.may_bypass
+        if loose and outer.fanout is not None and level.fanout is not None:
+            return False
+    return has_storage_parts(problem)
 
 
-def optional(problem: LayerProblem) -> Pattern:
-    """Level and role of every tensor that a mapping may store in a level or not."""
-    roles = {tensor.role for tensor in problem.operator.tensors}
-    return frozenset(
-        (index, role)
-        for index, level in enumerate(problem.engine.levels)
-        for role in level.may_bypass & level.keeps & roles
-    )
-
-
-def machine_of(engine: Engine, optional_stores: Pattern, pattern: Pattern) -> Engine | None:
-    """The machine that stores what a pattern says; ``None`` where two arrays would follow each other.
+def machine_of(engine: Engine, stored: Collection[int]) -> Engine:
+    """The machine with some levels only; what others feed is fed by the next level outside.
 
     Parameters
     ----------
-    optional_stores : level and role of everything that a mapping may store or not
-    pattern : those of them that are stored; a level that stores nothing is left out, and what it feeds is fed
-        by the next level outside
+    stored : indices of these levels, the outermost one among them
     """
     levels: list[MemoryLevel] = []
     for index, level in enumerate(engine.levels):
-        left_out = {role for at, role in optional_stores - pattern if at == index}
-        keeps = frozenset(role for role in level.keeps if role not in left_out)
-        if keeps:
-            counted = engine.capacity_element_bits(level)
-            levels.append(replace(level, keeps=keeps, may_bypass=frozenset(), counted_bits=counted))
+        if index in stored:
+            levels.append(level)
         elif level.fanout is not None:
-            if levels[-1].fanout is not None:
-                return None
             levels[-1] = replace(levels[-1], fanout=level.fanout)
     return replace(engine, levels=tuple(levels))
 
 
-class _Descent:
-    """A descent over patterns, from one or two whole levels on; few stores are tried before many."""
+def storing(problem: LayerProblem, stores: Stores) -> Engine:
+    """The machine of a problem, whose levels store what a pattern says."""
+    engine = problem.engine
+    levels = tuple(
+        replace(
+            level,
+            keeps=frozenset(
+                tensor.role
+                for tensor, own in zip(problem.operator.tensors, stores, strict=True)
+                if index in own
+            ),
+            may_bypass=frozenset(),
+            counted_bits=engine.capacity_element_bits(level),
+        )
+        for index, level in enumerate(engine.levels)
+    )
+    return replace(engine, levels=levels)
 
-    def __init__(self, search: LayerSearch, limits: Limits) -> None:
-        self._search, self._limits = search, limits
-        self._optional = optional(search.problem)
-        self._tried: set[Pattern] = set()
 
-    def run(self) -> None:
-        """Go on until no neighbour is better; raises ``LimitReachedError`` where a limit strikes."""
-        levels = sorted({level for level, _ in self._optional})
-        by_level = [Pattern(store for store in self._optional if store[0] == level) for level in levels]
-        following = self._best([Pattern(), *by_level])
-        if following is not None:
-            following = self._best(following | level for level in by_level) or following
-        while following is not None:
-            best = following
-            used = {level for level, _ in best}
-            following = (
-                self._best(best ^ {store} for store in sorted(self._optional) if store[0] in used)
-                or self._best(best - level for level in by_level)
-                or self._best(best | level for level in by_level)
-                or self._best(
-                    (best - {(level, role)}) | {(other, role)}
-                    for level, role in sorted(best)
-                    for other in levels
-                    if (other, role) in self._optional
-                )
-                or self._best(best | {store} for store in sorted(self._optional))
+@dataclass(slots=True, eq=False)
+class _OpenTree:
+    """A tree of one pattern, or of all patterns of some levels.
+
+    Parameters
+    ----------
+    terms : its energy by the boundary of the stores that are filled
+    times : what its keys are multiplied by to be scaled as the problem's
+    key : lower bound of the pattern's key, scaled as the problem's
+    """
+
+    tree: Tree
+    terms: dict[int, Expr]
+    times: float
+    key: float
+
+    @property
+    def least(self) -> float:
+        """Lower bound of all that is open in it, scaled as the problem's."""
+        return max(self.tree.least * self.times, self.key)
+
+
+class PatternTrees:
+    """The trees of one search over all storage patterns.
+
+    Parameters
+    ----------
+    source : what finds mappings
+    on_hard : called once where some tree does not end soon
+    """
+
+    def __init__(self, search: LayerSearch, source: str, on_hard: Callable[[], None] = lambda: None) -> None:
+        self._search, self._source, self._on_hard = search, source, on_hard
+        self._dives = count()
+        self._bank = TableBank()
+        self._open: list[_OpenTree] = []
+        self._unstated = 0.0  # lower bound of what has not been stated, as the problem's keys are scaled
+        self._left: list[BoundedPattern] = []  # of large tables, the cheapest first
+        self._shared: dict[tuple[int, ...], _OpenTree | None] = {}  # by levels that store something
+        self._rows: dict[tuple[int, ...], int] = {}
+
+    def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
+        """Search until the goal wants nothing that is open, or a limit strikes.
+
+        Parameters
+        ----------
+        on_bound : called with lower bounds of the objective key (scaled) of all that is still open
+
+        Returns ``None`` when nothing is open any more, else the least key bound of what is.
+        """
+        with suppress(LimitReachedError):
+            self._run(on_bound)
+        least = self._least
+        if math.isinf(least):
+            return None
+        on_bound(least)
+        return least
+
+    @property
+    def _least(self) -> float:
+        left = self._left[0].key * self._search.problem.key_scale if self._left else math.inf
+        return min([self._unstated, left, *(entry.least for entry in self._open)])
+
+    def _run(self, on_bound: Callable[[float], None]) -> None:
+        if self._search.key is None:
+            self._dive_into_levels()
+        bounds = PatternBounds(self._search)
+        scale = float(self._search.problem.key_scale)
+        while not self._search.done:
+            self._close()
+            self._unstated = bounds.least * scale if self._is_wanted(bounds.least * scale) else math.inf
+            self._left = [pattern for pattern in self._left if self._is_wanted(pattern.key * scale)]
+            others = min((entry.least for entry in self._open), default=math.inf)
+            if math.isinf(min(others, self._unstated)):
+                break
+            on_bound(self._least)
+            if math.isinf(self._unstated) or bounds.least > others / scale:
+                self._go_on(min(self._open, key=lambda entry: entry.least), on_bound)
+                continue
+            pattern = bounds.take(others / scale)
+            if pattern is not None:
+                self._unstated = min(pattern.key, bounds.least) * scale
+                if self._is_wanted(pattern.key * scale) and not self._state(pattern, _LARGE, on_bound):
+                    self._left.append(pattern)
+        while self._left and not self._search.done:
+            on_bound(self._least)
+            pattern = self._left[0]
+            if self._is_wanted(pattern.key * scale):
+                if not self._state(pattern, _MANY, on_bound):
+                    return
+                self._close()
+                if self._open:
+                    return  # a limit struck
+            self._left.pop(0)
+
+    def _dive_into_levels(self) -> None:
+        """Look for a mapping on machines with one inner level or none: bounds of patterns take seconds."""
+        problem = self._search.problem
+        alternatives = [
+            problem.space.nest.residency[tensor.name].alternatives for tensor in problem.operator.tensors
+        ]
+        for inner in range(len(problem.engine.levels)):
+            # Of each tensor the fewest levels besides this one: those that must store it.
+            stores = tuple(
+                min(own, key=lambda levels: (inner not in levels, len(levels))) for own in alternatives
             )
+            stored = sorted({level for levels in stores for level in levels})
+            part = problem.on(machine_of(storing(problem, stores), stored))
+            if sum(len(group) for group in part.space.groups) <= _SHARED:
+                inner_search = _PatternSearch(self._search, part)
+                tree = Tree(inner_search, Minimum(inner_search, self._source), part)
+                if not tree.empty:
+                    tree.begin()
 
-    def _best(self, patterns: Iterable[Pattern]) -> Pattern | None:
-        """The best of some patterns, if one has a mapping that is better than all that was known before."""
-        better = [pattern for pattern in patterns if self._is_better(pattern)]
-        return better[-1] if better else None
+    def _close(self) -> None:
+        """Drop trees in which nothing is wanted."""
+        self._open = [entry for entry in self._open if self._is_wanted(entry.least)]
 
-    def _is_better(self, pattern: Pattern) -> bool:
-        """Whether a pattern that was not tried before has a mapping that is better than all that is known."""
-        if pattern in self._tried:
-            return False
-        self._limits.check()
-        if self._limits.deterministic and len(self._tried) >= _MOST:
-            raise LimitReachedError
-        self._tried.add(pattern)
-        engine = machine_of(self._search.problem.engine, self._optional, pattern)
-        if engine is None:
-            return False
-        try:
-            part = self._search.problem.on(engine)
-        except InputError:  # a demand names what the pattern leaves out
-            return False
-        before = self._search.key
-        inner = _PatternSearch(self._search, part, self._limits)
-        tree = Tree(inner, Minimum(inner, SOURCE), part)
-        if not tree.empty:
-            tree.most = _EFFORT
-            tree.run()
-        return self._search.key != before
+    def _is_wanted(self, key: float) -> bool:
+        """Whether the goal wants something of a lower bound (scaled)."""
+        goal = goal_of(self._search)
+        if goal is None:
+            return not math.isinf(key)
+        return key * (1 - BAND) < float(goal) * self._search.problem.key_scale
+
+    def _state(self, pattern: BoundedPattern, most: int, on_bound: Callable[[float], None]) -> bool:
+        """Open a pattern in the tree of its levels, or search one of its own.
+
+        Parameters
+        ----------
+        most : rows up to which a pattern has a tree of its own
+
+        Returns whether it was opened.
+        """
+        stored = tuple(sorted({level for own in pattern.stores for level in own}))
+        key = pattern.key * self._search.problem.key_scale
+        if stored not in self._shared:
+            part = self._search.problem.on(machine_of(self._search.problem.engine, stored))
+            self._rows[stored] = sum(len(group) for group in part.space.groups)
+            is_shared = self._rows[stored] <= _SHARED
+            self._shared[stored] = self._tree(part, 0.0, self._bank) if is_shared else None
+        entry = self._shared[stored]
+        if entry is None:
+            if self._rows[stored] > most:
+                return False
+            engine = storing(self._search.problem, pattern.stores)
+            entry = self._tree(self._search.problem.on(machine_of(engine, stored)), key, TableBank())
+        tree = entry.tree
+        if tree.empty:
+            return True
+        problem = tree.layout.problem
+        storage: dict[Variable, int] = {}
+        for tensor, stores in zip(problem.operator.tensors, pattern.stores, strict=True):
+            residency = problem.space.nest.residency[tensor.name]
+            if isinstance(residency.selector, Variable):
+                held = tuple(stored.index(level) for level in stores)
+                storage[residency.selector] = residency.alternatives.index(held)
+        dives = self._search.key is None or next(self._dives) < _DIVES
+        tree.add(storage, _least_parts(entry, pattern, stored), dives)
+        if all(entry is not other for other in self._open):
+            self._open.append(entry)
+        if self._shared[stored] is None:
+            self._go_on(entry, on_bound, math.inf)  # its tables are too large to be kept
+        return True
+
+    def _tree(self, part: LayerProblem, key: float, bank: TableBank) -> _OpenTree:
+        """A tree with nothing open yet; ``key`` bounds all that will be, scaled."""
+        inner = _PatternSearch(self._search, part)
+        tree = Tree(inner, Minimum(inner, self._source), part, bank, divides=True)
+        tree.on_hard = self._hard
+        return _OpenTree(tree, terms_at_stores(part), self._search.problem.key_scale / part.key_scale, key)
+
+    def _go_on(self, entry: _OpenTree, on_bound: Callable[[float], None], ahead: float = 1 + _AHEAD) -> None:
+        """Search a tree on, until it passes the others' bounds so many times."""
+        self._open.remove(entry)
+        others = self._least
+        self._open.append(entry)
+
+        def report(least: float) -> None:
+            on_bound(min(max(least * entry.times, entry.key), others))
+
+        entry.tree.go_on(report, max(entry.least, others) * ahead / entry.times)
+
+    def _hard(self) -> None:
+        ask, self._on_hard = self._on_hard, lambda: None
+        ask()
+
+
+def _least_parts(entry: _OpenTree, pattern: BoundedPattern, stored: Sequence[int]) -> dict[Expr, float]:
+    """What the terms of a pattern's energy cost at least, scaled.
+
+    Parameters
+    ----------
+    entry : the tree, of a machine that has some levels only
+    stored : those, as the whole machine numbers them
+    """
+    problem = entry.tree.layout.problem
+    places = dict(zip(stored, problem.space.nest.temporal, strict=True))
+    least: dict[int, float] = {}
+    for level, value in pattern.parts.items():
+        # What the PEs read counts together with what moves into the innermost level that there is.
+        place = places.get(level, problem.space.nest.temporal[-1])
+        least[place] = least.get(place, 0.0) + value * problem.statement.energy_scale
+    return {term: least.get(boundary, 0.0) for boundary, term in entry.terms.items()}
 
 
 class _PatternSearch(LayerSearch):
@@ -150,8 +310,8 @@ class _PatternSearch(LayerSearch):
     whole : receives every mapping at once
     """
 
-    def __init__(self, whole: LayerSearch, problem: LayerProblem, limits: Limits) -> None:
-        super().__init__(problem, limits)
+    def __init__(self, whole: LayerSearch, problem: LayerProblem) -> None:
+        super().__init__(problem, whole.limits)
         self.count_with(whole)
         self._whole = whole
 
@@ -160,11 +320,15 @@ class _PatternSearch(LayerSearch):
         """What a mapping must be better than."""
         return self._whole.key
 
+    @property
+    def done(self) -> bool:
+        """Whether the search of the whole is over."""
+        return self._whole.done
+
     def offer(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
         """Offer an answer to the search of the whole."""
-        return self._whole.offer(answer, source, Origin.HEURISTIC)
+        return self._whole.offer(answer, source, origin)
 
     def confirm(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction:
-        """Offer an answer; the whole machine, or a demand on what the pattern leaves out, may refuse it."""
-        key = self.offer(answer, source, origin)
-        return self.problem.judge(answer).key if key is None else key
+        """Offer an answer of this pattern to the search of the whole, whose space has it."""
+        return self._whole.confirm(answer, source, origin)

@@ -11,8 +11,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
+from collections.abc import Mapping as MappingABC
 from contextlib import suppress
 
+from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
@@ -40,6 +42,7 @@ class Tree(BestFirst):
     problem : that of the search by default, else a part of it
     bank : keeps what the bound programs of several trees read
     deciding : in which order; by default the most promising one
+    divides : whether the energy is divided at once
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Tree(BestFirst):
         problem: LayerProblem | None = None,
         bank: TableBank | None = None,
         deciding: Deciding | None = None,
+        divides: bool = False,
     ) -> None:
         layout = laid_out(
             problem or search.problem,
@@ -58,10 +62,15 @@ class Tree(BestFirst):
             deciding=deciding,
             tally=search.tally,
         )
+        division = divided(layout) if divides and layout.energy is not None and layout.fits else None
+        if division is not None:
+            layout = layout.dividing(division.energy, division.parts)
         super().__init__(search, goal, layout)
         self.on_hard: Callable[[], None] = lambda: None
-        self._is_hard, self._is_plain = False, True
+        self._is_hard, self._is_plain = False, division is None
         self._lower_bounds: PartBounds | None = None
+        if division is not None:
+            self._lower_bounds = PartBounds(search, goal, layout, division)
 
     def begin(self, on_bound: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
         """As any search; one with many choices is hard at once: it divides the energy after the dive."""
@@ -75,6 +84,23 @@ class Tree(BestFirst):
         if has_many:
             self._divide_once()
         self._open_first(root)
+
+    def add(self, storage: MappingABC[Variable, int], least: MappingABC[Expr, float], dive: bool) -> None:
+        """Open what is under one storage, in place of :meth:`begin`.
+
+        Parameters
+        ----------
+        storage : options of all choices of storage
+        least : what terms of the divided energy cost at least there, scaled
+        dive : whether to look for a mapping there at once
+        """
+        if self._lower_bounds is not None:
+            self._lower_bounds.know(least, storage)
+        nodes = self._refinement.root(storage)
+        first = 1 if self.layout.owners else 0
+        if dive:
+            self._dive(nodes, first)
+        self._push(nodes, first)
 
     def _weigh_effort(self, bounded: int) -> None:
         if bounded > _PLAIN:

@@ -69,7 +69,7 @@ def least(operator: Operator, engine: Engine, level: str, dim: str) -> Fraction 
     """The least energy-delay product of all mappings whose last loop at the level is the dimension's."""
     best: Fraction | None = None
     model = layer_problem(operator, engine, parse_objective("edp")).model
-    for mapping in every_mapping(operator, engine, perfect=True):
+    for mapping in every_mapping(operator, engine, perfect=True, idles=False):
         if innermost_loops(mapping).get(level, dim) != dim:
             continue
         try:

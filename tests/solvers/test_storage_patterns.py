@@ -1,32 +1,40 @@
-"""Mappings of storage patterns: of the machines that a machine with optional levels holds."""
+"""Storage patterns: their bounds, the machines that a machine with optional levels holds, and their trees."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import count
+from itertools import product as cartesian
 
+import pytest
+from brute import every_mapping
 from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from instances import hierarchies, mappings, operators
+from instances import Instance, hierarchies, mappings, operators
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.mapping import storage_patterns
+from tilewright.solvers.mapping.pattern_bounds import PatternBounds, Stores
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.storage_patterns import Pattern, machine_of, offer_storage_patterns, optional
+from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns, machine_of, storing
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
 
-SIZES = (4096, 512, 96, 12)
-"""Capacities of the optional levels of a machine of five levels, in elements."""
+SIZES = (512, 96, 12)
+"""Capacities of the optional levels of a machine of four levels, in elements."""
 
 
-def five_levels() -> Engine:
-    """DRAM and four levels that every tensor may bypass, with an array in the middle."""
+def four_levels() -> Engine:
+    """DRAM and three levels that every tensor may bypass, with an array in the middle."""
     array = Fanout((ArrayAxis("x", 4), ArrayAxis("y", 4)), Fraction(2))
     inner = tuple(
         MemoryLevel(
@@ -38,77 +46,231 @@ def five_levels() -> Engine:
             may_bypass=frozenset(Role),
             read_bandwidth=Fraction(8),
             write_bandwidth=Fraction(8),
-            fanout=array if index == 2 else None,
+            fanout=array if index == 1 else None,
         )
         for index, capacity in enumerate(SIZES)
     )
     dram = MemoryLevel("DRAM", None, Fraction(200), Fraction(200), read_bandwidth=Fraction(8))
-    return Engine("five", "hierarchy", 16, Fraction(1), Fraction(1000), (dram, *inner))
+    return Engine("four", "hierarchy", 16, Fraction(1), Fraction(1000), (dram, *inner))
 
 
-def problem_on_five_levels(objective: str, constraints: tuple[str, ...] = ()) -> LayerProblem:
-    """A product of 8 x 16 x 8, perfect factors."""
-    engine = five_levels()
+def problem_on_four_levels(objective: str, constraints: tuple[str, ...] = ()) -> LayerProblem:
+    """A product of 4 x 8 x 6, perfect factors."""
+    engine = four_levels()
     return layer_problem(
-        gemm(m=8, n=16, k=8), engine, parse_objective(objective), constraints=constraints, factors="perfect"
+        gemm(m=4, n=8, k=6), engine, parse_objective(objective), constraints=constraints, factors="perfect"
     )
+
+
+@pytest.fixture(autouse=True)
+def _few_patterns_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines of two levels have patterns, too."""
+    monkeypatch.setattr(storage_patterns, "FEW", 0)
+
+
+@st.composite
+def loose(draw: st.DrawFn, most: int, levels: int = 3) -> Instance:
+    """A problem on a machine with one array, all of whose inner levels may be passed by."""
+    drawn = draw(hierarchies(levels=draw(st.integers(2, levels)), roomy=draw(st.booleans())))
+    array = draw(st.integers(0, len(drawn.levels) - 1))
+    machine = tuple(
+        replace(
+            level,
+            may_bypass=level.keeps if index else level.may_bypass,
+            sliding_window=False,
+            fanout=level.fanout if index == array else None,
+        )
+        for index, level in enumerate(drawn.levels)
+    )
+    engine = replace(drawn, levels=machine)
+    objective = draw(st.sampled_from(["energy", "edp", "ed2p"]))
+    factors = draw(st.sampled_from(["perfect", "imperfect"]))
+    return Instance(draw(operators(most=most)), engine, objective, factors=factors)
+
+
+def pattern_of(problem: LayerProblem, mapping: Mapping) -> Stores:
+    """The levels that store each tensor in a mapping."""
+    names = [level.name for level in problem.engine.levels]
+    return tuple(
+        tuple(
+            sorted(
+                names.index(node.level)
+                for node in mapping.nodes
+                if isinstance(node, Storage) and node.tensor == tensor.name
+            )
+        )
+        for tensor in problem.operator.tensors
+    )
+
+
+def bounds_of(problem: LayerProblem) -> Iterator[tuple[Stores, float]]:
+    """All patterns of a problem with their bounds."""
+    bounds = PatternBounds(LayerSearch(problem, Limits()))
+    while (pattern := bounds.take()) is not None:
+        yield pattern.stores, pattern.key
 
 
 @settings(max_examples=effort(40))
 @given(st.data())
 def test_a_mapping_of_a_pattern_costs_the_same_on_the_whole_machine(data: st.DataObject) -> None:
     """Whatever a pattern's machine says of a mapping, the machine with all levels says, too."""
-    operator = data.draw(operators(most=32))
-    drawn = data.draw(hierarchies())
-    levels = (drawn.levels[0], *(replace(level, may_bypass=level.keeps) for level in drawn.levels[1:]))
-    engine = replace(drawn, levels=levels)
-    whole = layer_problem(operator, engine, parse_objective("edp"))
-    stores = optional(whole)
-    pattern = Pattern(data.draw(st.sets(st.sampled_from(sorted(stores))))) if stores else Pattern()
-    smaller = machine_of(engine, stores, pattern)
-    assume(smaller is not None)
-    assert smaller is not None
-    mapping = data.draw(mappings(operator, smaller, data.draw(st.booleans())))
-    alone = whole.on(smaller).evaluate(mapping)
-    within = whole.evaluate(mapping)
-    assert (alone.energy, alone.cycles) == (within.energy, within.cycles)
+    instance = data.draw(loose(32, levels=4))
+    whole = instance.problem()
+    assume(has_patterns(whole))
+    residency = whole.space.nest.residency
+    stores = tuple(
+        data.draw(st.sampled_from(residency[tensor.name].alternatives)) for tensor in whole.operator.tensors
+    )
+    stored = {level for own in stores for level in own}
+    smaller = machine_of(storing(whole, stores), stored)
+    mapping = data.draw(mappings(whole.operator, smaller, data.draw(st.booleans())))
+    alone, within = whole.on(smaller).judge(mapping), whole.judge(mapping)
+    assert alone.key == within.key
     assert bool(alone.violations) == bool(within.violations)
+    assert (alone.outside is None) == (within.outside is None)
 
 
-def test_no_worse_than_machines_with_a_level_alone() -> None:
-    """What the patterns offer is as good as the optimum of every machine that keeps one optional level."""
-    problem = problem_on_five_levels("edp")
-    search = LayerSearch(problem, Limits(deterministic=True))
-    offer_storage_patterns(search)
-    assert search.key is not None
-    stores = optional(problem)
-    for index in range(1, 5):
-        pattern = Pattern(store for store in stores if store[0] == index)
-        machine = machine_of(problem.engine, stores, pattern)
-        assert machine is not None
-        alone = solve(problem.on(machine), "branch", Limits())
+def _compare_bounds(instance: Instance, most: int) -> None:
+    problem = instance.problem()
+    assume(problem.space.size <= most and has_patterns(problem))
+    bounds = dict(bounds_of(problem))
+    patterns = cartesian(*(r.alternatives for r in problem.space.nest.residency.values()))
+    assert bounds.keys() <= {*patterns}
+    for mapping in every_mapping(problem.operator, problem.engine, problem.space.nest.perfect):
+        judgement = problem.judge(mapping)
+        if not judgement.violations:
+            assert judgement.outside is None
+            assert bounds[pattern_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
+
+
+@settings(max_examples=effort(8))
+@given(loose(6))
+def test_no_mapping_is_below_the_bound_of_its_pattern(instance: Instance) -> None:
+    """Every legal mapping written out, in every order, costs at least what its pattern is bounded by."""
+    _compare_bounds(instance, 400)
+
+
+@pytest.mark.slow
+@settings(max_examples=effort(200))
+@given(loose(12))
+def test_many_mappings_are_not_below_the_bounds_of_their_patterns(instance: Instance) -> None:
+    """The same, for many machines."""
+    _compare_bounds(instance, 2_000)
+
+
+def _compare_random_mappings(data: st.DataObject, most: int) -> None:
+    instance = data.draw(loose(most, levels=4))
+    problem = instance.problem()
+    assume(has_patterns(problem))
+    bounds = dict(bounds_of(problem))
+    for _ in range(10):
+        mapping = data.draw(mappings(problem.operator, problem.engine, False, problem.space.nest.perfect))
+        judgement = problem.judge(mapping)
+        if not judgement.violations and judgement.outside is None:
+            assert bounds[pattern_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
+
+
+@settings(max_examples=effort(15))
+@given(st.data())
+def test_random_mappings_are_not_below_the_bounds_of_their_patterns(data: st.DataObject) -> None:
+    """Mappings of larger layers, good and bad, cost at least what their patterns are bounded by."""
+    _compare_random_mappings(data, 64)
+
+
+@pytest.mark.slow
+@settings(max_examples=effort(300))
+@given(st.data())
+def test_many_random_mappings_are_not_below_the_bounds_of_their_patterns(data: st.DataObject) -> None:
+    """The same, for many machines."""
+    _compare_random_mappings(data, 200)
+
+
+def _compare_optima(instance: Instance, most: int) -> None:
+    """Trees of patterns, one for the patterns of some levels and one for each, against plain enumeration."""
+    problem = instance.problem()
+    assume(problem.space.size <= most and has_patterns(problem))
+    wanted = solve(problem, "exhaustive")
+    result = solve(problem, "branch")
+    assert (result.status, result.key, result.bound) == (wanted.status, wanted.key, wanted.bound)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(storage_patterns, "_SHARED", 0)
+        patch.setattr(storage_patterns, "_LARGE", 20)
+        alone = solve(problem, "branch")
+    assert (alone.status, alone.key, alone.bound) == (wanted.status, wanted.key, wanted.bound)
+
+
+@settings(max_examples=effort(10))
+@given(loose(8))
+def test_patterns_hold_the_optimum_of_the_whole_machine(instance: Instance) -> None:
+    """The least of all patterns is what enumeration of the machine with all levels finds."""
+    _compare_optima(instance, 3_000)
+
+
+@pytest.mark.slow
+@settings(max_examples=effort(200))
+@given(loose(18))
+def test_patterns_of_many_machines_hold_their_optima(instance: Instance) -> None:
+    """The same, for many machines."""
+    _compare_optima(instance, 20_000)
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_no_worse_than_machines_with_fewer_levels(objective: str) -> None:
+    """The optimum is at most that of every machine that keeps one optional level alone."""
+    problem = problem_on_four_levels(objective)
+    result = solve(problem, "branch")
+    assert result.status is Status.OPTIMAL
+    assert result.key is not None
+    for index in range(1, 4):
+        alone = solve(problem.on(machine_of(problem.engine, (0, index))), "branch", Limits())
         assert alone.status is Status.OPTIMAL
         assert alone.key is not None
-        assert search.key <= alone.key
+        assert result.key <= alone.key
 
 
-def test_a_demand_on_a_level_that_a_pattern_leaves_out() -> None:
-    """A demand on the tile of a level holds for every mapping that is offered; no pattern ends the search."""
-    problem = problem_on_five_levels("energy", ("tile(M@L3)<=2",))
-    search = LayerSearch(problem, Limits(deterministic=True))
-    offer_storage_patterns(search)
-    assert search.answer is not None
-    assert not problem.judge(search.answer).violations
+def test_a_search_that_is_stopped_bounds_what_it_left_open() -> None:
+    """Wherever a search ends, its bound is below the optimum and never falls."""
+    problem = problem_on_four_levels("edp")
+    optimum = solve(problem, "branch").key
+    assert optimum is not None
+    scale = float(problem.key_scale)
+    for steps in (2, 5, 20, 100, 500, 3000):
+        ticks = count()
+        limits = Limits(seconds=float(steps), started=0.0, clock=lambda ticks=ticks: float(next(ticks)))
+        search = LayerSearch(problem, limits)
+        reported: list[float] = []
+        least = PatternTrees(search, "branch").run(reported.append)
+        if least is not None:
+            assert least <= float(optimum) * scale * (1 + 1e-12)
+            assert all(bound <= float(optimum) * scale * (1 + 1e-12) for bound in reported)
+        else:
+            assert search.key == optimum
 
 
-def test_few_choices_are_left_to_the_tree() -> None:
-    """On a machine with few optional stores nothing is offered: the tree has all patterns soon."""
-    engine = five_levels()
-    levels = tuple(
-        replace(level, may_bypass=frozenset()) if index < 3 else level
-        for index, level in enumerate(engine.levels)
-    )
-    problem = layer_problem(gemm(m=4, n=4, k=4), replace(engine, levels=levels), parse_objective("energy"))
-    search = LayerSearch(problem, Limits())
-    offer_storage_patterns(search)
-    assert search.key is None
+def test_patterns_of_large_tables_are_bounded_alone() -> None:
+    """What is not searched stays in the bound, and nothing is called proven."""
+    problem = problem_on_four_levels("energy")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_SHARED", "_LARGE", "_MANY"):
+            patch.setattr(storage_patterns, name, 5)
+        result = solve(problem, "branch")
+    optimum = solve(problem, "branch").key
+    assert optimum is not None
+    assert result.status is Status.UNKNOWN
+    assert result.bound is not None
+    assert 0 < result.bound <= optimum
+
+
+def test_two_searches_with_one_seed_agree() -> None:
+    """The same mapping, bound and trace, without a clock."""
+    problem = problem_on_four_levels("energy")
+    runs = [solve(problem, "branch", Limits(deterministic=True)) for _ in range(2)]
+    assert runs[0].answer == runs[1].answer
+    assert [point.key for point in runs[0].trace] == [point.key for point in runs[1].trace]
+
+
+def test_a_demand_on_the_places_of_loops_is_left_to_one_tree() -> None:
+    """Where a demand may ask for loops at a level that stores nothing, no pattern is searched alone."""
+    problem = problem_on_four_levels("energy", ("tile(M@L2)<=2",))
+    assert not has_patterns(problem)
+    assert has_patterns(problem_on_four_levels("energy", ("spatial(M)<=2",)))

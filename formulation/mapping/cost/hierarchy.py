@@ -72,7 +72,7 @@ class Hierarchy:
     def statement(self, nest: Nest) -> Statement:
         """Energy, cycles and constraints; energies are exact decimals, scaled to integers."""
         engine = nest.engine
-        scale = self._scale(engine)
+        scale = self.scale_of(engine)
         # Energies are decimals; the least factor that makes them whole keeps every sum exact.
         components: dict[str, Expr] = {"MAC": self._computing(nest, scale)}
         traffic: list[Traffic] = []
@@ -128,7 +128,7 @@ class Hierarchy:
         around them; so do the energy of the store outside that it takes, and of the networks between.
         """
         engine = nest.engine
-        scale = self._scale(engine)
+        scale = self.scale_of(engine)
         parts: dict[int, list[Expr]] = {len(nest.blocks): [self._computing(nest, scale)]}
         for index, level in enumerate(engine.levels):
             fan = engine.levels[index - 1].fanout if index else None
@@ -154,7 +154,8 @@ class Hierarchy:
         return {boundary: total(terms) for boundary, terms in sorted(parts.items())}
 
     @staticmethod
-    def _scale(engine: Engine) -> int:
+    def scale_of(engine: Engine) -> int:
+        """What energies are multiplied by, so that all of them are integers."""
         fans = [level.fanout for level in engine.levels if level.fanout is not None]
         return energy_scale(
             [

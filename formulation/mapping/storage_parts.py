@@ -1,0 +1,184 @@
+"""Problems of single stores, which bound the energy of all storage patterns at once.
+
+A *storage pattern* says which levels store each tensor.  Its energy is a sum over levels, what moves into
+the stores there, and what the PEs read (:meth:`Hierarchy.energy_by_store`).  The part at one level depends
+on the pattern only as far as it says which tensors that level stores and where each is fetched from, so the
+thousands of patterns of a deep machine have some hundreds of parts.  Each is least on a machine of its own:
+all levels between two arrays are one, which spends for a tensor what the level does that it is fetched from
+(``docs/proofs.md``, storage patterns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+
+from tilewright.formulation.expression import as_expr, total
+from tilewright.formulation.mapping.compulsory import touched
+from tilewright.formulation.mapping.constraints import Constraints
+from tilewright.formulation.mapping.cost.base import Statement, array_limits, capacity_limits
+from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
+from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
+from tilewright.formulation.mapping.space import build_space
+from tilewright.formulation.objective import parse_objective
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.workloads.mapping.operator import Role, Tensor
+
+_ENERGY = parse_objective("energy")
+
+
+@dataclass(frozen=True, slots=True)
+class StoragePart:
+    """What one part of the energy depends on.
+
+    Parameters
+    ----------
+    level : index of the level whose stores are filled; of the innermost one, what the PEs read counts, too
+    sources : per tensor of the operator, the index of the level outside that it comes from; ``None`` where
+        it counts nothing
+    stored : per tensor, whether the level stores it; what the innermost level does not store, the PEs read
+        from its source
+    """
+
+    level: int
+    sources: tuple[int | None, ...]
+    stored: tuple[bool, ...]
+
+
+def place_in(stores: Sequence[int], level: int, innermost: bool) -> tuple[int | None, bool]:
+    """Source of a tensor at a level, and whether the level stores it, of a :class:`StoragePart`.
+
+    Parameters
+    ----------
+    stores : levels that store the tensor, outermost first
+    innermost : whether the level is the machine's innermost one
+    """
+    outside = max(store for store in stores if store < level)
+    return (outside, level in stores) if innermost or level in stores else (None, False)
+
+
+def has_storage_parts(problem: LayerProblem) -> bool:
+    """Whether the parts of all patterns are bounded by machines of their own."""
+    operator, engine = problem.operator, problem.engine
+    if not isinstance(problem.model, Hierarchy) or not counts_merged_cuts(operator):
+        return False
+    fans = [level.fanout for level in engine.levels if level.fanout is not None]
+    if any(level.sliding_window for level in engine.levels) or any(fan.sharing for fan in fans):
+        return False
+    if problem.space.nest.perfect:
+        return True
+    # One cut stands for several outside the first array; elsewhere it must be one, or leave no more pieces.
+    arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
+    inner = [b - a for a, b in pairwise(arrays)]
+    strided = any(
+        term.stride > 1 for tensor in operator.tensors for axis in tensor.axes for term in axis.terms
+    )
+    return all(size == 1 for size in inner) and not (
+        strided and arrays and len(engine.levels) - 1 - arrays[-1] > 2
+    )
+
+
+def compulsory(problem: LayerProblem, part: StoragePart) -> float:
+    """Energy of a part whatever the tiles are, pJ: every element once, and reads of PEs by a full array."""
+    operator, engine = problem.operator, problem.engine
+    least = Fraction(0)
+    reads = part.level == len(engine.levels) - 1
+    if reads:
+        least += engine.mac_energy * operator.iterations
+    for tensor, source, stored in zip(operator.tensors, part.sources, part.stored, strict=True):
+        if source is None:
+            continue
+        if stored:
+            least += _spent(engine.levels[source], tensor) * touched(operator, tensor)
+            if not tensor.is_output:
+                least += touched(operator, tensor) * engine.levels[part.level].write_energy_of(tensor.role)
+        if reads:
+            innermost = part.level if stored else source
+            count = operator.iterations
+            for level in engine.levels[innermost:]:
+                count = -(-count // (level.fanout.instances if level.fanout is not None else 1))
+            least += _spent(engine.levels[innermost], tensor) * count
+    return float(least)
+
+
+def _spent(level: MemoryLevel, tensor: Tensor) -> Fraction:
+    """Energy of an element that leaves a level inwards, or comes back as an output, pJ."""
+    return level.write_energy_of(tensor.role) if tensor.is_output else level.read_energy_of(tensor.role)
+
+
+def part_problem(problem: LayerProblem, part: StoragePart) -> LayerProblem:
+    """A problem of energy that no mapping whose pattern has a part spends less than on that part."""
+    operator, model = problem.operator, problem.model
+    assert isinstance(model, Hierarchy)
+    engine = _machine(problem, part)
+    space = build_space(operator, engine, partial(model.orders, operator, engine), (), problem.space.tiles)
+    # One block of loops stands for those of all levels outside the first array.
+    nest: Nest = space.nest if space.nest.perfect else MergedCuts.of(space.nest, 0)
+    by_store = model.energy_by_store(nest)
+    places = [nest.temporal[-1]] if any(part.stored) else []
+    if part.level == len(problem.engine.levels) - 1:
+        places.append(len(nest.blocks))
+    energy = total(by_store.get(place, as_expr(0)) for place in places)
+    limits = (*capacity_limits(nest), *array_limits(nest))
+    scale = model.scale_of(engine)
+    return replace(
+        problem,
+        engine=engine,
+        objective=_ENERGY,
+        constraints=Constraints(),
+        space=replace(space, nest=nest),
+        statement=Statement(energy, scale, nest.steps(), limits, {"part": energy}, scale),
+        limits=limits,
+    )
+
+
+def _machine(problem: LayerProblem, part: StoragePart) -> Engine:
+    """A level for all those between two arrays, which has what comes from one of them; then the store."""
+    operator, engine = problem.operator, problem.engine
+    end = part.level
+    arrays = [index for index in range(end) if engine.levels[index].fanout is not None]
+    levels: list[MemoryLevel] = []
+    for run in range(len(arrays) + 1):
+        first = arrays[run - 1] + 1 if run else 0
+        last = arrays[run] if run < len(arrays) else end - 1
+        own = {
+            tensor.role: engine.levels[source]
+            for tensor, source in zip(operator.tensors, part.sources, strict=True)
+            if source is not None and first <= source <= last
+        }
+        if run == len(arrays) and run and (first > last or not (own or any(part.stored))):
+            break  # no level, or nothing is stored there and nothing loops
+        levels.append(
+            MemoryLevel(
+                f"run {run}",
+                None,
+                Fraction(0),
+                Fraction(0),
+                keeps=frozenset(own) if run else frozenset(Role),
+                fanout=engine.levels[arrays[run]].fanout if run < len(arrays) else None,
+                read_energies={role: level.read_energy_of(role) for role, level in own.items()},
+                write_energies={role: level.write_energy_of(role) for role, level in own.items()},
+            )
+        )
+    level = engine.levels[part.level]
+    if any(part.stored):
+        stored = zip(operator.tensors, part.stored, strict=True)
+        levels.append(
+            replace(
+                level,
+                keeps=frozenset(tensor.role for tensor, is_stored in stored if is_stored),
+                may_bypass=frozenset(),
+                counted_bits=engine.capacity_element_bits(level),
+                read_bandwidth=None,
+                write_bandwidth=None,
+                shared_bandwidth=None,
+            )
+        )
+    elif level.fanout is not None:
+        levels[-1] = replace(levels[-1], fanout=level.fanout)
+    return replace(engine, levels=tuple(levels))

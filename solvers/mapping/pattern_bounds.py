@@ -1,0 +1,205 @@
+"""Lower bounds of all storage patterns of a machine, each a sum of parts that many patterns share.
+
+Parts (:mod:`tilewright.formulation.mapping.storage_parts`) are searched when the cheapest pattern asks for
+them; until then what is compulsory counts.  So few of them are ever searched, and no pattern is stated.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.formulation.mapping.compulsory import least_cycles
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.storage_parts import StoragePart, compulsory, part_problem, place_in
+from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.solvers.mapping.best_first import BestFirst
+from tilewright.solvers.mapping.goals import LeastEnergy
+from tilewright.solvers.mapping.layout import laid_out
+
+_EFFORTS = (50_000, 1_000_000)
+"""Nodes bounded for a part: at first, and where the cheapest pattern still needs to know more."""
+_ROUNDING = 1e-9
+"""Relative: sums of some ten parts in floating point are right well within it."""
+
+Stores = tuple[tuple[int, ...], ...]
+"""Per tensor, the levels that store it, outermost first: a storage pattern."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedPattern:
+    """A storage pattern, and what is known of its cost.
+
+    Parameters
+    ----------
+    key : lower bound of the objective key, in pJ and cycles
+    parts : what each part of the energy costs at least, pJ, by the level that is filled
+    """
+
+    stores: Stores
+    key: float
+    parts: dict[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """One part of the energy of every pattern.
+
+    Parameters
+    ----------
+    parts : different ones
+    of_pattern : per pattern, the number of its part, shape (patterns,)
+    kinds : equal where the same tensors come from levels with the same arrays between, shape (parts,)
+    units : energies of the levels that tensors come from, pJ per element, shape (parts, ...)
+    compulsory : what each costs whatever the tiles, pJ, shape (parts,)
+    values : what each costs at least as far as is known, pJ, shape (parts,)
+    asked : with how many of the efforts each has been searched, shape (parts,)
+    """
+
+    parts: list[StoragePart]
+    of_pattern: Int64s
+    kinds: Int64s
+    units: Floats
+    compulsory: Floats
+    values: Floats
+    asked: Int64s
+
+
+class PatternBounds:
+    """Storage patterns in the order of their bounds; raises ``LimitReachedError`` where a limit strikes."""
+
+    def __init__(self, search: LayerSearch) -> None:
+        self._search = search
+        problem = search.problem
+        operator, engine = problem.operator, problem.engine
+        residency = problem.space.nest.residency
+        self._alternatives = [residency[tensor.name].alternatives for tensor in operator.tensors]
+        self._shape = tuple(len(alternatives) for alternatives in self._alternatives)
+        a, b = problem.objective.key_powers
+        self._power = a
+        self._factor = float(least_cycles(operator, engine)) ** b
+        self._terms = [self._term(level) for level in reversed(range(1, len(engine.levels)))]
+        self._energies: Floats = np.sum([term.values[term.of_pattern] for term in self._terms], axis=0)
+
+    @property
+    def least(self) -> float:
+        """Lower bound of the key, in pJ and cycles, of all patterns that have not been taken."""
+        return self._key(float(self._energies.min()))
+
+    def take(self, until: float = math.inf) -> BoundedPattern | None:
+        """The pattern of the least bound, which is taken; ``None`` once all bounds pass ``until``."""
+        while self.least <= until:
+            self._search.limits.check()
+            cheapest = int(np.argmin(self._energies))
+            energy = float(self._energies[cheapest])
+            if math.isinf(energy):
+                return None
+            term = min(self._terms, key=lambda term: int(term.asked[term.of_pattern[cheapest]]))
+            if term.asked[term.of_pattern[cheapest]] == len(_EFFORTS):
+                self._energies[cheapest] = math.inf
+                places = np.unravel_index(cheapest, self._shape)
+                stores = tuple(
+                    alternatives[int(place)]
+                    for alternatives, place in zip(self._alternatives, places, strict=True)
+                )
+                parts = {
+                    term.parts[0].level: float(term.values[term.of_pattern[cheapest]]) * (1 - _ROUNDING)
+                    for term in self._terms
+                }
+                return BoundedPattern(stores, self._key(energy), parts)
+            self._learn(term, int(term.of_pattern[cheapest]))
+        return None
+
+    def _key(self, energy: float) -> float:
+        return (energy * (1 - _ROUNDING)) ** self._power * self._factor
+
+    def _learn(self, term: _Term, number: int) -> None:
+        """Search one part, or before that a cheaper one, and raise the bounds of all patterns that have it.
+
+        Parts differ in the energies of the levels that tensors come from; where all of these are higher, with
+        the same arrays between, the part costs no less.
+        """
+        asked = int(term.asked[number])
+        number = next((n for n in self._no_dearer(term, number) if term.asked[n] <= asked), number)
+        value, exact = self._searched(term.parts[number], _EFFORTS[asked])
+        before = term.values.copy()
+        dearer = self._no_cheaper(term, number)
+        # Every element of the difference is fetched once at least.
+        known = value + term.compulsory[dearer] - term.compulsory[number]
+        term.values[dearer] = np.maximum(term.values[dearer], known)
+        term.asked[number] = len(_EFFORTS) if exact else asked + 1
+        risen = np.zeros(len(before))
+        np.subtract(term.values, before, out=risen, where=term.values > before)
+        self._energies += risen[term.of_pattern]
+
+    def _no_dearer(self, term: _Term, number: int) -> Int64s:
+        """Parts that cost no more than one of them, the one with the least unit energies first."""
+        unit = term.units
+        alike = (term.kinds == term.kinds[number]) & (unit <= unit[number]).all(axis=1)
+        places = np.flatnonzero(alike)
+        return places[np.argsort(unit[places].sum(axis=1), kind="stable")]
+
+    def _no_cheaper(self, term: _Term, number: int) -> Int64s:
+        """Parts that cost no less than one of them."""
+        unit = term.units
+        return np.flatnonzero((term.kinds == term.kinds[number]) & (unit >= unit[number]).all(axis=1))
+
+    def _searched(self, part: StoragePart, effort: int) -> tuple[float, bool]:
+        """What a part costs at least, pJ, as far as a search of some effort knows; whether that is exact."""
+        problem = part_problem(self._search.problem, part)
+        goal = LeastEnergy()
+        search = BestFirst(self._search, goal, laid_out(problem, self._search.limits))
+        if search.empty:
+            return math.inf, True
+        search.most = effort
+        left = search.run()
+        self._search.limits.check()  # a search that it ended knows little
+        least = min(goal.best, math.inf if left is None else left)
+        return least / problem.statement.energy_scale, left is None
+
+    def _term(self, level: int) -> _Term:
+        """The part at one level, for all patterns."""
+        problem = self._search.problem
+        last = len(problem.engine.levels) - 1
+        codes: Int64s = np.zeros(self._shape, dtype=np.int64)
+        places: list[list[tuple[int | None, bool]]] = []
+        for axis, alternatives in enumerate(self._alternatives):
+            own = [place_in(stores, level, level == last) for stores in alternatives]
+            places.append(sorted({*own}, key=lambda place: (place[0] is not None, place)))
+            column = np.asarray([places[-1].index(place) for place in own], dtype=np.int64)
+            sizes = [1] * len(self._shape)
+            sizes[axis] = len(column)
+            codes = codes * len(places[-1]) + column.reshape(sizes)
+        different, of_pattern = np.unique(codes.ravel(), return_inverse=True)
+        parts: list[StoragePart] = []
+        for index in zip(*np.unravel_index(different, [len(own) for own in places]), strict=True):
+            chosen = [own[int(place)] for own, place in zip(places, index, strict=True)]
+            sources, stored = zip(*chosen, strict=True)
+            parts.append(StoragePart(level, sources, stored))
+        values = np.asarray([compulsory(problem, part) for part in parts])
+        unused = [all(source is None for source in part.sources) for part in parts]
+        asked: Int64s = np.where(unused, len(_EFFORTS), 0).astype(np.int64)
+        kinds, units = zip(*(self._traits(part) for part in parts), strict=True)
+        _, numbers = np.unique(np.asarray(kinds), axis=0, return_inverse=True)
+        return _Term(
+            parts, of_pattern.ravel(), numbers.ravel(), np.asarray(units), values.copy(), values, asked
+        )
+
+    def _traits(self, part: StoragePart) -> tuple[list[int], list[float]]:
+        """Whether each tensor is stored, from which levels between two arrays it comes, and unit energies."""
+        engine = self._search.problem.engine
+        arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
+        runs: list[int] = [*part.stored]
+        units: list[float] = []
+        for tensor, source in zip(self._search.problem.operator.tensors, part.sources, strict=True):
+            runs.append(-1 if source is None else bisect_left(arrays, source))
+            level = engine.levels[source or 0]
+            stored = source is not None
+            units += [
+                float(level.read_energy_of(tensor.role)) * stored,
+                float(level.write_energy_of(tensor.role)) * stored,
+            ]
+        return runs, units
