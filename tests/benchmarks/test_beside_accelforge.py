@@ -103,7 +103,7 @@ def test_stores_make_way_for_an_array() -> None:
 
 
 def test_windows_have_several_readings() -> None:
-    """A store of inputs may stay before loops that touch it; one of weights stays before a loop that does not."""
+    """A store of inputs may stay before loops that touch it; one of weights before one that does not."""
     operator = parse_layer("conv:K=4,C=4,P=4,Q=4,R=3,S=3")[1]
     nodes = [
         *({"store": name, "level": "DRAM"} for name in "IWO"),
