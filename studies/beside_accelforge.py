@@ -36,8 +36,8 @@ from tilewright.report.exchange.convert import convert
 
 HERE = Path(__file__).parent
 COLUMNS = (
+    "kind",
     "layer",
-    "",
     "machine",
     "objective",
     "AccelForge's mapping: its count",
@@ -153,7 +153,8 @@ class Comparison:
     def _counted(self, nodes: Sequence[dict[str, Any]]) -> float | None:
         """The objective of AccelForge's mapping, counted here; ``None`` if no reading of it is legal."""
         operator, model = self.case.operator, cost_model("hierarchy")
-        values, violations = [], []
+        values: list[float] = []
+        violations: list[str] = []
         for reading in from_peer(nodes, operator):
             mapping = Mapping.from_data(reading, "AccelForge's mapping")
             evaluation = evaluate_mapping(operator, self.engine, model, mapping)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,9 +99,9 @@ class _Loader(yaml.SafeLoader):
     """Reads AccelForge's nodes as mappings that know their tag."""
 
 
-def _tagged(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, object]:
+def _tagged(loader: _Loader, tag: str, node: yaml.Node) -> dict[Hashable, object]:
     assert isinstance(node, yaml.MappingNode)
-    return {"kind": tag, **loader.construct_mapping(node, deep=True)}
+    return {**loader.construct_mapping(node, deep=True), "kind": tag}
 
 
 _Loader.add_multi_constructor("!", _tagged)
