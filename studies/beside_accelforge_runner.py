@@ -1,10 +1,12 @@
-"""Maps one product of matrices with AccelForge; run by its own interpreter, see `beside_accelforge`.
+"""Maps one layer with AccelForge, or counts a mapping; run by its own interpreter, see `beside_accelforge`.
 
-    PYTHON beside_accelforge_runner.py ARCH.yaml M N K energy|edp TURNS
+    PYTHON beside_accelforge_runner.py QUESTION.json
 
-Prints JSON: pJ and seconds of the best mapping, its nodes, and the seconds of the processor that importing it
-and every turn took.  AccelForge's component models are a package of their own; where it is missing, machines
-that state every energy do without.
+The question has the machine's file (`arch`), the workload as AccelForge's YAML (`workload`), the objective,
+and either how often to map (`turns`) or the nodes of a mapping to count (`nodes`).  Prints JSON: pJ and
+seconds, the nodes of the best mapping, and the seconds of the processor that importing it and every turn
+took.  AccelForge's component models are a package of their own; where it is missing, machines that state
+every energy do without.
 """
 
 from __future__ import annotations
@@ -14,25 +16,13 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-WORKLOAD = """
-workload:
-  iteration_space_shape:
-    m: 0 <= m < {m}
-    k: 0 <= k < {k}
-    n: 0 <= n < {n}
-  bits_per_value: {{All: 8}}
-  einsums:
-  - name: Product
-    tensor_accesses:
-    - {{name: A, projection: [m, k]}}
-    - {{name: W, projection: [k, n]}}
-    - {{name: Z, projection: [m, n], output: True}}
-    renames: {{weight: W, input: A, output: Z}}
-"""
+OBJECTIVES = {"energy": "ENERGY", "cycles": "LATENCY", "edp": "ENERGY_DELAY_PRODUCT"}
+"""Objectives here, and AccelForge's metrics."""
 
 
 def without_component_models() -> None:
@@ -47,8 +37,11 @@ def without_component_models() -> None:
         sys.modules["hwcomponents"] = module
 
 
-TENSORS = {"A": "A", "W": "B", "Z": "C"}
-"""AccelForge's names of this workload's tensors, and Tilewright's."""
+def without_drawing() -> None:
+    """Let it not draw its mappings, which takes time and Graphviz."""
+    from accelforge.frontend.mapping.mapping import Mapping  # type: ignore[import-not-found]
+
+    Mapping.render = lambda *_, **__: ""
 
 
 def nodes_of(mapping: Any) -> list[dict[str, Any]]:
@@ -57,7 +50,7 @@ def nodes_of(mapping: Any) -> list[dict[str, Any]]:
     for node in mapping.nodes:
         kind = type(node).__name__
         if kind == "Storage":
-            rows += [{"store": TENSORS[str(name)], "level": str(node.component)} for name in node.tensors]
+            rows += [{"store": str(name), "level": str(node.component)} for name in node.tensors]
         elif kind == "Temporal":
             rows.append({"temporal": str(node.rank_variable).upper(), "tile": int(node.tile_shape)})
         elif kind == "Spatial":
@@ -66,42 +59,80 @@ def nodes_of(mapping: Any) -> list[dict[str, Any]]:
     return rows
 
 
+def mapping_text(nodes: Sequence[dict[str, Any]], containers: dict[str, str], compute: str) -> str:
+    """A mapping of Tilewright as AccelForge's YAML.
+
+    Parameters
+    ----------
+    nodes : as Tilewright's files write them, outermost first
+    containers : by array axis, the component that has it
+    compute : the component that computes
+    """
+    lines = ["mapping:", "  nodes:"]
+    for node in nodes:
+        if "store" in node:
+            lines.append(f"  - !Storage {{tensors: [{node['store']}], component: {node['level']}}}")
+        elif "temporal" in node:
+            dim = node["temporal"].lower()
+            lines.append(f"  - !Temporal {{rank_variable: {dim}, tile_shape: {node['tile']}}}")
+        else:
+            dim, axis = node["spatial"].lower(), node["axis"]
+            place = f"name: {axis}, component: {containers[axis]}"
+            lines.append(f"  - !Spatial {{rank_variable: {dim}, tile_shape: {node['tile']}, {place}}}")
+    lines.append(f"  - !Compute {{einsum: Layer, component: {compute}}}")
+    return "\n".join(lines) + "\n"
+
+
+def totals(mappings: Any) -> dict[str, float]:
+    """Energy in pJ and delay in seconds of the best of some mappings."""
+    data = mappings.data
+    total = {
+        name.split(">")[1]: float(min(data[name]))
+        for name in data.columns
+        if name.startswith("Total<SEP>") and "mapping" not in name
+    }
+    return {"energy": total["energy"] * 1e12, "delay": total["latency"]}
+
+
+def mapped(accelforge: Any, question: dict[str, Any]) -> dict[str, Any]:
+    """What AccelForge finds, as often as asked."""
+    wanted = getattr(accelforge.Metrics, OBJECTIVES[question["objective"]])
+    seconds: list[float] = []
+    for _ in range(question["turns"]):
+        begun = time.process_time()
+        spec = accelforge.Spec.from_yaml(question["arch"], "workload.yaml")
+        spec.mapper.metrics = wanted
+        mappings = spec.map_workload_to_arch(print_progress=False)
+        seconds.append(time.process_time() - begun)
+    nodes = nodes_of(mappings.data["Total<SEP>mapping"].iloc[0]())
+    return {**totals(mappings), "turns": seconds, "nodes": nodes}
+
+
+def counted(accelforge: Any, question: dict[str, Any]) -> dict[str, Any]:
+    """What AccelForge counts of a mapping."""
+    text = mapping_text(question["nodes"], question["containers"], question["compute"])
+    Path("mapping.yaml").write_text(text)
+    spec = accelforge.Spec.from_yaml(question["arch"], "workload.yaml", "mapping.yaml")
+    return totals(spec.evaluate_mapping())
+
+
 def main() -> None:
-    """Map the product as often as asked."""
-    arch, m, n, k, objective, turns = sys.argv[1:]
-    arch = str(Path(arch).resolve())
+    """Answer the question."""
+    question = json.loads(Path(sys.argv[1]).read_text())
+    question["arch"] = str(Path(question["arch"]).resolve())
     begun = time.process_time()
     without_component_models()
     import accelforge  # type: ignore[import-not-found]
 
     accelforge.set_n_parallel_jobs(1)
+    without_drawing()
     imported = time.process_time() - begun
-    metrics = accelforge.Metrics
-    wanted = {"energy": metrics.ENERGY, "edp": metrics.ENERGY_DELAY_PRODUCT}[objective]
-    seconds: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # it draws its mapping into the folder that it runs in
-        Path("workload.yaml").write_text(WORKLOAD.format(m=m, n=n, k=k))
-        for _ in range(int(turns)):
-            begun = time.process_time()
-            spec = accelforge.Spec.from_yaml(arch, "workload.yaml")
-            spec.mapper.metrics = wanted
-            mappings = spec.map_workload_to_arch(print_progress=False)
-            seconds.append(time.process_time() - begun)
+        Path("workload.yaml").write_text(question["workload"])
+        answer = counted(accelforge, question) if "nodes" in question else mapped(accelforge, question)
         os.chdir("/")
-    total = {
-        name.split(">")[1]: float(min(mappings.data[name]))
-        for name in mappings.data.columns
-        if name.startswith("Total<SEP>") and "mapping" not in name
-    }
-    reported = {
-        "energy": total["energy"] * 1e12,
-        "delay": total["latency"],
-        "imported": imported,
-        "turns": seconds,
-        "nodes": nodes_of(mappings.data["Total<SEP>mapping"].iloc[0]()),
-    }
-    print(json.dumps(reported))
+    print(json.dumps({**answer, "imported": imported}))
 
 
 if __name__ == "__main__":

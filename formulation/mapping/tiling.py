@@ -66,9 +66,13 @@ class Tiling:
         offset = 1 - sum(term.stride for term in axis.terms)
         return total([offset, *(term.stride * tile[term.dim] for term in axis.terms)])
 
-    def extents(self, tensor: Tensor, boundary: int) -> list[Expr]:
+    def extents(self, tensor: Tensor, boundary: int) -> tuple[Expr, ...]:
         """A tile's extents along every axis, to be multiplied."""
-        return [self.extent(axis, boundary) for axis in tensor.axes]
+        extents = self._extents.get((tensor.name, boundary))
+        if extents is None:
+            extents = tuple(self.extent(axis, boundary) for axis in tensor.axes)
+            self._extents[tensor.name, boundary] = extents
+        return extents
 
     def footprint(self, tensor: Tensor, boundary: int) -> Expr:
         """Elements of a tensor's tile at a boundary."""
@@ -77,6 +81,11 @@ class Tiling:
     @cached_property
     def _trips(self) -> dict[tuple[int, str], Expr]:
         """What :meth:`trip` has built; statements ask for the same ones very often."""
+        return {}
+
+    @cached_property
+    def _extents(self) -> dict[tuple[str, int], tuple[Expr, ...]]:
+        """What :meth:`extents` has built."""
         return {}
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
 
@@ -17,19 +18,50 @@ from tilewright.formulation.expression import (
     where,
 )
 from tilewright.formulation.mapping.cost.dmazerunner_passes import Passes
+from tilewright.formulation.mapping.nest import Nest
 from tilewright.workloads.mapping.operator import Tensor
 
 
+@dataclass(frozen=True, slots=True)
+class _SeveralPasses:
+    """Cycles of several RF passes under one order of the scratch-pad's loops.
+
+    Parameters
+    ----------
+    held : the tensor that moves less often than once a pass, if there is one
+    rounds : trip counts of the loops that move it
+    still, longer : cycles without and with its transfers
+    moving : the same with the pauses that its moves cost
+    """
+
+    held: Tensor | None
+    rounds: tuple[Expr, ...]
+    still: Expr
+    longer: Expr
+    moving: Expr
+
+
 class PassCycles(Passes):
-    """The cycles of one nest."""
+    """The cycles of one nest; what several kinds of passes are made of is built once."""
+
+    def __init__(self, nest: Nest) -> None:
+        super().__init__(nest)
+        self._products: dict[tuple[object, ...], Expr] = {}
+        self._by_order: dict[int, _SeveralPasses] = {}
 
     def _network(self, tensor: Tensor, *factors: Expr) -> Expr:
         """Cycles to move a tensor's array tile, one element per cycle, times the factors."""
-        return product([*self.nest.extents(tensor, self.array_tile), *factors])
+        key = ("network", tensor.name, *factors)
+        if key not in self._products:
+            self._products[key] = product([*self.nest.extents(tensor, self.array_tile), *factors])
+        return self._products[key]
 
     def _compute(self, *factors: Expr) -> Expr:
         """Compute cycles of an RF pass, times the factors."""
-        return product([*self.trips(self.rf_blocks), *factors])
+        key = ("compute", *factors)
+        if key not in self._products:
+            self._products[key] = product([*self.trips(self.rf_blocks), *factors])
+        return self._products[key]
 
     @cached_property
     def compute_per_spm_pass(self) -> Expr:
@@ -40,9 +72,13 @@ class PassCycles(Passes):
 
     def _reduction(self, *factors: Expr) -> Expr:
         """Cycles in which PEs add partial sums of an RF pass, times the factors."""
-        partners = product(self.spatial_trips(self.other_dims(self.output))) - 1
-        groups = self.spatial_trips(self.own_dims(self.output))
-        return product([*self.nest.extents(self.output, self.rf_tile), *groups, partners, *factors])
+        key = ("reduction", *factors)
+        if key not in self._products:
+            partners = product(self.spatial_trips(self.other_dims(self.output))) - 1
+            groups = self.spatial_trips(self.own_dims(self.output))
+            tile = self.nest.extents(self.output, self.rf_tile)
+            self._products[key] = product([*tile, *groups, partners, *factors])
+        return self._products[key]
 
     def dma_cycles(self, tensor: Tensor) -> Expr:
         """Engine cycles to move a tensor's SPM tile: invocations times the cost of one burst.
@@ -82,43 +118,56 @@ class PassCycles(Passes):
         continuing : 1 where they do run, so that it is reused continuously if it also stays within the pass
         transfer : whether this is a pass in which even a tensor that is reused continuously moves
         """
-        trips = self.trips(self.spm_blocks)
-        tensors = self.operator.tensors
-        compute, reduction = self.compute_per_spm_pass, self._reduction(*trips)
-
-        def single(still: Tensor | None) -> Expr:
-            """One RF pass, in which ``still`` does not move and every other tensor does."""
-            nets = maximum(self._network(t, *trips) for t in tensors if transfer or t is not still)
-            # With the output in place PEs compute while operands arrive; otherwise they wait for partial
-            # sums.
-            return maximum([nets, compute]) if still is self.output else nets + compute + reduction
 
         def many(index: int) -> Expr:
-            """Several RF passes; one tensor (or none) moves less often than once a pass."""
-            held = self.orders(self.spm_blocks)[index].stationary
-            nets = maximum(self._network(t, *trips) for t in tensors if t is not held)
-            if held is None:
-                return nets + compute + reduction
-            kept = sorted(set(self.operator.bounds) - self.reused_dims(self.spm_blocks, index, held))
-            rounds = self.trips(self.spm_blocks, kept)
-            # where the held tensor moves, its transfer counts if it is slower than all other work
-            others = [self._network(t, *trips) - self._network(t, *rounds) for t in tensors if t is not held]
-            if held is self.output:
-                others.append(self._compute(*trips) - self._compute(*rounds))
-                base, added = maximum([nets, compute]), as_expr(0)
-                pauses = self._compute(*rounds) + self._reduction(*rounds)
-            else:
-                base, added, pauses = nets, compute + reduction, as_expr(0)
-            longer = maximum([base, maximum(others) + self._network(held, *rounds)]) + added
-            if held is not reused_outside:
-                return longer + pauses
-            still = longer if transfer else base + added
-            return where(product([is_one(product(rounds)), continuing]), still, longer + pauses)
+            """Several RF passes; the held tensor may stay from one SPM pass to the next."""
+            several = self._several(index)
+            if several.held is None or several.held is not reused_outside:
+                return several.moving
+            still = several.longer if transfer else several.still
+            rounds = product([is_one(product(several.rounds)), continuing])
+            return where(rounds, still, several.moving)
 
-        alone = single(None)
+        alone = self._single(None, True)
         if reused_outside is not None:
-            alone = where(continuing, single(reused_outside), alone)
+            alone = where(continuing, self._single(reused_outside, transfer), alone)
         return where(is_one(self.rf_passes), alone, self.chosen(self.spm_blocks, many))
+
+    def _single(self, still: Tensor | None, transfer: bool) -> Expr:
+        """One RF pass, in which ``still`` moves only if it is a transfer, and every other tensor moves."""
+        trips = self.trips(self.spm_blocks)
+        nets = maximum(self._network(t, *trips) for t in self.operator.tensors if transfer or t is not still)
+        compute = self.compute_per_spm_pass
+        # With the output in place PEs compute while operands arrive; otherwise they wait for partial sums.
+        return maximum([nets, compute]) if still is self.output else nets + compute + self._reduction(*trips)
+
+    def _several(self, index: int) -> _SeveralPasses:
+        """Several RF passes; one tensor (or none) moves less often than once a pass."""
+        if index not in self._by_order:
+            self._by_order[index] = self._several_of(index)
+        return self._by_order[index]
+
+    def _several_of(self, index: int) -> _SeveralPasses:
+        trips = self.trips(self.spm_blocks)
+        compute, reduction = self.compute_per_spm_pass, self._reduction(*trips)
+        tensors = self.operator.tensors
+        held = self.orders(self.spm_blocks)[index].stationary
+        nets = maximum(self._network(t, *trips) for t in tensors if t is not held)
+        if held is None:
+            moving = nets + compute + reduction
+            return _SeveralPasses(None, (), moving, moving, moving)
+        kept = sorted(set(self.operator.bounds) - self.reused_dims(self.spm_blocks, index, held))
+        rounds = self.trips(self.spm_blocks, kept)
+        # where the held tensor moves, its transfer counts if it is slower than all other work
+        others = [self._network(t, *trips) - self._network(t, *rounds) for t in tensors if t is not held]
+        if held is self.output:
+            others.append(self._compute(*trips) - self._compute(*rounds))
+            base, added = maximum([nets, compute]), as_expr(0)
+            pauses = self._compute(*rounds) + self._reduction(*rounds)
+        else:
+            base, added, pauses = nets, compute + reduction, as_expr(0)
+        longer = maximum([base, maximum(others) + self._network(held, *rounds)]) + added
+        return _SeveralPasses(held, tuple(rounds), base + added, longer, longer + pauses)
 
     def _stays_within_pass(self, tensor: Tensor) -> Expr:
         """1 where a tensor does not move between the RF passes of an SPM pass."""

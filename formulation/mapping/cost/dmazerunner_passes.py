@@ -41,6 +41,7 @@ class Passes:
         self.rf_tile = self._position(2)
         # What all PEs together hold: the tile just outside the spatial loops.
         self.array_tile = nest.spatial[0] if nest.spatial else self.rf_tile
+        self._orders: dict[tuple[int, ...], list[Reuse]] = {}
         for blocks in (self.dram_blocks, self.spm_blocks):
             if len(blocks) > 1:
                 raise InputError("mapping", "nodes", "dmazerunner needs each dimension once per level")
@@ -70,12 +71,16 @@ class Passes:
 
     def orders(self, blocks: Sequence[int]) -> list[Reuse]:
         """What each order of a level keeps in place."""
+        known = self._orders.get(tuple(blocks))
+        if known is not None:
+            return known
         result: list[Reuse] = []
         for order in self.nest.blocks[blocks[0]].orders if blocks else ():
             held = [t for t in self.operator.tensors if order.reused[t.name]]
             reused = self.trips(blocks, sorted(order.reused[held[0].name])) if held else []
             result.append(Reuse(held[0] if held else None, product(reused)))
-        return result or [Reuse(None, as_expr(1))]
+        self._orders[tuple(blocks)] = result = result or [Reuse(None, as_expr(1))]
+        return result
 
     def chosen(self, blocks: Sequence[int], option: Callable[[int], Expr]) -> Expr:
         """The option of the chosen order of a level."""
