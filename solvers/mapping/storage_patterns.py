@@ -21,11 +21,13 @@ from itertools import count
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.blocks import loop_hosts
+from tilewright.formulation.mapping.constraints import parse_constraints
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.storage_parts import has_storage_parts
 from tilewright.formulation.result import Origin
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.solvers.mapping.division import terms_at_stores
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
@@ -37,7 +39,7 @@ FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond 
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
-_LARGE, _MANY = 300_000, 600_000  # rows from which on patterns come last, and are bounded alone
+_LARGE, _MANY = 300_000, 400_000  # rows from which on patterns come last, and are bounded alone
 
 
 def has_patterns(problem: LayerProblem) -> bool:
@@ -50,6 +52,10 @@ def has_patterns(problem: LayerProblem) -> bool:
     patterns = math.prod(len(r.alternatives) for r in problem.space.nest.residency.values())
     if not (FEW < patterns <= MOST and problem.idles and problem.objective.key_powers[0]):
         return False
+    try:
+        parse_constraints(problem.constraints.texts, operator, engine)
+    except InputError:
+        return False  # a cap that no line of a user's says cannot be stated on other machines
     roles = [tensor.role for tensor in operator.tensors]
     if len({*roles}) < len(roles) or loop_hosts(operator, engine) != (*range(len(engine.levels)),):
         return False
