@@ -24,16 +24,23 @@ _PREFIXES = (
 _PICO = 1e-12
 
 
-def si_text(value: Number, unit: str = "") -> str:
-    """``1.234 mJ``: four significant digits with an SI prefix; small integers without a point."""
+def si_text(value: Number, unit: str = "", like: Number | None = None) -> str:
+    """``1.234 mJ``: four significant digits with an SI prefix; small integers without a point.
+
+    The prefix is that of ``like``, where one is given: numbers below each other then have one unit.
+    """
     number = float(value)
     if number == 0:
         return f"0 {unit}".rstrip()
     if not unit and isinstance(value, int) and abs(value) < 1000:
         return str(value)
-    size = abs(number) * (1 + 5e-5)  # so that 999.96 becomes 1.000 k
+    size = abs(number if not like else float(like)) * (1 + 5e-5)  # so that 999.96 becomes 1.000 k
     factor, prefix = next((pair for pair in _PREFIXES if size >= pair[0]), _PREFIXES[-1])
-    return f"{_four_digits(number / factor)} {prefix}{unit}".rstrip()
+    shown = number / factor
+    digits = _four_digits(shown)
+    if like and not 1 <= abs(shown) < 10_000:
+        digits = f"{shown:.4g}" if abs(shown) < 1 else f"{shown:,.0f}"
+    return f"{digits} {prefix}{unit}".rstrip()
 
 
 def _four_digits(number: float) -> str:
@@ -43,9 +50,9 @@ def _four_digits(number: float) -> str:
     return f"{number:.{max(0, 4 - whole)}f}"
 
 
-def energy_text(picojoules: Number) -> str:
-    """Energy with a prefix, such as ``12.34 µJ``."""
-    return si_text(float(picojoules) * _PICO, "J")
+def energy_text(picojoules: Number, like: Number | None = None) -> str:
+    """Energy with a prefix, such as ``12.34 µJ``; with that of ``like`` where one is given."""
+    return si_text(float(picojoules) * _PICO, "J", None if like is None else float(like) * _PICO)
 
 
 def count_text(count: int) -> str:
@@ -91,13 +98,13 @@ def seconds_text(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def objective_text(objective: Objective, value: Number) -> str:
-    """A value of the objective with its unit."""
+def objective_text(objective: Objective, value: Number, like: Number | None = None) -> str:
+    """A value of the objective with its unit; with the prefix of ``like`` where one is given."""
     powers = objective.key_powers if objective.root == 1 else (0, 0)
     if powers == (1, 0):
-        return energy_text(value)
+        return energy_text(value, like)
     if powers == (0, 1):
         return f"{count_text(int(value))} cycles"
     if powers == (1, 1):
-        return si_text(float(value) * _PICO, "J·cycle")
+        return si_text(float(value) * _PICO, "J·cycle", None if like is None else float(like) * _PICO)
     return f"{float(value):.4g}"

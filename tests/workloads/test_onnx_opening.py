@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import onnx
 import onnx_models as made
 import pytest
 from effort import effort
+from hostile_onnx import changed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import defs
@@ -20,9 +22,10 @@ from onnx_models import FLOAT, model, node, numbers, value, weights
 
 from tilewright.foundation.errors import BudgetError, InputError
 from tilewright.workloads.network import Network
-from tilewright.workloads.onnx import budgets, graph, importer
+from tilewright.workloads.onnx import budgets, graph, importer, inference
 from tilewright.workloads.onnx.importer import load_onnx
 from tilewright.workloads.onnx.options import OnnxOptions
+from tilewright.workloads.onnx.unfolding.choices import Choices
 
 ATTENTION = 23
 """The version of ONNX's operations that has attention."""
@@ -375,6 +378,37 @@ def test_hostile_constants_are_not_computed(tmp_path: Path) -> None:
     onnx.save(proto, path)
     with pytest.raises(InputError, match=r"many\.onnx"):
         load_onnx(path)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_anything_in_any_field_of_a_body(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models with bodies and recurrent nodes, broken anywhere, are imported or refused in one line."""
+
+    def opened(proto: onnx.ModelProto, where: str, choices: Choices, *, bounded: bool) -> onnx.ModelProto:
+        return inference.open_model(proto, where, choices, bounded=False)  # without a process each
+
+    monkeypatch.setattr(graph, "open_model", opened)
+    models = [
+        made.branches(known=True),
+        made.loop(known=True),
+        made.loop(known=False),
+        made.scan(),
+        made.recurrent("LSTM", direction="bidirectional"),
+        made.recurrent("GRU", linear_before_reset=1),
+        made.quantised(),
+    ]
+    draw = random.Random(seed)
+    for _ in range(effort(40)):
+        proto = changed(draw.choice(models), draw)
+        sizes = {axis.dim_param: 3 for g in proto.graph.input for axis in g.type.tensor_type.shape.dim}
+        sizes.pop("", None)
+        options = OnnxOptions(sizes, draw.random() < 0.3, {"*": "then"}, {"*": 3})
+        told = ""
+        try:
+            load_onnx(proto, None, "made", options)
+        except InputError as error:
+            told = str(error)
+        assert "\n" not in told
 
 
 def test_supported_operations_have_builders() -> None:

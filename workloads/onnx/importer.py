@@ -243,12 +243,19 @@ class _Importer:
     def sourced(self, node: Node) -> tuple[_Source, ...]:
         """Where a node's result comes from: the layer that it becomes or joins, or what it moves."""
         if node.op in RENAMING:
-            return self.sources[node.data[0]]
+            return self.known(node, node.data[0])
         if node.op in MOVING:
             moved = self.moved(node)
             self.tables.extend(learned_parameters(self.graph, node))
             return moved
         return self.fused(node) or self.layer(node)
+
+    def known(self, node: Node, tensor: str) -> tuple[_Source, ...]:
+        """Where a tensor comes from; raises ``InputError`` for one that is read before it is made."""
+        sources = self.sources.get(tensor)
+        if not sources:
+            raise InputError(self.graph.where, node.label, f"reads tensor {tensor!r} before it is made")
+        return sources
 
     def passed(self, node: Node, error: InputError) -> tuple[_Source, ...]:
         """A node that is left out: what reads it reads what it would have read."""
@@ -259,7 +266,8 @@ class _Importer:
         else:
             self.causes.setdefault(node.label, error.message)
         return self.counted(
-            node, (source.moved(node.op, None) for tensor in node.data for source in self.sources[tensor])
+            node,
+            (source.moved(node.op, None) for tensor in node.data for source in self.sources.get(tensor, ())),
         )
 
     def layer(self, node: Node) -> tuple[_Source, ...]:
@@ -273,7 +281,7 @@ class _Importer:
             learned=list(learned_parameters(self.graph, node)),
         )
         for operand, tensor in built.operands.items():
-            sources = self.sources[tensor]
+            sources = self.known(node, tensor)
             self.steps += sum(source.moves.count for source in sources if source.moves)
             if self.steps > MOST_STEPS:
                 message = f"expected at most {MOST_STEPS:,} moves of data on the way to all layers"
@@ -286,8 +294,9 @@ class _Importer:
         if node.op not in POINTWISE | CELLS or len(node.data) != 1:
             return ()
         (tensor,) = node.data
-        source = self.sources[tensor][0]
-        if len(self.sources[tensor]) > 1 or source.moves or source.producer is None:
+        sources = self.known(node, tensor)
+        source = sources[0]
+        if len(sources) > 1 or source.moves or source.producer is None:
             return ()
         if self.readers[source.tensor] != 1:
             return ()
@@ -310,7 +319,7 @@ class _Importer:
         channel = 0
         for tensor in node.inputs if node.op == "Concat" else node.data:
             if tensor in node.data:
-                for source in self.sources[tensor]:
+                for source in self.known(node, tensor):
                     at = channel + source.channel if by_channel and source.channel is not None else None
                     yield source.moved(node.op, at)
             if by_channel:

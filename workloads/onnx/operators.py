@@ -46,7 +46,11 @@ def build(graph: OnnxGraph, node: Node) -> Built:
     InputError : naming the file and the node, for ranks, attributes or shapes that are not supported, and
         where the operator's result has not the size that ONNX infers
     """
-    builder = BUILDERS[node.op]
+    builder = BUILDERS.get(node.op)
+    if builder is None:  # of what holds other nodes, or stands for several, where operands are not known
+        raise InputError(
+            graph.where, node.label, "what it computes cannot be told without its operands' sizes"
+        )
     try:
         built = builder(graph, node)
     except InputError as error:

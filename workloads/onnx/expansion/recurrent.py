@@ -84,7 +84,7 @@ def recurrent(emit: Emitter) -> None:
             ends[key].append(states.get(key, ""))
     outputs = [*node.outputs, "", "", ""][:3]
     if outputs[0]:
-        shape = emit.graph.shapes[outputs[0]]
+        shape = emit.shape(outputs[0])
         joined_rows = emit.node(
             "Concat", [row for rows in sequences for row in rows], shape, "joined", axis=0
         )

@@ -155,7 +155,10 @@ class Walk:
     def held(self, node: onnx.NodeProto) -> None:
         """A branch or a loop: opened, or kept with the reason."""
         before, stored, states = len(self.nodes), len(self.stored), len(self.states)
-        reason = {"If": self.branch, "Loop": self.loop, "Scan": self.scan}[node.op_type](node)
+        try:
+            reason = {"If": self.branch, "Loop": self.loop, "Scan": self.scan}[node.op_type](node)
+        except (IndexError, KeyError, ValueError, TypeError):
+            reason = "its operands and results do not fit to what it holds"
         if reason is not None:
             del self.nodes[before:], self.stored[stored:], self.states[states:]
             kept = onnx.NodeProto()  # what its bodies read is an operand, so that it is no constant
@@ -310,9 +313,11 @@ class Walk:
         for tensor in stored:
             self.store(tensor)
         self.opened += 1
-        self.turn += turn
-        self.walk(nodes)
-        self.turn = self.turn.removesuffix(turn)
+        before, self.turn = self.turn, self.turn + turn
+        try:
+            self.walk(nodes)
+        finally:
+            self.turn = before
         return results
 
     def rename(self, names: Sequence[str], results: Sequence[str]) -> None:

@@ -82,6 +82,15 @@ def engines_table(metrics: ScheduleMetricsRecord, engines: Sequence[str]) -> Tab
     return table
 
 
+def _scheduled_text(document: CodesignDocument) -> str:
+    """How many partitions the exact scheduler was asked for, and why it may be none."""
+    if document.scheduled:
+        return str(document.scheduled)
+    if document.status == "optimal":
+        return "0 (list schedules and bounds settle every partition)"
+    return "0 (the search ended before)"
+
+
 def codesign_views(document: CodesignDocument, seconds: float) -> list[RenderableType]:
     """The best partition, the proof, and the partitions that come next."""
     title = head_text(
@@ -94,7 +103,7 @@ def codesign_views(document: CodesignDocument, seconds: float) -> list[Renderabl
     figures = _claims(document)
     figures.add_row("partitions", str(document.partitions))
     figures.add_row("discarded by bound", str(document.discarded))
-    figures.add_row("scheduled", str(document.scheduled))
+    figures.add_row("scheduled exactly", _scheduled_text(document))
     table = plain_table(
         [
             ("PEs", "left"),

@@ -15,6 +15,7 @@ from tilewright.report.records.scheduling.tiled.compare import (
     ranked,
 )
 from tilewright.report.text.quantities import (
+    Number,
     bytes_text,
     count_text,
     energy_text,
@@ -56,12 +57,14 @@ def compare_views(document: CompareDocument) -> list[RenderableType]:
         *samples,
         f"{seconds_text(settings.time_limit_s)}{clock} a run",
     )
+    runs = [run for contestant in document.contestants if (run := typical(contestant)) is not None]
+    energy = min((run.energy_pj for run in runs if run.energy_pj), default=None)
     values, figures = plain_table(list(VALUES)), plain_table(list(FIGURES))
     for contestant in ranked(document.contestants):
         values.add_row(*value_texts(document, contestant))
         if (run := typical(contestant)) is not None:
-            figures.add_row(contestant.method, *figure_texts(run))
-    bound = objective_text(tiled_objective(document.objective), document.bound)
+            figures.add_row(contestant.method, *figure_texts(run, energy))
+    bound = objective_text(tiled_objective(document.objective), document.bound, _least(document))
     notes = [
         Text(winner_text(document)),
         Text(f"bound over all sizes of atoms and all plans: {bound}", "dim"),
@@ -92,30 +95,38 @@ def standing(record: ContestantRecord) -> str:
 
 def value_texts(document: CompareDocument, record: ContestantRecord) -> list[str]:
     """The cells of a method under `VALUES`: its median, and best and worst where it has several runs."""
-    objective, run = tiled_objective(document.objective), typical(record)
+    run = typical(record)
+    objective, least = tiled_objective(document.objective), _least(document)
+
+    def shown(value: Number) -> str:
+        return objective_text(objective, value, least)
+
     several = len(record.runs) + record.missing > 1
-    best = "" if record.best is None or not several else objective_text(objective, record.best)
+    best = "" if record.best is None or not several else shown(record.best)
     if run is None or record.median is None:
         return [record.method, standing(record), best, *[""] * (len(VALUES) - 3)]
-    worst = (
-        f"{record.without_plan} without" if record.worst is None else objective_text(objective, record.worst)
-    )
+    worst = f"{record.without_plan} without" if record.worst is None else shown(record.worst)
     return [
         record.method,
-        objective_text(objective, record.median),
+        shown(record.median),
         best,
         worst if several else "",
-        "" if run.closed_form is None else objective_text(objective, run.closed_form),
+        "" if run.closed_form is None else shown(run.closed_form),
         "" if record.gap is None else percent_text(record.gap, 1),
         seconds_text(run.wall_s),
     ]
 
 
-def figure_texts(run: RunRecord) -> list[str]:
-    """The cells of a run with a plan under `FIGURES`, the method's name aside."""
+def _least(document: CompareDocument) -> Number | None:
+    """The least median: the unit of all values is its own."""
+    return min((entry.median for entry in document.contestants if entry.median is not None), default=None)
+
+
+def figure_texts(run: RunRecord, like: Number | None = None) -> list[str]:
+    """The cells of a run with a plan under `FIGURES`; its energy in the unit of another, if one is given."""
     return [
         count_text(run.cycles or 0),
-        energy_text(run.energy_pj or 0),
+        energy_text(run.energy_pj or 0, like),
         bytes_text(run.dram_bytes or 0, 8),
         si_text(float(run.hop_bytes or 0), "B"),
         percent_text(run.utilization or 0.0, 1),
