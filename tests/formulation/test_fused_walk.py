@@ -112,6 +112,11 @@ def test_counts_are_those_of_a_walk_that_moves_every_element() -> None:
     check_many(effort(300), seed=1)
 
 
+def test_remainders_of_shared_tiles_make_axes_depend_on_each_other() -> None:
+    """Where a remainder leaves one channel, halos are retained that full tiles lose; the counts agree."""
+    compare(random_instance(Random("2-1820")))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_counts_of_ten_thousand_trees_are_those_of_the_walk() -> None:

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from effort import effort
 from fused_brute import least_fused
+from particulars import particular
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
@@ -132,6 +133,19 @@ def test_the_optimum_is_that_of_plain_enumeration() -> None:
 def test_the_optimum_is_that_of_plain_enumeration_for_many_groups() -> None:
     """The same for 1,000 groups."""
     compare("much", 1000)
+
+
+def test_searches_of_machines_with_particulars_do_not_fail() -> None:
+    """Widths, energies and ports by role, and results that leave: every answer is legal and priced alike."""
+    solved = 0
+    for number in range(effort(20)):
+        rng = Random(f"particular-{number}")
+        group = tiny_group(rng)
+        group = FusedGroup(group.layers, group.readings, frozenset(group.names))
+        engine = particular(tiny_engine(rng, three=True), lambda options, rng=rng: rng.choice(list(options)))
+        answer = search_fused(group, engine, HIERARCHY, Limits(seconds=1, clock=time.process_time))
+        solved += answer.value is not None
+    assert solved
 
 
 def attention(tokens: int, width: int) -> FusedGroup:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.foundation.arrays import Bools, Int64s
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Tensor
 
 FAR = np.int64(2**62)
@@ -225,6 +226,8 @@ def fresh_part(windows: Windows, trips: Sequence[int], depth: int, retained: boo
     moving: set[int] = set()
     for axis, high in enumerate(windows.high):
         own = _varying((windows.low[axis], high), outer, inner)
+        if own & moving:  # remainders of shared tiles: axes do not move independently of each other
+            return Fresh(_walked(windows, trips, depth, retained), outlives)
         moving |= own
         if own:
             low[axis] = np.maximum(low[axis], _highest_before(high, outer, inner, sorted(own)))
@@ -234,6 +237,53 @@ def fresh_part(windows: Windows, trips: Sequence[int], depth: int, retained: boo
     for first, end in zip(low, windows.high, strict=True):
         alive &= end > first
     return Fresh(Windows(tuple(low), windows.high, alive), outlives)
+
+
+def _walked(windows: Windows, trips: Sequence[int], depth: int, retained: bool) -> Windows:
+    """The same as :func:`fresh_part`, turn by turn, over the elements themselves.
+
+    Raises
+    ------
+    InputError : where what is missing in a turn is no box
+    """
+    visits = visits_of(windows, trips, depth)
+    number, axes = visits.differing()
+    inside = math.prod(trips[depth:])
+    low = [values.copy() for values in windows.low]
+    high = [values.copy() for values in windows.high]
+    alive = np.zeros_like(windows.alive)
+    present = np.zeros([int(values.max(initial=0)) for values in windows.high], np.bool_)
+    for visit, place in enumerate(visits.turns.tolist()):
+        hull = tuple(
+            slice(int(a[visit]), int(b[visit])) for a, b in zip(visits.low, visits.high, strict=True)
+        )
+        stays = retained and visit > 0 and number[visit] <= 1
+        stays = stays and all(
+            a[visit] >= a[visit - 1] and b[visit] >= b[visit - 1]
+            for a, b, differs in zip(visits.low, visits.high, axes, strict=True)
+            if differs[visit]
+        )
+        kept = present[hull].copy()
+        present[:] = False
+        if stays:
+            present[hull] = kept
+        for turn in range(place * inside, (place + 1) * inside):
+            if not windows.alive[turn]:
+                continue
+            first = [int(values[turn]) for values in windows.low]
+            end = [int(values[turn]) for values in windows.high]
+            region = present[tuple(slice(a, b) for a, b in zip(first, end, strict=True))]
+            missing = np.argwhere(~region)
+            if not len(missing):
+                continue
+            least, most = missing.min(axis=0), missing.max(axis=0) + 1
+            if int(np.prod(most - least)) != len(missing):
+                raise InputError("mapping", None, "what a turn has to make of an intermediate is no box")
+            region[:] = True
+            alive[turn] = True
+            for axis in range(len(low)):
+                low[axis][turn], high[axis][turn] = first[axis] + least[axis], first[axis] + most[axis]
+    return Windows(tuple(low), tuple(high), alive)
 
 
 def _varying(values: Sequence[Int64s], outer: int, inner: tuple[int, ...]) -> set[int]:

@@ -285,11 +285,11 @@ class _TreeWalk:
                 )
             if any(placed.level for placed in before):
                 raise InputError(self.where, at, f"{store.name} has a home already, {before[-1].store.level}")
-            if roles & memory.partitions.keys():
+            if level and roles & memory.partitions.keys():
                 raise InputError(
                     self.where, at, f"{store.level} has a partition per role and keeps no intermediate"
                 )
-            if len({self.engine.width(memory, role) for role in roles}) > 1:
+            if level and len({self.engine.width(memory, role) for role in roles}) > 1:
                 raise InputError(self.where, at, f"{store.level} keeps {store.name} in several widths")
         elif store.halo != RETAINED:
             raise InputError(self.where, at, f"{store.name} is no intermediate and has no halo to recompute")
