@@ -135,6 +135,22 @@ def test_flags_that_make_no_sense_are_refused(
     assert told in " ".join(outcome.err.split())
 
 
+@pytest.mark.parametrize(
+    ("asked", "machine", "told"),
+    [
+        ("", "simba", "static power is not counted in turns"),
+        ("gpt2[widths=w4a8c8s32]", "tpu-edge", "fused mappings know no widths of a model"),
+    ],
+)
+def test_what_turns_do_not_count_is_refused(
+    call: Call, model: str, asked: str, machine: str, told: str
+) -> None:
+    """Machines that leak and models with widths of their own are named in one line, with exit code 2."""
+    outcome = call("map", asked or model, "-a", machine, "--fuse")
+    assert outcome.code == 2
+    assert told in " ".join(outcome.err.split())
+
+
 def test_flags_of_fusion_need_it(call: Call, model: str) -> None:
     """``--fuse-at`` and ``--max-group`` without ``--fuse`` are refused."""
     for flags in (("--fuse-at", "GBUF"), ("--max-group", "2")):

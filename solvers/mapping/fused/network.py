@@ -54,9 +54,14 @@ class FusionProblem:
     home_level: str | None = None
 
     def check(self) -> None:
-        """Raise ``InputError`` for a cost model or a home that cannot be."""
+        """Raise ``InputError`` for a cost model, a machine, widths or a home that cannot be."""
         if self.model_name != "hierarchy":
             raise InputError("--fuse", None, f"counts by the cost model hierarchy, not by {self.model_name}")
+        if self.engine.leak:
+            raise InputError(
+                "--fuse", None, f"static power is not counted in turns; {self.engine.name} states it"
+            )
+        self.network.expect_machine_widths("fused mappings")
         names = [level.name for level in self.engine.levels[1:]]
         if self.home_level is not None and self.home_level not in names:
             raise InputError("--fuse-at", None, f"unknown level {self.home_level!r}, expected one of {names}")
