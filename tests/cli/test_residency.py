@@ -9,7 +9,7 @@ import pytest
 from calls import Call
 from systems import SYSTEM
 
-from tilewright.api.scheduling import workload as workloads
+from tilewright.cli.scheduling import herald
 from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.scheduling.workload import Part, Workload
 
@@ -21,7 +21,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x = net.conv(net.conv(net.image(4, 8), 8, 3, pad=1, name="first"), 8, 1, name="second")
     net.dense(net.flatten(x), 10, name="third")
     workload = Workload("three", (Part("three", net.network()),))
-    monkeypatch.setattr(workloads, "resolve_workload", lambda text: workload)
+    monkeypatch.setattr(herald, "resolve_workload", lambda *_asked: workload)
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
     (tmp_path / "system.yaml").write_text(SYSTEM)
 

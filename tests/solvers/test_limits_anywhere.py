@@ -13,7 +13,7 @@ from clocks import delay
 from effort import effort
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping import tables
+from tilewright.formulation.mapping import columns
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.relaxation import problem_tables
 from tilewright.formulation.mapping.search import LayerResult, LayerSearch
@@ -166,7 +166,7 @@ def test_the_share_of_an_opening_ends_the_opening_alone(monkeypatch: pytest.Monk
 def test_tables_are_filled_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks give the values of all rows at once, and a limit is looked at before every node of each."""
     whole = problem_tables(problem())
-    monkeypatch.setattr(tables, "BLOCK", 5)
+    monkeypatch.setattr(columns, "BLOCK", 5)
     limits = Counted()
     parts = problem_tables(problem(), limits)
     for whole_table, other in zip(whole.tables, parts.tables, strict=True):

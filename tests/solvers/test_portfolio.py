@@ -118,7 +118,7 @@ def test_one_worker_is_branch_alone(monkeypatch: pytest.MonkeyPatch, limits: Lim
 
 def test_nothing_runs_on_after_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """With CP-SAT at work on a large layer, a limit ends both; the bound is valid."""
-    operator = parse_layer("conv:K=512,C=512,P=7,Q=7,R=3,S=3,pad=1")[1]
+    operator = parse_layer("conv:N=8,K=64,C=3,H=224,W=224,R=7,S=7,stride=2,pad=3")[1]
     stated = layer_problem(operator, load_engine("eyeriss-168"), parse_objective("edp"))
     result = together(monkeypatch, stated, Limits(seconds=3.0))
     assert result.status in (Status.FEASIBLE, Status.UNKNOWN)

@@ -6,17 +6,20 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.cost.registry import MODELS
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.tree import tree_from_data
 from tilewright.formulation.result import relative_gap
-from tilewright.foundation.errors import InputError
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.report.checks.mapping.head import arch_faults
 from tilewright.report.records.mapping.fused_document import (
     FusedDocument,
     FusedGroupRecord,
     FusedTotals,
     FusedTry,
     FusedValue,
+    fused_hash,
 )
 from tilewright.report.records.mapping.fused_evaluation import fused_metrics
 from tilewright.report.records.mapping.fused_file import group_from_data
@@ -24,8 +27,8 @@ from tilewright.report.records.mapping.fused_file import group_from_data
 
 def fused_faults(document: FusedDocument, where: str) -> list[str]:
     """Everything that does not hold, each in one line; raises ``InputError`` for a machine that is none."""
-    engine = document.arch.engine.build()
-    faults: list[str] = []
+    engine = document.arch.build(where)
+    faults = [*arch_faults(document.arch), *_head_faults(document)]
     cycles = macs = 0
     for index, group in enumerate(document.groups):
         at = f"groups[{index}]"
@@ -33,13 +36,34 @@ def fused_faults(document: FusedDocument, where: str) -> list[str]:
         faults += [f"{at}.unfused.{fault}" for fault in _value_faults(group.unfused, None)]
         faults += [f"{at}.{fault}" for fault in _group_faults(document, group, engine, where)]
         if group.metrics is not None:
-            cycles += int(group.metrics.get("cycles", 0))
-            macs += int(group.metrics.get("macs", 0))
+            cycles += _whole(group.metrics.get("cycles"))
+            macs += _whole(group.metrics.get("macs"))
     for index, tried in enumerate(document.tried):
         faults += [f"tried[{index}].{fault}" for fault in _value_faults(tried, None)]
     faults += list(_cover_faults(document))
     faults += [f"totals.{fault}" for fault in _totals_faults(document, cycles, macs)]
     return faults
+
+
+def _head_faults(document: FusedDocument) -> Iterator[str]:
+    """What of the head contradicts itself."""
+    if document.cost_model not in MODELS:
+        yield f"cost_model: {unknown_name(document.cost_model, MODELS.names())}"
+    if not document.model.strip():
+        yield "model: empty"
+    if document.batch < 1:
+        yield f"batch: {document.batch}, expected at least 1"
+    layers = [layer for group in document.groups for layer in group.layers]
+    asked = fused_hash(document.model, document.batch, document.arch, document.space, layers)
+    if document.input_hash != asked:
+        yield "input_hash: not that of model, batch, machine, space and layers"
+    if "tilewright" not in document.versions:
+        yield "versions: that of tilewright is missing"
+
+
+def _whole(figure: object) -> int:
+    """A figure that is a whole number; 0 for any other, which is no metric of the tree."""
+    return figure if isinstance(figure, int) else 0
 
 
 def _value_faults(record: FusedValue, gap: float | None) -> Iterator[str]:

@@ -18,10 +18,7 @@ from tilewright.workloads.mapping.operator import Operator
 
 def head_faults(document: ResultDocument) -> Iterator[str]:
     """What of the head contradicts the layers, the machine, or itself."""
-    if document.arch.name != document.arch.engine.name:
-        yield f"arch.name: {document.arch.name}, the engine is {document.arch.engine.name}"
-    if ArchRecord.of(document.arch.engine.build()).engine != document.arch.engine:
-        yield "arch.engine: not as an engine is written down: a number unreduced, a list repeated or unsorted"
+    yield from arch_faults(document.arch)
     if document.cost_model not in MODELS:
         yield f"cost_model: {unknown_name(document.cost_model, MODELS.names())}"
     if document.batch < 1:
@@ -35,6 +32,14 @@ def head_faults(document: ResultDocument) -> Iterator[str]:
         yield from (f"layers[{index}].{fault}" for fault in _layer_faults(document, layer))
     yield from _settings_faults(document)
     yield from _model_faults(document)
+
+
+def arch_faults(arch: ArchRecord) -> Iterator[str]:
+    """What of a machine's record contradicts itself, besides its hash."""
+    if arch.name != arch.engine.name:
+        yield f"arch.name: {arch.name}, the engine is {arch.engine.name}"
+    if ArchRecord.of(arch.engine.build()).engine != arch.engine:
+        yield "arch.engine: not as an engine is written down: a number unreduced, a list repeated or unsorted"
 
 
 def _missing_faults(document: ResultDocument) -> Iterator[str]:

@@ -18,6 +18,7 @@ from tilewright.report.records.mapping.fused_document import (
     FusedTotals,
     FusedTry,
     FusedValue,
+    fused_hash,
 )
 from tilewright.report.records.mapping.fused_evaluation import fused_metrics
 from tilewright.report.records.mapping.fused_file import group_data
@@ -44,23 +45,27 @@ def fused_document(
     known = [cost for cost in costs if cost is not None]
     whole = len(known) == len(costs)
     used = {group.group.names[0] + "\n" + group.group.names[-1] for group in answer.groups if group.is_fused}
+    arch = ArchRecord.of(problem.engine)
+    space = FusedSpace(
+        most=problem.most,
+        home=problem.home_level,
+        shared_tiles="divisors",
+        most_turns=MOST_TURNS,
+        factors="perfect" if problem.factors == "perfect" else "imperfect",
+        storage="uneven" if problem.storage == "uneven" else "even",
+    )
+    layers = [layer for group in groups for layer in group.layers]
     return FusedDocument.model_validate(
         {
             **FusedDocument.head(),
             "complete": not stopped and all(is_settled(tried) for tried in answer.tried),
             "model": problem.network.name,
             "batch": problem.network.batch,
-            "arch": ArchRecord.of(problem.engine),
+            "arch": arch,
             "cost_model": problem.model_name,
             "objective": "energy",
-            "space": FusedSpace(
-                most=problem.most,
-                home=problem.home_level,
-                shared_tiles="divisors",
-                most_turns=MOST_TURNS,
-                factors="perfect" if problem.factors == "perfect" else "imperfect",
-                storage="uneven" if problem.storage == "uneven" else "even",
-            ),
+            "space": space,
+            "input_hash": fused_hash(problem.network.name, problem.network.batch, arch, space, layers),
             "settings": settings,
             "groups": groups,
             "tried": [

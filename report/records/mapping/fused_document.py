@@ -5,6 +5,9 @@ Every group has its tree, from which its value follows; ``unfused`` has every la
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import Field
@@ -96,6 +99,23 @@ class FusedTotals(FusedValue):
     macs: int | None
 
 
+def fused_hash(
+    model: str, batch: int, arch: ArchRecord, space: FusedSpace, layers: Iterable[FusedLayer]
+) -> str:
+    """SHA-256 of everything that was asked.
+
+    Parameters
+    ----------
+    model, batch : the network's name and batch
+    arch : the machine, by its hash
+    space : that was searched
+    layers : with what they read, in any sequence
+    """
+    stated = sorted((layer.model_dump() for layer in layers), key=lambda layer: str(layer["name"]))
+    content = [model, batch, arch.hash, space.model_dump(), stated]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
 class FusedDocument(Document[Literal["tilewright.fused/1"], Literal["map"]]):
     """The whole document."""
 
@@ -106,6 +126,7 @@ class FusedDocument(Document[Literal["tilewright.fused/1"], Literal["map"]]):
     cost_model: str
     objective: Literal["energy"]
     space: FusedSpace
+    input_hash: str = Field(description="of all that was asked")
     settings: FusedSettings
     groups: list[FusedGroupRecord] = Field(min_length=1)
     tried: list[FusedTry]

@@ -123,7 +123,7 @@ def test_a_table_shows_value_and_both_bounds(call: Caller) -> None:
         (("--system", "atomic-2x2[links=8]"), "did you mean 'link'"),
         (("--system", "atomic-2x2", "--metric", "edp"), "--metric: is not for tiled machines"),
         (("--system", "atomic-2x2", "--method", "atomik"), "did you mean 'atomic'"),
-        (("--system", "hda-edge-maelstrom", "--batch", "2"), "--batch: is for tiled machines"),
+        (("--system", "hda-edge-maelstrom", "--batch", "2"), "N: 1 contradicts the batch 2"),
         (("--system", "hda-edge-maelstrom", "--warm-start", "p.json"), "--warm-start: is for tiled machines"),
         (("--system", "atomic-2x2[link=-4]"), "link: expected a number above 0, got '-4'"),
         (("--system", "atomic-2x2[link]"), "cannot read 'link', expected parameter=value"),
