@@ -151,6 +151,14 @@ def test_what_turns_do_not_count_is_refused(
     assert told in " ".join(outcome.err.split())
 
 
+def test_no_second_opinion_is_undecided(call: Call, saved: Path) -> None:
+    """``check --prove`` of a fused document says that nothing was proven again."""
+    outcome = call("check", saved, "--prove")
+    assert (outcome.code, "undecided: no second solver knows fused mappings" in outcome.out) == (0, True)
+    assert call("check", saved, "--prove", "-f", "json").document["proof"]["verdict"] == "undecided"
+    assert "proof" not in call("check", saved, "-f", "json").document
+
+
 def test_flags_of_fusion_need_it(call: Call, model: str) -> None:
     """``--fuse-at`` and ``--max-group`` without ``--fuse`` are refused."""
     for flags in (("--fuse-at", "GBUF"), ("--max-group", "2")):

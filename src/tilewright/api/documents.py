@@ -136,5 +136,5 @@ def _checked(
     if isinstance(record, ExploreDocument):
         return check_exploration(record, where, limits, reported)
     if isinstance(record, FusedDocument):
-        return check_fused(record, where)
+        return check_fused(record, where, prove=limits is not None)
     return check_schedules(record, where, limits)

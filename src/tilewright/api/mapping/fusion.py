@@ -21,8 +21,10 @@ from tilewright.report.records.files import json_text
 from tilewright.report.records.mapping.fused_build import fused_document
 from tilewright.report.records.mapping.fused_document import FusedDocument, FusedSettings
 from tilewright.report.text.mapping.fused_network import fused_document_views
+from tilewright.report.text.proofs import proof_data
 from tilewright.solvers.mapping.fused.network import FusionProblem, search_network_fusion
 from tilewright.solvers.mapping.fused.network import GroupAnswer as GroupAnswer
+from tilewright.solvers.second_opinion import Proof, Verdict
 from tilewright.workloads.network import Network
 from tilewright.workloads.selection import select_layers
 
@@ -153,6 +155,8 @@ class FusedCheck(Check):
     def to_dict(self) -> dict[str, Any]:
         """What ``tilewright check --format json`` prints."""
         reported = self._reported({"arch": self.record.arch.name}, complete=self.record.complete)
+        for proof in self.proofs:
+            reported["proof"] = proof_data(proof)
         return {**reported, "faults": list(self.faults)}
 
     def views(self) -> Sequence[RenderableType]:
@@ -160,10 +164,20 @@ class FusedCheck(Check):
         groups = len(self.record.groups)
         if self.holds:
             text = f"holds: {groups} group{'s' * (groups > 1)}, every tree evaluated anew"
-            return [Text(text, style="green")]
+            undecided = [
+                Text(f"{proof.verdict.value}: {proof.text}", style="yellow") for proof in self.proofs
+            ]
+            return [Text(text, style="green"), *undecided]
         return [Text(fault, style="red") for fault in self.faults]
 
 
-def check_fused(record: FusedDocument, where: str) -> FusedCheck:
-    """Whether the claims of a fused document hold."""
-    return FusedCheck(tuple(fused_faults(record, where)), (), record)
+def check_fused(record: FusedDocument, where: str, *, prove: bool = False) -> FusedCheck:
+    """Whether the claims of a fused document hold.
+
+    Parameters
+    ----------
+    record, where : the document, and what errors call it
+    prove : whether a second opinion on the bounds is asked for; there is none yet, so it stays undecided
+    """
+    proofs = (Proof(Verdict.UNDECIDED, "-", "no second solver knows fused mappings"),) if prove else ()
+    return FusedCheck(tuple(fused_faults(record, where)), proofs, record)
