@@ -24,7 +24,7 @@ from tilewright.formulation.mapping.tables import GroupTable, Tables
 from tilewright.foundation.arrays import Bools, Floats, Indices
 
 _FEW = 10_000  # rows that cost nothing to tabulate
-_BLOCK = 1 << 16  # rows that are read at once
+_BLOCK = 1 << 13  # rows that are read at once
 _WORTHWHILE = 0.8  # of the rows, with which another round follows
 _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
 
@@ -78,13 +78,16 @@ def usable_rows(problem: LayerProblem, tables: Tables, checked_limits: Limits | 
     result: list[Indices] = []
     for position, table in enumerate(tables.tables):
         keep = np.ones(len(table), dtype=bool)
-        if all(len(other) for other in tables.tables):
-            row_wise: GroupIntervals = {node: (values, values) for node, values in table.values.items()}
-            reader = GroupIntervalReader([*intervals[:position], row_wise, *intervals[position + 1 :]])
+        others = [*intervals[:position], *intervals[position + 1 :]]
+        # In blocks, whose intermediate values stay in the processor's cache.
+        for start in range(0, len(table) if all(len(other) for other in tables.tables) else 0, _BLOCK):
+            rows = np.arange(start, min(start + _BLOCK, len(table)))
+            values = {node: table.values.take(node, rows) for node in table.values}
+            reader = GroupIntervalReader([{node: (own, own) for node, own in values.items()}, *others])
             for limit in problem.limits:
                 if checked_limits is not None:
                     checked_limits.check()
-                keep &= reader.low(limit.expr) <= limit.bound
+                keep[rows] &= reader.low(limit.expr) <= limit.bound
         result.append(np.flatnonzero(keep))
     return result
 
