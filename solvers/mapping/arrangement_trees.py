@@ -92,10 +92,6 @@ class ArrangementTrees:
     def _least(self) -> float:
         return min(self._unstated, self._cutoff, self._open[0][0] if self._open else math.inf)
 
-    def _add(self, tree: Tree) -> None:
-        """Keep a tree open; what was known before it was stated bounds it, too."""
-        self._put(tree, self._unstated)
-
     def _put(self, tree: Tree, lower_bound: float) -> None:
         if not math.isinf(tree.least):
             heapq.heappush(self._open, (max(tree.least, lower_bound), next(self._tick), tree, lower_bound))
@@ -126,7 +122,7 @@ class ArrangementTrees:
         if even is not None:
             even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
             if problem.reduction is not Reduction.FORMS:  # else the others' forms hold all even ones
-                self._add(even)
+                self._put(even, self._unstated)
         parts = islice(problem.parts(self._search.limits.check), 1, None)
         if self._state(parts, self._goal, lambda: self._unstated):
             self._unstated = math.inf

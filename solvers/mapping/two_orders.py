@@ -97,4 +97,4 @@ class TwoOrders:
         end = math.inf if len(self._trees) == 1 and not self._orders else tree.bounded + turn
         others = max((other.least for other in self._trees if other is not tree), default=0.0)
         left = tree.go_on(lambda least: on_bound(max(least, others)), over=lambda: tree.bounded > end)
-        return left is None and not self._search.done
+        return left is None
