@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 
@@ -38,11 +39,22 @@ class SizeMoves:
     Parameters
     ----------
     room : part of the buffer that an atom may need
+    engines : that take part; by default all
+    prices : pJ that a cycle is worth, by each of which sizes are ranked
     """
 
-    def __init__(self, problem: TiledProblem, *, room: float = 0.5) -> None:
+    def __init__(
+        self,
+        problem: TiledProblem,
+        *,
+        room: float = 0.5,
+        engines: int | None = None,
+        prices: Sequence[float] = (inf,),
+    ) -> None:
         self._problem = problem
         self._room = room
+        self._engines = problem.machine.engines if engines is None else engines
+        self._prices = prices
         self._menus: dict[int, list[AtomSize]] = {}
         alike: dict[object, list[int]] = {}
         for i, unit in enumerate(problem.units):
@@ -58,14 +70,16 @@ class SizeMoves:
                 balanced_size_list(
                     self._problem,
                     self._problem.units[first],
-                    max(1, self._problem.machine.engines // share),
+                    max(1, self._engines // share),
                     room=room,
                     most=MOST_SIZES,
                     handover=handover,
+                    price=price,
                 )
                 for share in SHARES
                 for room in (self._room, 1.0)
-                for handover in HANDOVERS
+                for price in self._prices
+                for handover in (HANDOVERS if price == inf else HANDOVERS[:1])
             ]
             for rank in range(MOST_SIZES):
                 menu.update(dict.fromkeys(listed[rank] for listed in lists if rank < len(listed)))
@@ -102,11 +116,11 @@ def climb(
     problem: TiledProblem,
     start: Sizes,
     begun: Judged,
+    moves: SizeMoves,
     judge: Callable[[Sizes], Judged | None],
     done: Callable[[], bool],
     random_numbers: random.Random,
     *,
-    room: float = 0.5,
     most: int | None = None,
     kept: Callable[[Judged], object] = lambda judged: None,
 ) -> Sizes:
@@ -115,12 +129,12 @@ def climb(
     Parameters
     ----------
     begun : what the first sizes lead to
+    moves : sizes that layers may be given
     judge : what sizes lead to; ``None`` where their atoms fit no buffer
     done : whether to stop
     most : moves at most; ``None`` for no limit
     kept : called with every plan better than all before
     """
-    moves = SizeMoves(problem, room=room)
     sizes, best = start, begun
     weights = losses(best[1], problem.evaluate(best[1].dag, best[1].plan), problem.machine.engines)
     tried = 0

@@ -81,10 +81,10 @@ class LargeNeighbourhoods(Heuristic):
         begun = AtomicDataflow(room=self.room).start(search, stages)
         if begun is None:
             return Outcome(message="no time for a first plan")
-        judged, sizes, *how = begun
-        state = _State(sizes, judged, stages.settled(judged))
+        stages = replace(stages, region=begun.region)
+        state = _State(begun.sizes, begun.judged, stages.settled(begun.judged))
         numbers, turns = random.Random(search.limits.seed), _Turns()
-        menu = SizeMoves(search.problem.problem, room=self.room)
+        menu = begun.moves(search.problem.problem, self.room)
         for turn in range(self.steps):
             if search.done:
                 break
@@ -94,7 +94,7 @@ class LargeNeighbourhoods(Heuristic):
                 state.best = stages.settled(state.best, seed=numbers.randrange(1 << 30))
             else:
                 if kind == "sizes":
-                    moved = self._sizes(stages, state, menu, (how[0], how[1]), numbers)
+                    moved = self._sizes(stages, state, menu, (begun.order, begun.mapping), numbers)
                 else:
                     moved = self._places(stages, state, numbers, turn)
                 if moved is not None and moved[1][0] <= state.base[0]:
