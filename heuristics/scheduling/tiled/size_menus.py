@@ -31,8 +31,8 @@ PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 56, 64)
 """Into how many parts channels and rows are cut; columns and sums into fewer."""
 WIDTHS = PARTS[:8]
 MANY = (96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
-"""Parts besides, of channels as long as each fills the array's columns, and of rows: a layer over words has 100,000
-channels, one over tokens thousands of rows."""
+"""Parts besides, of channels as long as each fills the array's columns, and of rows: a layer over words has
+100,000 channels, one over tokens thousands of rows."""
 
 SUMS = (1, 2, 4, 8, 16, 64, 256)
 
