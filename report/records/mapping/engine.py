@@ -11,6 +11,7 @@ from pydantic import Field
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import engine_hash, engine_to_dict
+from tilewright.hardware.mapping.timing import PLAIN, Timing
 from tilewright.report.records.mapping.operator import Record
 from tilewright.workloads.mapping.operator import Role
 
@@ -52,6 +53,21 @@ class SharingFanoutRecord(FanoutRecord):
         return replace(super().build(), sharing=True, hop_energy=Fraction(self.hop_energy))
 
 
+class TimingRecord(Record):
+    """What a level's transfers cost beside bandwidth, where that is anything."""
+
+    overlap: bool | None = None
+    tile: Exact = "0"
+    transfer: Exact = "0"
+    row: Exact = "0"
+    instruction: Exact = "0"
+    row_bits: Annotated[int, Field(ge=1)] | None = None
+    refetch: bool = False
+
+    def build(self) -> Timing:
+        return Timing.read(self.model_dump())
+
+
 class LevelRecord(Record):
     """One memory level; sizes in elements, energies in pJ per element, rates in elements per cycle."""
 
@@ -68,6 +84,7 @@ class LevelRecord(Record):
     may_bypass: list[RoleName]
     sliding_window: bool
     fanout: FanoutRecord | SharingFanoutRecord | None
+    timing: TimingRecord | None = None
 
     def build(self) -> MemoryLevel:
         return MemoryLevel(
@@ -84,6 +101,7 @@ class LevelRecord(Record):
             may_bypass=frozenset(Role(role) for role in self.may_bypass),
             sliding_window=self.sliding_window,
             fanout=None if self.fanout is None else self.fanout.build(),
+            timing=PLAIN if self.timing is None else self.timing.build(),
         )
 
 
