@@ -1,7 +1,7 @@
 """The latency model of Gemmini's runs: fitted, cross-validated, and judged within layers.
 
     python -m studies.gemmini gemmini_rtl.json fit        fit on all rows, write constants.yaml
-    python -m studies.gemmini gemmini_rtl.json validate   leave whole layers out in turn, print ranks and regrets
+    python -m studies.gemmini gemmini_rtl.json validate   leave layers out in turn, print ranks and regrets
     python -m studies.gemmini gemmini_rtl.json plots docs/images
 
 The file has rows as ``docs/gemmini.md`` describes them (``rtl_train``, ``rtl_test``).  Constants minimise the

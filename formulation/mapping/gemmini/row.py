@@ -4,8 +4,8 @@ A text has four levels, outermost first, each with its loops, outermost first; `
 
     L3[WIO] K48 - L2[WI] N1 K16X - L1[O] C48 P16 C16X - L0[W] P8
 
-Columns are those of ucb-bar/dosa (Hong et al., MICRO 2023): ``mapping.mapping``, ``prob.*``, ``arch.*``; values
-are texts or numbers.  ``P`` and ``R`` lie along one axis of the picture, ``Q`` and ``S`` along the other.
+Columns are those of ucb-bar/dosa (Hong et al., MICRO 2023): ``mapping.mapping``, ``prob.*``, ``arch.*``;
+values are texts or numbers.  ``P`` and ``R`` lie along one axis of the picture, ``Q`` and ``S`` along the other.
 """
 
 from __future__ import annotations

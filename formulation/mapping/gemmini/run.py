@@ -123,7 +123,7 @@ def _convolution(row: Row, side: int) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Tiles along one axis of the picture: their number, inputs fetched for all, and tiles of padding alone."""
+    """Tiles along one axis of the picture: how many, inputs fetched for all, and how many are padding."""
 
     outer: int
     calls: int

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
@@ -85,6 +85,14 @@ class LevelRecord(Record):
     sliding_window: bool
     fanout: FanoutRecord | SharingFanoutRecord | None
     timing: TimingRecord | None = None
+
+    @model_serializer(mode="wrap")
+    def _stated(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without timing where there is none, so that documents of other machines stay as they are."""
+        data: dict[str, Any] = dump(self)
+        if data.get("timing") is None:
+            data.pop("timing", None)
+        return data
 
     def build(self) -> MemoryLevel:
         return MemoryLevel(
