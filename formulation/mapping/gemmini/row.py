@@ -5,7 +5,7 @@ A text has four levels, outermost first, each with its loops, outermost first; `
     L3[WIO] K48 - L2[WI] N1 K16X - L1[O] C48 P16 C16X - L0[W] P8
 
 Columns are those of ucb-bar/dosa (Hong et al., MICRO 2023): ``mapping.mapping``, ``prob.*``, ``arch.*``;
-values are texts or numbers.  ``P`` and ``R`` lie along one axis of the picture, ``Q`` and ``S`` along the other.
+values are texts or numbers.  ``P`` and ``R`` lie along columns of the picture, ``Q`` and ``S`` along rows.
 """
 
 from __future__ import annotations
@@ -21,6 +21,16 @@ from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.mapping.operator import Operator
 
 DIMS = ("N", "K", "C", "P", "Q", "R", "S")
+COLUMNS = (
+    *(f"prob.{dim}" for dim in DIMS),
+    "prob.Hstride",
+    "prob.Wstride",
+    "arch.meshX",
+    "arch.pe",
+    "arch.mem1_entries",
+    "arch.mem2_entries",
+)
+"""What is read beside the text."""
 LEVELS = (("L3", "WIO"), ("L2", "WI"), ("L1", "O"), ("L0", "W"))
 NAMES = {"L3": "DRAM", "L2": "Scratchpad", "L1": "Accumulator", "L0": "Registers"}
 AXES = {"L2": ("k", "K"), "L1": ("c", "C")}

@@ -126,7 +126,7 @@ void {name}(const elem_t *A, const elem_t *B, elem_t *C) {{
                MVIN_SCALE_IDENTITY, MVIN_SCALE_IDENTITY, MVIN_SCALE_IDENTITY,
                NO_ACTIVATION, ACC_SCALE_IDENTITY, 0, false,
                {blocks["I"]}, {blocks["J"]}, {blocks["K"]},
-               false, false, false, false, WS);
+               false, false, false, false, 0, WS);
 }}
 """
 
@@ -139,8 +139,8 @@ def _convolution(operator: Operator, tile: MappingABC[str, int], name: str) -> s
     inputs, outputs = bounds["C"], bounds["K"]
     return f"""#include "include/gemmini.h"
 
-/* {name}: {outputs} channels of {bounds["P"]} x {bounds["Q"]} outputs from {inputs} of {rows} x {columns} inputs
- * (padding included), filters {bounds["R"]} x {bounds["S"]}, stride {stride}; channels last. */
+/* {name}: {outputs} channels of {bounds["P"]} x {bounds["Q"]} outputs from {inputs} of
+ * {rows} x {columns} inputs (padding included), stride {stride}; channels last. */
 void {name}(const elem_t *input, const elem_t *weights, elem_t *output) {{
   tiled_conv({bounds["N"]}, {rows}, {columns}, {inputs},
              {outputs}, {bounds["P"]}, {bounds["Q"]},

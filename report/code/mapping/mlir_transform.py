@@ -1,8 +1,8 @@
 """A mapping as MLIR: the layer as a ``linalg.generic`` op, and a transform script that tiles it.
 
-Loops in time, and reductions on an array, become ``scf.for`` loops of the mapping's tiles, outermost first; other
-loops on an array become ``scf.forall``.  The named sequence ``@__transform_main`` applies to the module that has
-both.  Tensors have 32-bit floating-point elements.
+Loops in time, and reductions on an array, become ``scf.for`` loops of the mapping's tiles, outermost first;
+other loops on an array become ``scf.forall``.  The named sequence ``@__transform_main`` applies to the module
+that has both.  Tensors have 32-bit floating-point elements.
 """
 
 from __future__ import annotations

@@ -72,7 +72,8 @@ class _Nest:
         yield "import numpy as np\n\n"
         yield f"def {name}({', '.join(_identifier(t.name) for t in inputs)}):"
         shapes = ", ".join(f"{t.name} {allocated(t)}" for t in inputs)
-        yield f'{_INDENT}"""{title or self._operator.kind}: {shapes} give {output.name} {allocated(output)}."""'
+        result = f"{output.name} {allocated(output)}"
+        yield f'{_INDENT}"""{title or self._operator.kind}: {shapes} give {result}."""'
         for tensor in inputs:
             own = _identifier(tensor.name)
             yield f"{_INDENT}assert {own}.shape == {allocated(tensor)}, {own}.shape"
