@@ -2,6 +2,7 @@
 
     python -m studies.gemmini gemmini_rtl.json fit        fit on all rows, write constants.yaml
     python -m studies.gemmini gemmini_rtl.json validate   leave layers out in turn, print ranks and regrets
+    python -m studies.gemmini gemmini_rtl.json optima     prove the best of each layer, beside all runs
     python -m studies.gemmini gemmini_rtl.json plots docs/images
 
 The file has rows as ``docs/gemmini.md`` describes them (``rtl_train``, ``rtl_test``).  Constants minimise the
@@ -13,16 +14,25 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.gemmini.latency import CONSTANTS, Constants, cycles_of_run
 from tilewright.formulation.mapping.gemmini.row import DIMS, Row, read_row
 from tilewright.formulation.mapping.gemmini.run import Run, run_of
+from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status
 from tilewright.foundation.arrays import Floats
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.heuristics.mapping.gemmini_auto import library_mapping
+from tilewright.report.exchange.mapping.gemmini_read_row import machine_of
+from tilewright.solvers.mapping.solve import solve
 
 START = Constants(
     start=1000,
@@ -156,6 +166,8 @@ def _rank(left: Floats, right: Floats) -> float:
         _, place, count = np.unique(values, return_inverse=True, return_counts=True)
         return (np.cumsum(count) - (count - 1) / 2)[place]
 
+    if np.ptp(left) == 0 or np.ptp(right) == 0:
+        return 0.0  # nothing is told apart
     return float(np.corrcoef(ranks(left), ranks(right))[0, 1])
 
 
@@ -199,13 +211,49 @@ def constants_text(constants: Constants, fits: Sequence[Constants], rows: int) -
     return "\n".join(lines) + "\n"
 
 
+def optima(rows: Sequence[dict[str, str]], seconds: float = 60) -> str:
+    """Proven optima of all layers on all machines beside the same model's cycles of every measured mapping.
+
+    ``rtl_train`` rows are taken for the default machine of 16 x 16, whatever their label says.
+
+    Raises
+    ------
+    AssertionError : where a mapping inside the space takes fewer cycles than the proven optimum
+    """
+    asked: dict[tuple[str, tuple[int, ...]], list[Row]] = {}
+    for row in map(read_row, rows):
+        machine = "gemmini" if row.array == 128 else machine_of(row)
+        asked.setdefault((machine, (*row.bounds.values(), row.stride)), []).append(row)
+    broken: Counter[str] = Counter()
+    held = proven = 0
+    for (machine, _), own in asked.items():
+        engine = load_engine(machine)
+        problem = layer_problem(own[0].operator, engine, parse_objective("cycles"))
+        result = solve(problem, limits=Limits(seconds=seconds))
+        proven += result.status is Status.OPTIMAL
+        mappings = [row.mapping() for row in own] + [library_mapping(own[0].operator, engine)]
+        for mapping in mappings:
+            evaluation = problem.evaluate(mapping)
+            if evaluation.violations:
+                broken[evaluation.violations[0].split(":")[0]] += 1
+                continue
+            outside = problem.outside(mapping)
+            if outside:
+                broken["outside the space of least tiles"] += 1
+            else:
+                held += 1
+            assert result.bound is None or evaluation.cycles >= result.bound or outside, (machine, mapping)
+    lines = [f"{proven} of {len(asked)} problems proven; {held} mappings at or above their bound"]
+    return "\n".join([*lines, *(f"{count} break: {rule}" for rule, count in broken.most_common())])
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """See the module's text."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("file", type=Path)
-    parser.add_argument("what", choices=("fit", "validate", "plots"))
+    parser.add_argument("what", choices=("fit", "validate", "optima", "plots"))
     parser.add_argument("folder", type=Path, nargs="?", default=Path())
     asked = parser.parse_args(arguments)
     data = json.loads(asked.file.read_text("utf-8"))
@@ -213,6 +261,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if asked.what == "fit":
         CONSTANTS.write_text(constants_text(fit(rows), left_out(rows)[1], len(rows.cycles)), "utf-8")
         print(CONSTANTS.read_text("utf-8"), end="")
+        return
+    if asked.what == "optima":
+        print(optima([*data["rtl_train"], *data["rtl_test"]]))
         return
     predicted, _ = left_out(rows)
     if asked.what == "plots":

@@ -2,8 +2,8 @@
 
 The rules are those of ``include/gemmini.h`` of ucb-bar/gemmini-rocc-tests at commit
 928aba8cbdf87575d10b1b6e5826e74988d9de24, which the measured runs used: weight-stationary, half of the
-scratchpad and of the accumulator because both are double-buffered; tiles of products grow in turn, tiles of convolutions
-shrink until they fit and then grow again.
+scratchpad and of the accumulator because both are double-buffered; tiles of products grow in turn, tiles of
+convolutions shrink until they fit and then grow again.
 """
 
 from __future__ import annotations
