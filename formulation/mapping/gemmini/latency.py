@@ -52,7 +52,7 @@ class Constants:
 @cache
 def fitted_constants() -> Constants:
     """The constants that come with the package."""
-    stated = parse_yaml(CONSTANTS.read_text("utf-8")).value
+    stated = parse_yaml(CONSTANTS.read_text("utf-8")).data
     return Constants(**{name: float(entry["cycles"]) for name, entry in stated["constants"].items()})
 
 
