@@ -27,6 +27,12 @@ LARGEST = 65535
 def gemmini_call(operator: Operator, mapping: Mapping, engine: Engine, name: str = "layer") -> str:
     """C code of one function that calls the library with the mapping's tiles.
 
+    Parameters
+    ----------
+    operator, mapping : a convolution or a product, and loops over tiles as the library has them
+    engine : the machine, whose array is square
+    name : of the function
+
     Raises
     ------
     InputError : for a layer or mapping that the library's loops cannot express, with the reason
