@@ -154,7 +154,6 @@ __all__ = [
     "evaluate_plan",
     "explore",
     "gap",
-    "gemmini",
     "layer",
     "list_workloads",
     "load",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tilewright.formulation.mapping.gemmini.row import Row
 from tilewright.formulation.mapping.gemmini.run import Run, array_side, run_of
@@ -52,7 +53,7 @@ class Constants:
 @cache
 def fitted_constants() -> Constants:
     """The constants that come with the package."""
-    stated = parse_yaml(CONSTANTS.read_text("utf-8")).data
+    stated: Any = parse_yaml(CONSTANTS.read_text("utf-8")).data
     return Constants(**{name: float(entry["cycles"]) for name, entry in stated["constants"].items()})
 
 

@@ -54,7 +54,8 @@ def library_tiles(operator: Operator, mapping: Mapping, engine: Engine) -> dict[
     _check_operator(operator)
     likes = {dim.name: dim.like for dim in operator.dimensions}
     bounds = {dim.like: dim.bound for dim in operator.dimensions}
-    tile, outer = dict(bounds), []
+    tile = dict(bounds)
+    outer: list[str] = []
     for node in mapping.nodes:
         if isinstance(node, Storage):
             if node.level != engine.levels[0].name:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import engine_hash, engine_to_dict
-from tilewright.hardware.mapping.timing import PLAIN, Timing
+from tilewright.hardware.mapping.timing import Timing
 from tilewright.report.records.mapping.operator import Record
 from tilewright.workloads.mapping.operator import Role
 
@@ -84,15 +84,6 @@ class LevelRecord(Record):
     may_bypass: list[RoleName]
     sliding_window: bool
     fanout: FanoutRecord | SharingFanoutRecord | None
-    timing: TimingRecord | None = None
-
-    @model_serializer(mode="wrap")
-    def _stated(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without timing where there is none, so that documents of other machines stay as they are."""
-        data: dict[str, Any] = dump(self)
-        if data.get("timing") is None:
-            data.pop("timing", None)
-        return data
 
     def build(self) -> MemoryLevel:
         return MemoryLevel(
@@ -109,7 +100,6 @@ class LevelRecord(Record):
             may_bypass=frozenset(Role(role) for role in self.may_bypass),
             sliding_window=self.sliding_window,
             fanout=None if self.fanout is None else self.fanout.build(),
-            timing=PLAIN if self.timing is None else self.timing.build(),
         )
 
 
@@ -131,6 +121,24 @@ class ParticularLevelRecord(LevelRecord):
         )
 
 
+class TimedLevelRecord(LevelRecord):
+    """A level whose transfers cost more than bandwidth says."""
+
+    timing: TimingRecord
+
+    def build(self) -> MemoryLevel:
+        return replace(super().build(), timing=self.timing.build())
+
+
+class TimedParticularLevelRecord(ParticularLevelRecord):
+    """A level that sets roles or ports apart, and whose transfers cost more."""
+
+    timing: TimingRecord
+
+    def build(self) -> MemoryLevel:
+        return replace(super().build(), timing=self.timing.build())
+
+
 class DmaRecord(Record):
     """The DMA engine."""
 
@@ -148,7 +156,9 @@ class EngineRecord(Record):
     element_bits: int = Field(ge=1)
     mac_energy: Exact
     clock_mhz: Exact
-    levels: list[LevelRecord | ParticularLevelRecord] = Field(min_length=1)
+    levels: list[LevelRecord | ParticularLevelRecord | TimedLevelRecord | TimedParticularLevelRecord] = Field(
+        min_length=1
+    )
     dma: DmaRecord | None
     leakage: dict[str, Exact] = Field(default_factory=dict)
     area: dict[str, Exact] = Field(default_factory=dict)
