@@ -94,7 +94,8 @@ def test_a_wrong_text_is_one_line(text: object, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "value"), [("prob.C", "x"), ("prob.K", -4), ("prob.P", 1.5), ("prob.Q", None)]
+    ("column", "value"),
+    [("prob.C", "x"), ("prob.K", -4), ("prob.P", 1.5), ("prob.Q", None), ("prob.R", 5000)],
 )
 def test_a_wrong_number_is_one_line(column: str, value: object) -> None:
     """So is a column that cannot be read."""

@@ -38,6 +38,8 @@ AXES = {"L2": ("k", "K"), "L1": ("c", "C")}
 
 _LOOP = re.compile(r"([NKCPQRS])([1-9][0-9]{0,8})(X?)")
 _LARGEST = 1 << 24
+_WIDEST = 4096
+"""Rows and columns of a convolution; the library's calls have 16 bits for them."""
 _EXPECTED = "expected four levels such as 'L3[WIO] K48 - L2[WI] N1 K16X - L1[O] C48 C16X - L0[W] P8'"
 
 
@@ -182,6 +184,12 @@ def read_row(row: MappingABC[str, object], where: str = "row") -> Row:
         _number(row, where, "arch.mem2_entries", 0) or None,
         _number(row, where, "arch.mem1_entries", 0) or None,
     )
+    if not read.is_product:
+        for dim in "PQRS":
+            if bounds[dim] > _WIDEST:
+                raise InputError(
+                    where, f"prob.{dim}", f"expected a picture of at most {_WIDEST}, got {bounds[dim]}"
+                )
     for dim, bound in bounds.items():
         covered = math.prod(read.factors(dim))
         if covered < bound:

@@ -65,10 +65,11 @@ def array_side(row: Row) -> int:
 
 
 def _product(row: Row, side: int) -> Run:
-    """Outputs ``P`` by ``K``, summed over ``C``."""
-    bounds = row.bounds
+    """Outputs ``P`` of all samples by ``K``, summed over ``C``."""
+    bounds = {**row.bounds, "P": row.bounds["P"] * row.bounds["N"]}
+    sizes = {**row.tile, "P": row.tile["P"] * row.tile["N"]}
     blocks = {dim: -(-bounds[dim] // side) for dim in "PKC"}
-    tile = {dim: max(1, row.tile[dim] // _GRAIN) for dim in "PKC"}
+    tile = {dim: max(1, sizes[dim] // _GRAIN) for dim in "PKC"}
     calls = {dim: -(-blocks[dim] // tile[dim]) for dim in "PKC"}
     along = {dim: _chunks(blocks[dim], tile[dim]) for dim in "KC"}
     fetched_weights = calls["P"] * bounds["C"] * along["K"]
