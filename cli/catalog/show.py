@@ -90,6 +90,10 @@ def show_command(
         return draw_tree(tree, thing, plot)
     if plot is not None and Path(thing).suffix.lower() in _DATA and has_mapping(Path(thing)):
         return draw_mapping(Path(thing), arch, layers or [], plot, format)
+    if format == "json" and onnx is None and Path(thing).suffix.lower() in _DATA and has_mapping(Path(thing)):
+        from tilewright.cli.evaluate import evaluate_command
+
+        return evaluate_command(Path(thing), arch=arch, layers=layers, format="json")
     if onnx is not None or plot is not None or format == "json":
         return show_network_as(thing, batch, format, onnx, plot, asked_onnx)
     if formula:
