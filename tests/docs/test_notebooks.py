@@ -1,4 +1,4 @@
-"""Notebooks are stored as they are written, and objects show themselves once in them; `.ci/notebooks` runs them."""
+"""Notebooks are stored as written, and objects show themselves once in them; `.ci/notebooks` runs them."""
 
 from __future__ import annotations
 
