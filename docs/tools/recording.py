@@ -1,7 +1,7 @@
 """A terminal's picture of a command: ``python docs/tools/recording.py FILE.svg COMMAND …``.
 
-The command's result, as a terminal of 80 columns shows it with its colours, below the command itself; the picture
-needs nothing from the network.  Progress, which goes to stderr, is left out.
+The result as a terminal of 80 columns shows it, with its colours, below the command itself; the picture needs
+nothing from the network.  Progress, which goes to stderr, is left out.
 """
 
 from __future__ import annotations
