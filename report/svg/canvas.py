@@ -28,8 +28,8 @@ class Canvas:
     """
 
     def __init__(self, title: str) -> None:
-        self._root = ElementTree.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img"})
-        ElementTree.SubElement(self._root, "title").text = title
+        names = {"xmlns": "http://www.w3.org/2000/svg", "role": "img", "aria-label": title}
+        self._root = ElementTree.Element("svg", names)
         self._into = self._root
 
     def group(self, **data: object) -> ElementTree.Element:
@@ -136,7 +136,7 @@ def side_by_side(title: str, columns: Sequence[Sequence[Panel]]) -> Panel:
             moved = ElementTree.SubElement(
                 sheet.root, "g", {"transform": f"translate({_number(left)} {_number(top)})"}
             )
-            moved.extend(child for child in panel.root if child.tag != "title")
+            moved.extend(panel.root)
             top += panel.height + MARGIN
         left += step + MARGIN
     return sheet
