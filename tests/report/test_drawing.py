@@ -47,7 +47,7 @@ def test_a_drawing_states_what_the_documents_say(
 ) -> None:
     """Tiles with their bytes, trips and spread axes, from the file that ``show --plot`` writes."""
     result, picture = tmp_path / "r.json", tmp_path / "r.svg"
-    asked = ["map", layer, "--arch", arch, *flags, "--solver", "annealing", "--time-limit", "1"]
+    asked = ["map", layer, "--arch", arch, *flags, "--solver", "annealing[steps=200]", "--time-limit", "60"]
     assert run([*asked, "--format", "json", "--out", str(result)]) == 0
     assert run(["show", str(result), "--plot", str(picture)]) == 0
     capsys.readouterr()
