@@ -98,6 +98,25 @@ class TurnEngines:
         Every element comes out of the home once a turn, and into every level that must store it; the
         innermost such level serves every operation, an element for all PEs below it that can share it.
         """
+        return self._least_accesses(operator, tensor, homes) + self._least_delivered(operator, tensor)
+
+    def _least_delivered(self, operator: Operator, tensor: Tensor) -> Fraction:
+        """What a tensor costs on the networks of arrays: per instance that gets it, if nothing inside keeps it."""
+        levels = self.engine.levels
+        energy = Fraction(0)
+        for index, level in enumerate(levels):
+            if level.fanout is None or not level.fanout.energy:
+                continue
+            inside = levels[index + 1 :]
+            number = touched(operator, tensor)
+            if not any(tensor.role in inner.keeps for inner in inside):
+                deeper = math.prod(inner.fanout.instances for inner in inside if inner.fanout is not None)
+                number = -(-operator.iterations // deeper)
+            energy += operator.turns * number * level.fanout.energy
+        return energy
+
+    def _least_accesses(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
+        """The same of memory levels alone."""
         home = dict(homes).get(tensor.role, 0)
         engine, role, turns = self.engine, tensor.role, operator.turns
         elements = touched(operator, tensor)
