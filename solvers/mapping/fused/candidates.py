@@ -91,6 +91,7 @@ class Skeleton:
     kinds : per layer
     options : per layer and tensor from outside, its placements, the one with the least bound first
     fixed : pJ at least of operations, of tensors that are passed on, and of copies of those that leave
+    left : what homes leave to each layer's turns; ``None`` where they do not fit
     """
 
     tree: Branch
@@ -98,6 +99,7 @@ class Skeleton:
     kinds: dict[str, tuple[TurnKind, ...]]
     options: dict[tuple[str, str], tuple[Placement, ...]]
     fixed: Fraction
+    left: dict[str, Rooms | None]
 
     def makes_all(self, layers: Collection[str]) -> bool:
         """Whether results of some layers are made whole, although readers may skip parts of them."""
@@ -176,7 +178,8 @@ class CandidateSpace:
             if layer in self.group.leaving and layer in turns.passings:
                 output = operator.output
                 fixed += self.copy_energy(output, operator)
-        return Skeleton(tree, turns, kinds, options, fixed)
+        left = {leaf.leaf.layer: self._left_by_homes(turns, leaf) for leaf in turns.leaves}
+        return Skeleton(tree, turns, kinds, options, fixed, left)
 
     def _best(self, placements: Iterator[Placement]) -> tuple[Placement, ...]:
         """Those that no other one replaces, the one with the least bound first."""
@@ -262,7 +265,6 @@ class CandidateSpace:
         most : pJ; those whose bound is no less are left out
         """
         options = list(skeleton.options.values())
-        left = {layer: self._left_by_homes(skeleton, layer) for layer in skeleton.kinds}
         rest = [Fraction(0)]
         for own in reversed(options):
             rest.insert(0, rest[0] + own[0].least)
@@ -281,35 +283,34 @@ class CandidateSpace:
                     taken = {placement.place: placement.bits}
                     after = dict(left)
                     for layer in placement.around:
-                        rooms = left_of(after[layer], taken)
-                        if rooms is None:
+                        less = left_of(after[layer], taken)
+                        if less is None:
                             break
-                        after[layer] = rooms
+                        after[layer] = less
                     else:
                         yield from further((*chosen, index), bound, after)
                     continue
                 yield from further((*chosen, index), bound, after)
 
-        fitting = {layer: rooms for layer, rooms in left.items() if rooms is not None}
-        if len(fitting) == len(left):
+        fitting = {layer: rooms for layer, rooms in skeleton.left.items() if rooms is not None}
+        if len(fitting) == len(skeleton.left):
             yield from further((), skeleton.fixed, fitting)
 
-    def _left_by_homes(self, skeleton: Skeleton, layer: str) -> Rooms | None:
+    def _left_by_homes(self, turns: Turns, leaf: LeafTurns) -> Rooms | None:
         """What homes leave to a layer's turns; ``None`` where they do not fit."""
         taken: dict[int, int] = {}
-        leaf = next(leaf for leaf in skeleton.turns.leaves if leaf.leaf.layer == layer)
         for placed in leaf.stores:
             if placed.level:
                 level = self.engine.levels[placed.level]
                 role = self.group.operator(placed.store.layer).tensor(placed.store.tensor).role
                 place = self.places.index((placed.level, None))
-                bits = bits_of_tile(self.engine, level, role, skeleton.turns.tiles[placed.store])
+                bits = bits_of_tile(self.engine, level, role, turns.tiles[placed.store])
                 taken[place] = taken.get(place, 0) + bits
         return left_of(self.whole, taken)
 
     def rooms(self, candidate: Candidate, layer: str) -> Rooms | None:
         """What shared stores leave to a layer's turns; ``None`` where they do not fit."""
-        left = self._left_by_homes(candidate.skeleton, layer)
+        left = candidate.skeleton.left[layer]
         taken: dict[int, int] = {}
         for placement in candidate.placements.values():
             if placement.place is not None and layer in placement.around:

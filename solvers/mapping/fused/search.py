@@ -218,7 +218,7 @@ class FusedSearch:
         if bound is None or (best is not None and bound >= best):
             return
         self._push(max(bound, least), candidate)
-        if self._promising is None or bound < self._promising:
+        if self.answer.tree is None or self._promising is None or bound < self._promising:
             # Priced at once, so that a limit finds an answer.
             self._promising = bound
             self._price(candidate, best)
@@ -252,10 +252,12 @@ class FusedSearch:
             homes = self.space.homes(candidate, layer)
             if homes is None:
                 return None
-            rooms: Rooms | None = self.space.whole
+            # What homes take is the same for all candidates of a skeleton.
+            rooms: Rooms | None = skeleton.left[layer]
             if leaves is not None:
                 rooms = self.space.rooms(candidate, layer)
-            assert rooms is not None
+            if rooms is None:
+                return None
             sized: list[tuple[tuple[int, ...], Mapping]] = []
             for kind in kinds:
                 outcome = self.solver.cost(kind.operator, homes, rooms)

@@ -101,7 +101,7 @@ class TurnEngines:
         return self._least_accesses(operator, tensor, homes) + self._least_delivered(operator, tensor)
 
     def _least_delivered(self, operator: Operator, tensor: Tensor) -> Fraction:
-        """What a tensor costs on the networks of arrays: per instance that gets it, if nothing inside keeps it."""
+        """What a tensor costs on networks of arrays: an element per operation, if nothing inside keeps it."""
         levels = self.engine.levels
         energy = Fraction(0)
         for index, level in enumerate(levels):
