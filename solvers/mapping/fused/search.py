@@ -1,8 +1,9 @@
 """Best first over skeletons and residents; each candidate's turns are solved as ordinary layers.
 
-A candidate's bound rises in three steps: what every mapping of its turns costs at least, the optimum of its
-turns with all room of the machine, and the optimum with the room that its shared stores leave.  The search
-ends when the best candidate is proven to cost no more than all others do at least.
+Families of skeletons are bounded from trip counts, then by the optimum of those turns that all are alike.  A
+candidate's bound rises in three steps: what every mapping of its turns costs at least, the optimum of its
+turns with the room that homes leave, and the optimum with the room that all its shared stores leave.  The
+search ends when the best candidate is proven to cost no more than all others do at least.
 """
 
 from __future__ import annotations
@@ -162,6 +163,8 @@ class FusedSearch:
             best = self.answer.value if self.answer.value is not None else cutoff
             if best is not None and self._open[0].bound >= best:
                 return
+            if self._is_close():
+                raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
             entry = heapq.heappop(self._open)
             self.answer.opened += 1
@@ -170,6 +173,13 @@ class FusedSearch:
             except LimitReachedError:
                 heapq.heappush(self._open, entry)
                 raise
+
+    def _is_close(self) -> bool:
+        """Whether the best is as close to the least open bound as the limits ask for."""
+        value = self.answer.value
+        if value is None or not self.limits.gap:
+            return False
+        return value - self._open[0].bound <= Fraction(self.limits.gap) * value
 
     def _advance(self, entry: _Open, best: Fraction | None) -> None:
         item = entry.item
@@ -213,7 +223,7 @@ class FusedSearch:
                 self._push(max(skeleton.bound, bound), skeleton)
 
     def _relax(self, candidate: Candidate, least: Fraction, best: Fraction | None) -> None:
-        """Solve a candidate's turns with all room of the machine."""
+        """Solve a candidate's turns with the room that homes leave."""
         bound = self.cost_of(candidate, None)
         if bound is None or (best is not None and bound >= best):
             return
@@ -240,7 +250,8 @@ class FusedSearch:
 
         Parameters
         ----------
-        leaves : filled with the mappings found in the room that is left; ``None`` to assume all room
+        leaves : filled with the mappings found in the room that is left; ``None`` to assume that residents
+            take no room
         """
         skeleton = candidate.skeleton
         total = candidate.traffic
