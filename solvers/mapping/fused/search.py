@@ -1,6 +1,7 @@
 """Best first over skeletons and residents; each candidate's turns are solved as ordinary layers.
 
-Families of skeletons are bounded from trip counts, then by the optimum of those turns that all are alike.  A
+Families of skeletons are bounded from trip counts, then, in groups with windows, by the optimum of turns that
+are all alike.  A
 candidate's bound rises in three steps: what every mapping of its turns costs at least, the optimum of its
 turns with the room that homes leave, and the optimum with the room that all its shared stores leave.  The
 search ends when the best candidate is proven to cost no more than all others do at least.
@@ -127,12 +128,14 @@ class FusedSearch:
             return answer
         before = self.solver.solves
         first = self.first
+        # Without windows a family has few skeletons, whose own bounds take less time than solving its turns.
+        plain = all(self.group.is_plain(reading) for reading in self.group.readings)
         try:
             for family in self.trees.families():
                 self.limits.check()
                 bound = first.bound(family)
                 if cutoff is None or bound < cutoff:
-                    self._push(bound, _Family(family))
+                    self._push(bound, _Family(family, solved=plain))
             self._listed = True
             self._search(cutoff)
             answer.complete = True
