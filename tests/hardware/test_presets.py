@@ -16,9 +16,11 @@ from tilewright.workloads.mapping.operator import Role
 PRESETS = [
     "atomic-engine",
     "dmazerunner-256",
+    "edge-npu",
     "eyeriss-168",
     "eyeriss-256",
     "eyeriss-65nm",
+    "gpu-a100",
     "nvdla-256",
     "set-tile",
     "shidiannao-256",
@@ -88,6 +90,52 @@ def test_tpu_v4i() -> None:
     assert (hbm.read_energy, cmem.read_energy) == (Fraction(450, 4), Fraction(14, 4))
     assert (cmem.capacity, vmem.capacity) == (2**26, 2**23)
     assert cmem.may_bypass == frozenset(Role)
+
+
+def test_gpu_a100() -> None:
+    """Peak and memories of the white paper and data sheet: 312 TFLOPS of FP16, 40 MB, 164 kB and 256 kB."""
+    engine = load_engine("gpu-a100")
+    hbm, l2, smem, registers = engine.levels
+    assert float(2 * engine.instances * engine.clock_mhz / 10**6) == pytest.approx(312, rel=1e-3)
+    assert l2.capacity == 40 * 2**20 // engine.element_bytes
+    assert smem.capacity == 164 * 2**10 // engine.element_bytes
+    assert registers.capacity == 256 * 2**10 // 1024 // engine.element_bytes
+    assert hbm.read_energy == Fraction(450, 4)
+
+
+MEASURED = [
+    # M, K, N and milliseconds of products of 16-bit matrices on an A100: LLMCompass (ISCA 2024), figure 5
+    (64, 12288, 12288, 0.1900),
+    (512, 12288, 12288, 0.6118),
+    (16384, 12288, 12288, 17.0307),
+    (8192, 64, 64, 0.0296),
+    (8192, 4096, 4096, 1.0210),
+    (8192, 16384, 16384, 15.0087),
+]
+
+
+@pytest.mark.parametrize(("rows", "inner", "columns", "measured"), MEASURED)
+def test_no_measured_product_beats_the_roofs_of_the_gpu(
+    rows: int, inner: int, columns: int, measured: float
+) -> None:
+    """Compute and HBM of ``gpu-a100`` allow each measured time; the largest products come within a tenth."""
+    engine = load_engine("gpu-a100")
+    assert engine.levels[0].shared_bandwidth is not None
+    compute = Fraction(rows * inner * columns, engine.instances)
+    moved = (rows * inner + inner * columns + rows * columns) / engine.levels[0].shared_bandwidth
+    roof = float(max(compute, moved) / engine.clock_mhz) / 1000
+    assert roof <= measured
+    if rows >= 8192 and inner >= 16384:
+        assert roof > 0.9 * measured
+
+
+def test_edge_npu() -> None:
+    """Ethos-U65 with 512 multipliers at 1 GHz, SRAM of 16 GB/s and DRAM of 12 GB/s."""
+    engine = load_engine("edge-npu")
+    dram, sram, _, _ = engine.levels
+    assert (engine.instances, engine.clock_mhz, engine.element_bits) == (512, 1000, 8)
+    assert (dram.shared_bandwidth, sram.shared_bandwidth) == (12, 16)
+    assert (dram.read_energy, sram.capacity) == (64, 384 * 1024)
 
 
 def test_dmazerunner_256() -> None:
