@@ -133,7 +133,7 @@ def test_ethos_u65() -> None:
     engine = load_engine("ethos-u65")
     dram, sram, _, _ = engine.levels
     assert (engine.instances, engine.clock_mhz, engine.element_bits) == (512, 1000, 8)
-    assert (dram.shared_bandwidth, sram.shared_bandwidth) == (Fraction(15, 4), 16)
+    assert (dram.shared_bandwidth, sram.shared_bandwidth) == (Fraction(15, 4), Fraction(16))
     assert (dram.read_energy, sram.capacity) == (64, 384 * 1024)
 
 
