@@ -106,13 +106,13 @@ def _tree_in(path: Path) -> dict[str, Any] | None:
 
 
 def _show_name(thing: str, batch: int | None, asked_onnx: OnnxOptions) -> int:
-    from tilewright.api.mapping.machine import machine, machines
+    from tilewright.api.mapping.machine import is_parametrised, machine, machines
     from tilewright.api.mapping.network import models as networks
     from tilewright.api.scheduling.system import system, systems
     from tilewright.api.scheduling.tiled_machine import tiled_machine, tiled_machines
     from tilewright.api.scheduling.workload import list_workloads, workload
 
-    if thing in machines():
+    if thing in machines() or (is_parametrised(thing) and thing.partition("[")[0] in machines()):
         return _show_machine(machine(thing))
     if thing in systems():
         return _shown(system(thing))

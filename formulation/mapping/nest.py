@@ -137,6 +137,51 @@ class Nest(Tiling):
         others = [dim for dim in self.operator.bounds if dim not in tensor.dims]
         return product([*factors, *(self.pieces(dim, boundary, counted(dim)) for dim in others)])
 
+    def tile_rows(
+        self, tensor: Tensor, boundary: int, spread: Spread, row: int | None, *, every: bool = False
+    ) -> tuple[Expr, Expr]:
+        """Tiles that instances at a boundary receive over the whole run, and rows of them.
+
+        A row is a run along the tensor's last axis; tiles are whole ones, no window slides, and tiles of
+        several instances count each.
+
+        Parameters
+        ----------
+        tensor : whose tiles come
+        boundary : where they are stored
+        spread : which instances count
+        row : elements of a row at most; ``None`` for a run of any length
+        every : count every iteration outside, also where the tile stays
+        """
+        last = tensor.axes[-1:]
+        runs = [ceil_div(self.extent(axis, boundary), row) for axis in last if row is not None]
+
+        def counting(leading: int) -> Callable[..., Expr]:
+            def leaf(_block: object, _slide: object, moving: MappingABC[str, frozenset[int]]) -> Expr:
+                def counted(dim: str) -> list[int]:
+                    return sorted(moving[dim] | spread.blocks(dim in tensor.dims))
+
+                axes = tensor.axes[:leading]
+                inside = {term.dim for axis in axes for term in axis.terms}
+                factors = [self.window(axis, boundary, counted) for axis in axes]
+                others = [dim for dim in self.operator.bounds if dim not in inside]
+                return product([*factors, *(self.pieces(dim, boundary, counted(dim)) for dim in others)])
+
+            return leaf
+
+        def walked(leaf: Callable[..., Expr]) -> Expr:
+            if every:
+                outside = frozenset(block for block in self.temporal if block < boundary)
+                return leaf(None, None, dict.fromkeys(self.operator.bounds, outside))
+            return self._walk(tensor, boundary, leaf, False)
+
+        return walked(counting(0)), product([walked(counting(max(0, len(tensor.axes) - 1))), *runs])
+
+    def refetched(self, tensor: Tensor, boundary: int, spread: Spread) -> Expr:
+        """Elements that instances at a boundary receive if every iteration outside fetches its tile anew."""
+        outside = frozenset(block for block in self.temporal if block < boundary)
+        return self._elements(tensor, boundary, spread, dict.fromkeys(self.operator.bounds, outside), None)
+
     def visits(self, tensor: Tensor, boundary: int, spread: Spread, leaf: Callable[[Expr], Expr]) -> Expr:
         """How often one element's tile comes and goes at a boundary, passed through ``leaf``.
 

@@ -21,6 +21,7 @@ PRESETS = [
     "eyeriss-168",
     "eyeriss-256",
     "eyeriss-65nm",
+    "gemmini",
     "nvdla-256",
     "set-tile",
     "shidiannao-256",

@@ -31,6 +31,9 @@ PASS = 2
 FEWEST = 10_000
 """Atoms that a DAG may always have."""
 
+FAR = 2
+"""An atom that needs more buffers than this is no matter of a short estimate."""
+
 TIGHTER = 0.75
 """By how much the need of an atom must fall, step by step, where its estimate was short."""
 
@@ -70,16 +73,28 @@ def workable(
     crowd = None if limits is None or limits.remaining is None else PASS * ATOMS_PER_SECOND * limits.remaining
     chosen = _capped(problem, list(sizes), counts, room, price, most, crowd)
     shrunk: dict[int, float] = {}
+    areas: dict[int, float] = {}
+    limit = problem.machine.engine.buffer_bytes
     while True:
         dag = problem.unchecked_dag(chosen, limits)
-        crowded = np.unique(dag.unit[dag.needs > problem.machine.engine.buffer_bytes])
+        crowded = np.unique(dag.unit[dag.needs > limit])
         if not len(crowded):
             return tuple(chosen), dag
+        needs = np.zeros(len(chosen), dtype=np.int64)
+        np.maximum.at(needs, dag.unit, dag.needs)
         for unit in crowded:
             index = int(unit)
             menu = balanced_menu(problem, problem.units[index], counts[index], room=room, price=price)
-            shrunk[index] = TIGHTER * shrunk.get(index, _estimate(menu, chosen[index]))
-            fits = np.flatnonzero(menu.need <= shrunk[index])
+            smaller = np.ones(len(menu.atoms), dtype=bool)
+            if needs[index] > FAR * limit or index in areas:
+                # It reads its operands whole for the pixels that it has: only fewer pixels need less.
+                size = chosen[index]
+                areas[index] = size.rows * size.columns * min(TIGHTER, limit / int(needs[index]))
+                smaller = menu.sizes[:, 0] * menu.sizes[:, 1] <= areas[index]
+            else:
+                shrunk[index] = TIGHTER * shrunk.get(index, _estimate(menu, chosen[index]))
+                smaller = menu.need <= shrunk[index]
+            fits = np.flatnonzero(smaller)
             if not len(fits):
                 problem.dag(chosen)  # says what does not fit
             chosen[index] = menu.size(int(fits[0]))

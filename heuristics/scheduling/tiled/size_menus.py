@@ -30,6 +30,10 @@ from tilewright.workloads.mapping.operator import Operator, Role
 PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 56, 64)
 """Into how many parts channels and rows are cut; columns and sums into fewer."""
 WIDTHS = PARTS[:8]
+MANY = (96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+"""Parts besides, of channels as long as each fills the array's columns, and of rows: a layer over words has
+100,000 channels, one over tokens thousands of rows."""
+
 SUMS = (1, 2, 4, 8, 16, 64, 256)
 
 HANDOVER = 24
@@ -249,9 +253,10 @@ def size_menu(
     channels, rows, columns = shape.sizes
     halves = tuple(2**i for i in range(max(*shape.sizes, shape.parts).bit_length() + 1)) if fine else ()
     outputs, inputs = (1, 1) if fine else (engine.columns * engine.lanes, engine.rows * engine.lanes)
+    many = tuple(n for n in MANY if channels >= n * outputs)
     tiles = (
-        sorted({_multiple(-(-channels // n), outputs, channels) for n in (*PARTS, *halves)}),
-        sorted({-(-rows // n) for n in (*PARTS, *halves)}),
+        sorted({_multiple(-(-channels // n), outputs, channels) for n in (*PARTS, *many, *halves)}),
+        sorted({-(-rows // n) for n in (*PARTS, *(n for n in MANY if rows >= n), *halves)}),
         sorted({-(-columns // n) for n in (*WIDTHS, *halves)}),
         sorted({_multiple(-(-shape.parts // n), inputs, shape.parts) for n in (*SUMS, *halves)}),
     )
