@@ -79,7 +79,7 @@ def table(outcomes: dict[Cell, Outcome]) -> Iterator[str]:
         outcome.value is not None and (outcome.first is None or outcome.first > SOON)
         for outcome in outcomes.values()
     )
-    yield "| cells | proven | gap above 10 % | worst gap | CPU s: sum | first mapping after 2 s | memory, MB |"
+    yield "| cells | proven | gap above 10 % | worst gap | CPU s | first mapping after 2 s | memory, MB |"
     yield "|---:|---:|---:|---:|---:|---:|---:|"
     yield (
         f"| {len(outcomes)} | {proven} | {sum(gap > 0.1 for gap in gaps.values())} "
@@ -106,7 +106,7 @@ def _gap(outcome: Outcome) -> float:
 
 def run(
     store: Annotated[Path, typer.Option(help="file of outcomes, one a line; read and added to")],
-    arch: Annotated[str, typer.Option(help="comma-separated machines; by default presets and free ones")] = "",
+    arch: Annotated[str, typer.Option(help="comma-separated; by default presets and free machines")] = "",
     cpu: Annotated[float, typer.Option(help="CPU seconds per cell")] = 10.0,
     cells: Annotated[int, typer.Option(help="so many of them; 0 for all")] = 40,
     minutes: Annotated[

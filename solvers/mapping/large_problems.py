@@ -35,7 +35,7 @@ def is_large(problem: LayerProblem) -> bool:
 
 
 def _rows(problem: LayerProblem) -> int:
-    return sum(len(group) for group in problem.space.groups)
+    return sum(group.size_at_most for group in problem.space.groups)
 
 
 def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:

@@ -294,9 +294,7 @@ class _Listed:
 
     def tiles(self) -> Tiles:
         """Those of all that were taken."""
-        groups = {
-            name: replace(group, rows=group.rows[taken]) for name, (group, taken) in self._taken.items()
-        }
+        groups = {name: group.having(group.rows[taken]) for name, (group, taken) in self._taken.items()}
         return {
             name: np.unique(tiles_at(self._space, self._edges, group), axis=0)
             for name, group in groups.items()
