@@ -14,8 +14,10 @@ from tilewright.hardware.mapping.load import engine_hash, engine_to_dict, list_p
 from tilewright.workloads.mapping.operator import Role
 
 PRESETS = [
+    "a100",
     "atomic-engine",
     "dmazerunner-256",
+    "ethos-u65",
     "eyeriss-168",
     "eyeriss-256",
     "eyeriss-65nm",

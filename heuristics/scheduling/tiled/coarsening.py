@@ -7,6 +7,7 @@ estimate says.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 
@@ -40,17 +41,18 @@ def workable(
     *,
     room: float = 0.5,
     engines: Sequence[int] | None = None,
+    price: float = inf,
     most: int | None = None,
     limits: Limits | None = None,
 ) -> tuple[tuple[AtomSize, ...], AtomicDag]:
     """Sizes close to those given whose DAG has at most so many atoms, all of which fit their buffers.
 
     No layer gets more than a common number of atoms, the largest that keeps the sum; those beyond it take
-    their best size (by the estimate of `shared_menu`) with no more.
+    their best size (by the estimate of `balanced_menu`) with no more.
 
     Parameters
     ----------
-    room, engines : as in `shared_sizes`
+    room, engines, price : as in `balanced_sizes`
     most : atoms; by default as many as the time that is left allows
 
     Returns
@@ -66,7 +68,7 @@ def workable(
         most = affordable(limits)
     counts = [problem.machine.engines] * len(problem.units) if engines is None else list(engines)
     crowd = None if limits is None or limits.remaining is None else PASS * ATOMS_PER_SECOND * limits.remaining
-    chosen = _capped(problem, list(sizes), counts, room, most, crowd)
+    chosen = _capped(problem, list(sizes), counts, room, price, most, crowd)
     shrunk: dict[int, float] = {}
     while True:
         dag = problem.unchecked_dag(chosen, limits)
@@ -75,7 +77,7 @@ def workable(
             return tuple(chosen), dag
         for unit in crowded:
             index = int(unit)
-            menu = balanced_menu(problem, problem.units[index], counts[index], room=room)
+            menu = balanced_menu(problem, problem.units[index], counts[index], room=room, price=price)
             shrunk[index] = TIGHTER * shrunk.get(index, _estimate(menu, chosen[index]))
             fits = np.flatnonzero(menu.need <= shrunk[index])
             if not len(fits):
@@ -96,6 +98,7 @@ def _capped(
     sizes: list[AtomSize],
     engines: Sequence[int],
     room: float,
+    price: float,
     most: int,
     crowd: float | None,
 ) -> list[AtomSize]:
@@ -115,7 +118,7 @@ def _capped(
 
     def menus_in(part: float) -> list[SizeMenu]:
         return [
-            balanced_menu(problem, unit, count, room=part)
+            balanced_menu(problem, unit, count, room=part, price=price)
             for unit, count in zip(problem.units, engines, strict=True)
         ]
 
