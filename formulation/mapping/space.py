@@ -97,10 +97,10 @@ class MapSpace:
 
     @property
     def size(self) -> int:
-        """Number of combinations, before capacity and array constraints."""
+        """Number of combinations, before capacity and array constraints; at most where they are very many."""
         result = 1
         for group in self.groups:
-            result *= len(group)
+            result *= group.size_at_most
         for selector in self.selectors:
             result *= len(selector.domain)
         return result
