@@ -196,8 +196,14 @@ class Nest(Tiling):
         leaf : what to make of the number of visits under one case of the loop orders
         """
 
+        met: dict[Hashable, Expr] = {}  # many orders move the same loops
+
         def end(_block: int | None, _slide: str | None, moving: MappingABC[str, frozenset[int]]) -> Expr:
-            return leaf(product(self._other_pieces(tensor, boundary, spread, moving)))
+            key = tuple(moving.values())
+            made = met.get(key)
+            if made is None:
+                made = met[key] = leaf(product(self._other_pieces(tensor, boundary, spread, moving)))
+            return made
 
         return self._walk(tensor, boundary, end, False)
 
@@ -246,6 +252,7 @@ class Nest(Tiling):
     ) -> Expr:
         """Follow a tensor's leading run outwards; ``leaf`` gets the temporal blocks that count."""
         outside = [block for block in reversed(self.temporal) if block < boundary]
+        beyond = [frozenset(outside[first:]) for first in range(len(outside) + 1)]
         own = [dim for dim in self.operator.bounds if dim in tensor.dims]
 
         def stopped(position: int, order: OrderClass) -> Expr:
@@ -256,16 +263,14 @@ class Nest(Tiling):
             for dim in self.operator.bounds:
                 stays = dim in order.reused[tensor.name]
                 first = 0 if dim in own else position + 1 if stays else position
-                moving[dim] = frozenset(outside[first:])
+                moving[dim] = beyond[first]
             return leaf(block, slide, moving)
 
         def walk(position: int) -> Expr:
             """Nothing that the tensor depends on has moved in the blocks before ``position``."""
             if position == len(outside):
                 # the trips of still blocks are all one; counting them ties a tile size to its bound
-                return leaf(
-                    None, None, {d: frozenset(outside if d in own else ()) for d in self.operator.bounds}
-                )
+                return leaf(None, None, {d: beyond[0 if d in own else -1] for d in self.operator.bounds})
             block = outside[position]
             still = is_one(product(self.trips([block], own)))
             ended = choose(
