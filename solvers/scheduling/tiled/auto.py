@@ -70,23 +70,20 @@ class _Portfolio:
     Parameters
     ----------
     room : part of the buffer that an atom may need
-    refusals : why kinds of plans do not fit
+    failures : why there is no plan of a kind: what does not fit, or the limit that struck before
     """
 
     search: TiledSearch
     room: float
     sites: list[_Site] = field(default_factory=list)
-    refusals: list[InputError] = field(default_factory=list)
+    failures: list[InputError | LimitReachedError] = field(default_factory=list)
 
     def attempt(self, begin: Callable[[], None]) -> None:
-        """Begin one kind of plans; what does not fit is kept, since another kind may."""
+        """Begin one kind of plans; where it fails, another kind may not."""
         try:
             begin()
-        except InputError as refusal:
-            self.refusals.append(refusal)
-        except LimitReachedError:
-            if self.search.done and self.search.answer is None:
-                raise
+        except (InputError, LimitReachedError) as failure:
+            self.failures.append(failure)
 
     def begin_atoms(self) -> None:
         """Plans of shared layers, and neighbourhoods of the best."""
@@ -144,5 +141,5 @@ class Auto(Heuristic):
         portfolio.attempt(portfolio.begin_atoms)
         portfolio.attempt(portfolio.begin_trees)
         portfolio.visit(self.steps)
-        if search.answer is None and portfolio.refusals:
-            raise portfolio.refusals[0]
+        if search.answer is None and portfolio.failures:
+            raise portfolio.failures[0]
