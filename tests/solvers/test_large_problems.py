@@ -12,7 +12,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import Status
+from tilewright.formulation.result import Status, TracePoint
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import large_problems
 from tilewright.solvers.mapping.branch import Branch
@@ -57,12 +57,9 @@ def test_a_limit_that_strikes_before_the_tables_are_filled_leaves_mapping_and_bo
     problem = layer_problem(operator, load_engine("nvdla-256"), parse_objective("edp"))
     assert is_large(problem)
     limits = Limits()
-    heard = 0
 
-    def stop_at_the_mapping(point: object) -> None:
-        nonlocal heard
-        heard += 1
-        if heard == 2:
+    def stop_at_the_mapping(point: TracePoint) -> None:
+        if point.improved:
             limits.stop.set()
 
     result = solve(problem, "branch", limits, stop_at_the_mapping)
@@ -71,4 +68,4 @@ def test_a_limit_that_strikes_before_the_tables_are_filled_leaves_mapping_and_bo
     assert result.key is not None
     assert result.bound is not None
     assert 0 < result.bound < result.key
-    assert [point.source for point in result.trace] == ["intervals", "halved tiles"]
+    assert [point.source for point in result.trace] == ["intervals", "compulsory traffic", "greedy"]

@@ -247,7 +247,7 @@ def compare_parts(problem: LayerProblem, draw: random.Random, tries: int) -> int
     for values, evaluation in random_mappings(whole, draw, tries):
         edges = within(whole.space)
         tiles = {
-            group.name: tiles_at(whole.space, edges, replace(group, rows=row_of(group, values)))
+            group.name: tiles_at(whole.space, edges, group.having(row_of(group, values)))
             for group in whole.space.groups
         }
         space = restricted(part.space, within(part.space), tiles)
