@@ -22,18 +22,18 @@ from tilewright.workloads.mapping.operator import Operator
 
 
 @dataclass(frozen=True, slots=True)
-class OperandRead:
-    """One operand that is another layer's result.
+class Reading:
+    """An operand of one layer that is the result of another.
 
     Parameters
     ----------
-    consumer, operand : the layer that reads, and as which of its tensors
+    reader, operand : the layer that reads, and as which of its tensors
     producer : the layer whose result it is
-    axes : per axis of the operand, the axis of the result; empty for the same order
+    axes : per axis of the operand, the axis of the result; in a file empty for the same order
     offsets : per axis of the operand, elements of padding before the result's first one
     """
 
-    consumer: str
+    reader: str
     operand: str
     producer: str
     axes: tuple[int, ...]
@@ -52,7 +52,7 @@ class OperandRead:
                 f"the operand has {len(self.offsets)} axes, the result of {self.producer} has {number}",
             )
 
-    def ordered(self, producer: Operator) -> OperandRead:
+    def ordered(self, producer: Operator) -> Reading:
         """The same with its axes written out."""
         return replace(self, axes=self.axes or tuple(range(len(producer.output.axes))))
 
@@ -65,7 +65,7 @@ def padding_before(fields: LayerFields) -> tuple[int, int]:
     return pads[0], pads[1] if len(pads) > 1 else pads[0]
 
 
-def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[int, int]) -> list[OperandRead]:
+def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[int, int]) -> list[Reading]:
     """What the ``reads`` of an entry say.
 
     Parameters
@@ -79,7 +79,7 @@ def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[in
     if not isinstance(asked, dict):
         raise InputError(where, "reads", f"expected operands and layers, such as {{A: qk}}, got {asked!r}")
     operands = [tensor.name for tensor in operator.inputs]
-    reads: list[OperandRead] = []
+    reads: list[Reading] = []
     for operand, source in asked.items():
         field = f"reads.{operand}"
         if operand not in operands:
@@ -102,7 +102,7 @@ def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[in
         places = _numbers(where, f"{field}.axes", parts.get("axes", []), None)
         if places and len(places) != len(axes):
             raise InputError(where, f"{field}.axes", f"expected {len(axes)} numbers, got {[*places]}")
-        reads.append(OperandRead(name, operand, producer, places, offsets))
+        reads.append(Reading(name, operand, producer, places, offsets))
     return reads
 
 

@@ -7,30 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.workloads.mapping.layer_reads import Reading as Reading
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
 from tilewright.workloads.network import Network
 
 LoopName = tuple[str, str]
 """A layer and one of its dimensions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """An operand of one layer that is the result of another.
-
-    Parameters
-    ----------
-    reader, operand : the layer that reads, and as which of its tensors
-    producer : the layer whose result it is
-    axes : per axis of the operand, the axis of the result
-    offsets : per axis of the operand, elements of padding before the result's first one
-    """
-
-    reader: str
-    operand: str
-    producer: str
-    axes: tuple[int, ...]
-    offsets: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from tilewright.report.records.mapping.mapping_file import (
 )
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
 from tilewright.workloads.linked_layers import linked_network
-from tilewright.workloads.mapping.layer_reads import OperandRead, reads_of
+from tilewright.workloads.mapping.layer_reads import Reading, reads_of
 from tilewright.workloads.mapping.layer_text import NamedOperator, linked_layers
 
 
@@ -141,10 +141,10 @@ def group_from_data(entries: list[Any], leaving: list[str] | None, where: str) -
     return FusedGroup(group.layers, group.readings, group.leaving | frozenset(leaving))
 
 
-def _recorded(entries: list[Any], where: str) -> tuple[tuple[NamedOperator, ...], tuple[OperandRead, ...]]:
+def _recorded(entries: list[Any], where: str) -> tuple[tuple[NamedOperator, ...], tuple[Reading, ...]]:
     """Entries ``{name, operator, reads}``, as documents have them."""
     layers: list[NamedOperator] = []
-    reads: list[tuple[str, OperandRead]] = []
+    reads: list[tuple[str, Reading]] = []
     for index, entry in enumerate(entries):
         at = f"{where}: layers[{index + 1}]"
         fields = set(entry) if isinstance(entry, dict) else set()
