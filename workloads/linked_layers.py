@@ -43,6 +43,7 @@ def linked_network(
             math.prod(axis.size for axis in operators[read.producer].output.axes),
             axes=read.axes,
             offsets=read.offsets,
+            rows=read.rows,
         )
         for read in reads
     ]

@@ -75,7 +75,7 @@ def _groups_table(document: FusedDocument) -> Table:
 
 
 def _group_views(document: FusedDocument, group: FusedGroupRecord) -> list[RenderableType]:
-    entries = [layer.model_dump() for layer in group.layers]
+    entries = [layer.stated() for layer in group.layers]
     stated = group_from_data(entries, group.leaving, "group")
     assert group.tree is not None
     tree = tree_from_data(group.tree)
@@ -96,6 +96,6 @@ def _summary(document: FusedDocument) -> str:
     space = document.space
     home = "" if space.home is None else f", homes in {space.home}"
     return (
-        f"{text}\nspace: groups of at most {space.most} layers that follow each other{home}, shared tiles "
+        f"{text}\nspace: groups of at most {space.most} linked layers{home}, shared tiles "
         f"that divide, {space.storage} storage and {space.factors} factors within turns"
     )
