@@ -40,6 +40,7 @@ VERBS = {
     "list": "tilewright.cli.catalog.listing:list_command",
     "show": "tilewright.cli.catalog.show:show_command",
     "convert": "tilewright.cli.catalog.convert:convert_command",
+    "emit": "tilewright.cli.mapping.emit:emit_command",
     "doctor": "tilewright.cli.doctor:doctor_command",
 }
 """Module and function of every verb, in the order of the help."""

@@ -18,6 +18,7 @@ LINES = {
     "list": "List machines, models, solvers, methods and other names.",
     "show": "Show a machine as a tree, a model as a table, a layer as its loops, a mapping as a loop nest.",
     "convert": "Convert files of other programs and list the losses (docs/convert.md).",
+    "emit": "Write a mapping as NumPy loops, a call of Gemmini's library, MLIR or JSON (docs/emit.md).",
     "doctor": "Check Python, libraries, models and machines, and time a small proof; or look at a machine.",
 }
 """The first line of every verb's help, so that the program's help loads none of them."""

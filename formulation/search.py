@@ -109,11 +109,18 @@ class Search(Generic[P, Answer, Evaluation]):
         self.exact = exact
         self._listener = listener
         self._best: _Incumbent[Answer, Evaluation] = _Incumbent()
+        self._on_legal: Callable[[Fraction, Answer], None] = lambda key, answer: None
 
     def within(self, limits: Limits) -> Self:
         """Another view of the same search: the same answer, bound and trace under limits of its own."""
         view = copy.copy(self)
         view.limits = limits
+        return view
+
+    def telling(self, on_legal: Callable[[Fraction, Answer], None]) -> Self:
+        """Another view of the same search, which tells of every legal answer that it is offered."""
+        view = copy.copy(self)
+        view._on_legal = on_legal
         return view
 
     def resume(self, earlier: Result[Answer, Evaluation]) -> None:
@@ -213,6 +220,7 @@ class Search(Generic[P, Answer, Evaluation]):
                 self._best.answer, self._best.evaluation = judgement.answer, judgement.evaluation
                 self._best.key, self._best.improved_at = judgement.key, self.limits.elapsed
                 self._record(source, improved=True, origin=origin)
+        self._on_legal(judgement.key, judgement.answer)
         return judgement.key
 
     def confirm(self, answer: Answer, source: str, origin: Origin = Origin.EXACT) -> Fraction:

@@ -33,13 +33,13 @@ class Seen:
 
     Parameters
     ----------
-    told : what the script found, see ``page_check.js``
+    reported : what the script found, see ``page_check.js``
     console : errors and warnings
     tree : role and name of every node of the accessibility tree
     picture : the whole page as PNG
     """
 
-    told: dict[str, Any]
+    reported: dict[str, Any]
     console: list[str]
     tree: list[tuple[str, str]]
     picture: bytes = field(repr=False)
@@ -127,7 +127,7 @@ def look(opened: Any, path: Path, width: int, theme: str, choices: int = 0) -> S
         height = page.evaluate("document.documentElement.scrollHeight")
         page.set_viewport_size({"width": width, "height": min(16_000, height)})
         page.wait_for_timeout(300)
-        told = page.evaluate(CHECK.read_text())
+        reported = page.evaluate(CHECK.read_text())
         session = opened.new_cdp_session(page)
         nodes = session.send("Accessibility.getFullAXTree")["nodes"]
         tree = [
@@ -135,6 +135,6 @@ def look(opened: Any, path: Path, width: int, theme: str, choices: int = 0) -> S
             for node in nodes
             if not node.get("ignored")
         ]
-        return Seen(told, console, tree, page.screenshot())
+        return Seen(reported, console, tree, page.screenshot())
     finally:
         page.close()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tilewright.cli import completion, models, options
+from tilewright.cli.catalog.drawing import draw_mapping, has_mapping
 from tilewright.cli.catalog.network import show_network_as
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import note_line, show, write
@@ -70,7 +71,8 @@ def show_command(
         typer.Option(
             "--plot",
             metavar="FILE",
-            help="Draw a network's graph and its layers' shapes; of a tree file, the spatial-temporal graph.",
+            help="Draw a mapping (.svg), or a network's graph and its layers' shapes; "
+            "of a tree file, the spatial-temporal graph.",
             rich_help_panel=_NETWORKS,
         ),
     ] = None,
@@ -86,6 +88,12 @@ def show_command(
         from tilewright.cli.scheduling.set_tree import draw_tree
 
         return draw_tree(tree, thing, plot)
+    if plot is not None and Path(thing).suffix.lower() in _DATA and has_mapping(Path(thing)):
+        return draw_mapping(Path(thing), arch, layers or [], plot, format)
+    if format == "json" and onnx is None and Path(thing).suffix.lower() in _DATA and has_mapping(Path(thing)):
+        from tilewright.cli.evaluate import evaluate_command
+
+        return evaluate_command(Path(thing), arch=arch, layers=layers, format="json")
     if onnx is not None or plot is not None or format == "json":
         return show_network_as(thing, batch, format, onnx, plot, asked_onnx)
     if formula:
@@ -106,13 +114,13 @@ def _tree_in(path: Path) -> dict[str, Any] | None:
 
 
 def _show_name(thing: str, batch: int | None, asked_onnx: OnnxOptions) -> int:
-    from tilewright.api.mapping.machine import machine, machines
+    from tilewright.api.mapping.machine import is_parametrised, machine, machines
     from tilewright.api.mapping.network import models as networks
     from tilewright.api.scheduling.system import system, systems
     from tilewright.api.scheduling.tiled_machine import tiled_machine, tiled_machines
     from tilewright.api.scheduling.workload import list_workloads, workload
 
-    if thing in machines():
+    if thing in machines() or (is_parametrised(thing) and thing.partition("[")[0] in machines()):
         return _show_machine(machine(thing))
     if thing in systems():
         return _shown(system(thing))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from tilewright.formulation.expression import Variable
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.foundation.arrays import Int64s
 from tilewright.workloads.mapping.operator import Operator
 
@@ -23,16 +24,43 @@ class AxisGroup:
     ----------
     name : the dimensions joined by ``+``
     variables : tile sizes, in the columns of ``rows``
-    rows : one legal choice per row
+    tabulate : makes the rows
+    most : rows at most that it makes on its way
     """
 
     name: str
     dims: tuple[str, ...]
     variables: tuple[Variable, ...]
-    rows: Int64s
+    tabulate: Callable[[], Int64s]
+    most: int
+
+    @cached_property
+    def rows(self) -> Int64s:
+        """One legal choice per row, shape (choices, variables).
+
+        Raises ``LimitReachedError`` where they would not fit into memory.
+        """
+        if self.most * max(1, len(self.variables)) > MOST_TILES:
+            raise LimitReachedError(f"the tiles of {self.name} are too many for memory: up to {self.most:,}")
+        return self.tabulate()
+
+    def having(self, rows: Int64s) -> AxisGroup:
+        """The same dimensions with other choices."""
+        return AxisGroup(self.name, self.dims, self.variables, lambda: rows, len(rows))
+
+    @property
+    def size_at_most(self) -> int:
+        """How many rows there are, or may be where they are not tabulated because they are many."""
+        return self.most if self.most > MANY_ROWS and "rows" not in self.__dict__ else len(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+MOST_TILES = 50_000_000
+"""Tile sizes in a table: 400 MB, and as much again while it is made."""
+MANY_ROWS = 1_000_000
+"""Rows that are not tabulated in order to be counted."""
 
 
 def axis_group_dims(operator: Operator) -> list[tuple[str, ...]]:
@@ -103,6 +131,22 @@ def halved_chains(bound: int, length: int) -> Int64s:
 def every_chain(bound: int, length: int) -> Int64s:
     """All non-increasing sequences of ``length`` tile sizes up to the bound.  Shape (chains, length)."""
     return _chains(bound, length, lambda size: range(1, size + 1))
+
+
+def count_chains(bound: int, length: int, steps: Callable[[int, int], Int64s]) -> int:
+    """How many sequences of ``length`` tile sizes there are, without listing them.
+
+    Parameters
+    ----------
+    steps : makes the sequences; those of one tile are all that may stand inside a tile
+    """
+    # Tiles of tiles are tiles of the whole, so these are all sizes that there are.
+    sizes = np.unique(steps(bound, 1)[:, 0])
+    places = [np.searchsorted(sizes, np.unique(steps(int(size), 1)[:, 0])) for size in sizes]
+    counts = [1] * len(sizes)  # of the sequences inside a tile of each size
+    for _ in range(length):
+        counts = [sum(counts[inner] for inner in inside) for inside in places]
+    return counts[-1]
 
 
 def _chains(bound: int, length: int, tiles: Callable[[int], Sequence[int]]) -> Int64s:

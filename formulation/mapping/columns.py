@@ -119,7 +119,7 @@ class Columns(Mapping[Expr, Floats]):
     def reordered(self, order: Indices) -> Columns:
         """The same values of some rows, in another sequence."""
         group = self.group
-        result = Columns(AxisGroup(group.name, group.dims, group.variables, group.rows[order]))
+        result = Columns(group.having(group.rows[order]))
         moved: dict[int, Classes | None] = {id(None): None}
         for tiles, classes in self._classes.items():
             result._classes[tiles] = None

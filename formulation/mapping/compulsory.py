@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from tilewright.formulation.expression import Expr, as_expr
 from tilewright.formulation.expression.exact import evaluate
@@ -75,9 +76,15 @@ def touched(operator: Operator, tensor: Tensor) -> int:
 
 def _values(operator: Operator, axis: Axis) -> int:
     """Different indices along an axis."""
+    return _different(tuple((term.stride, operator.bounds[term.dim]) for term in axis.terms))
+
+
+@lru_cache(maxsize=1024)
+def _different(loops: tuple[tuple[int, int], ...]) -> int:
+    """Different sums of one multiple of every stride, of (stride, bound) each."""
     reached = {0}
-    for term in axis.terms:
-        reached = {start + term.stride * i for start in reached for i in range(operator.bounds[term.dim])}
+    for stride, bound in loops:
+        reached = {start + stride * i for start in reached for i in range(bound)}
     return len(reached)
 
 

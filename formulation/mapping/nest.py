@@ -137,6 +137,51 @@ class Nest(Tiling):
         others = [dim for dim in self.operator.bounds if dim not in tensor.dims]
         return product([*factors, *(self.pieces(dim, boundary, counted(dim)) for dim in others)])
 
+    def tile_rows(
+        self, tensor: Tensor, boundary: int, spread: Spread, row: int | None, *, every: bool = False
+    ) -> tuple[Expr, Expr]:
+        """Tiles that instances at a boundary receive over the whole run, and rows of them.
+
+        A row is a run along the tensor's last axis; tiles are whole ones, no window slides, and tiles of
+        several instances count each.
+
+        Parameters
+        ----------
+        tensor : whose tiles come
+        boundary : where they are stored
+        spread : which instances count
+        row : elements of a row at most; ``None`` for a run of any length
+        every : count every iteration outside, also where the tile stays
+        """
+        last = tensor.axes[-1:]
+        runs = [ceil_div(self.extent(axis, boundary), row) for axis in last if row is not None]
+
+        def counting(leading: int) -> Callable[..., Expr]:
+            def leaf(_block: object, _slide: object, moving: MappingABC[str, frozenset[int]]) -> Expr:
+                def counted(dim: str) -> list[int]:
+                    return sorted(moving[dim] | spread.blocks(dim in tensor.dims))
+
+                axes = tensor.axes[:leading]
+                inside = {term.dim for axis in axes for term in axis.terms}
+                factors = [self.window(axis, boundary, counted) for axis in axes]
+                others = [dim for dim in self.operator.bounds if dim not in inside]
+                return product([*factors, *(self.pieces(dim, boundary, counted(dim)) for dim in others)])
+
+            return leaf
+
+        def walked(leaf: Callable[..., Expr]) -> Expr:
+            if every:
+                outside = frozenset(block for block in self.temporal if block < boundary)
+                return leaf(None, None, dict.fromkeys(self.operator.bounds, outside))
+            return self._walk(tensor, boundary, leaf, False)
+
+        return walked(counting(0)), product([walked(counting(max(0, len(tensor.axes) - 1))), *runs])
+
+    def refetched(self, tensor: Tensor, boundary: int, spread: Spread) -> Expr:
+        """Elements that instances at a boundary receive if every iteration outside fetches its tile anew."""
+        outside = frozenset(block for block in self.temporal if block < boundary)
+        return self._elements(tensor, boundary, spread, dict.fromkeys(self.operator.bounds, outside), None)
+
     def visits(self, tensor: Tensor, boundary: int, spread: Spread, leaf: Callable[[Expr], Expr]) -> Expr:
         """How often one element's tile comes and goes at a boundary, passed through ``leaf``.
 
@@ -151,8 +196,14 @@ class Nest(Tiling):
         leaf : what to make of the number of visits under one case of the loop orders
         """
 
+        met: dict[Hashable, Expr] = {}  # many orders move the same loops
+
         def end(_block: int | None, _slide: str | None, moving: MappingABC[str, frozenset[int]]) -> Expr:
-            return leaf(product(self._other_pieces(tensor, boundary, spread, moving)))
+            key = tuple(moving.values())
+            made = met.get(key)
+            if made is None:
+                made = met[key] = leaf(product(self._other_pieces(tensor, boundary, spread, moving)))
+            return made
 
         return self._walk(tensor, boundary, end, False)
 
@@ -201,6 +252,7 @@ class Nest(Tiling):
     ) -> Expr:
         """Follow a tensor's leading run outwards; ``leaf`` gets the temporal blocks that count."""
         outside = [block for block in reversed(self.temporal) if block < boundary]
+        beyond = [frozenset(outside[first:]) for first in range(len(outside) + 1)]
         own = [dim for dim in self.operator.bounds if dim in tensor.dims]
 
         def stopped(position: int, order: OrderClass) -> Expr:
@@ -211,16 +263,14 @@ class Nest(Tiling):
             for dim in self.operator.bounds:
                 stays = dim in order.reused[tensor.name]
                 first = 0 if dim in own else position + 1 if stays else position
-                moving[dim] = frozenset(outside[first:])
+                moving[dim] = beyond[first]
             return leaf(block, slide, moving)
 
         def walk(position: int) -> Expr:
             """Nothing that the tensor depends on has moved in the blocks before ``position``."""
             if position == len(outside):
                 # the trips of still blocks are all one; counting them ties a tile size to its bound
-                return leaf(
-                    None, None, {d: frozenset(outside if d in own else ()) for d in self.operator.bounds}
-                )
+                return leaf(None, None, {d: beyond[0 if d in own else -1] for d in self.operator.bounds})
             block = outside[position]
             still = is_one(product(self.trips([block], own)))
             ended = choose(

@@ -337,6 +337,9 @@ def state_problem(
     engine = fitted(engine, operator)
     model.check(operator, engine)
     check_space(model, factors, storage, tiles)
+    if storage == UNEVEN and any(level.timing.set_up for level in engine.levels):
+        # What is left out of the uneven space is proven to lose nothing for traffic alone.
+        raise InputError("--storage", UNEVEN, f"expected even: {engine.name} states set-up cycles")
     demands = parse_constraints(constraints, operator, engine)
     check_orders(demands, engine, uneven=storage == UNEVEN)
     # The least tile of every trip count is enough for an optimum (docs/proofs.md), unless the user wants

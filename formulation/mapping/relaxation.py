@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -104,7 +103,7 @@ def legal_groups(problem: LayerProblem, checked_limits: Limits | None = None) ->
     tables = Tables(groups, [limit.expr for limit in problem.limits], checked_limits)
     kept = usable_rows(problem, tables, checked_limits)
     return tuple(
-        group if len(rows) == len(group) else replace(group, rows=group.rows[rows])
+        group if len(rows) == len(group) else group.having(group.rows[rows])
         for group, rows in zip(groups, kept, strict=True)
     )
 

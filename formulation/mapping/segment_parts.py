@@ -117,7 +117,8 @@ def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
     """A problem of energy that no mapping with given points inside the array spends less than inside.
 
     The outermost level is free, and the near levels hold whole tensors, so their points of storage are one,
-    with all loops up to the array inside.
+    with all loops up to the array inside.  Where they store nothing, these loops stay in the outermost level,
+    and the part has all of the energy.
 
     Parameters
     ----------
@@ -135,11 +136,23 @@ def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
         )
     engine = replace(problem.engine, levels=tuple(levels))
     outermost = leading(operator, engine, parts[0], parts[0].items(operator, engine))
-    head = [replace(slot, dims=frozenset()) for slot in outermost]
-    # Whole tensors near the array are the best that any points of storage there could do for the inside.
     middle = leading(operator, engine, near, near.items(operator, engine))
-    part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
+    if stores_near(problem):
+        # Whole tensors near the array are the best that any points of storage there could do for the inside.
+        head = _without_loops(outermost)
+        part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
+    else:
+        part = _part(problem, engine, (*outermost, *_without_loops(middle), *inner))
     return replace(part, statement=replace(part.statement, energy=_inside(part)), objective=_ENERGY)
+
+
+def _without_loops(slots: Arrangement) -> Arrangement:
+    return tuple(replace(slot, dims=frozenset()) for slot in slots)
+
+
+def stores_near(problem: LayerProblem) -> bool:
+    """Whether near levels store anything; there is no outside part where they do not."""
+    return bool(segments(problem.engine)[1].items(problem.operator, problem.engine))
 
 
 def near_arrangements(problem: LayerProblem) -> Iterator[Arrangement]:
@@ -161,6 +174,8 @@ def inner_arrangements(problem: LayerProblem) -> Iterator[Arrangement]:
 
 def outside_part(problem: LayerProblem, near: Arrangement, busy: int = 0) -> LayerProblem:
     """A problem of energy that no mapping with given points of near stores spends less than outside.
+
+    Near levels store something (:func:`stores_near`): without stores there are no loops in them.
 
     All loops inside the last near store are one block; of the cycles only those inside, the outermost level's
     transfers, and the near levels' first fill and last drain count.
@@ -228,7 +243,7 @@ def restricted(space: MapSpace, edges: range, tiles: Tiles) -> MapSpace:
     groups = []
     for group in space.groups:
         kept = among(tiles_at(space, edges, group), tiles[group.name])
-        groups.append(replace(group, rows=group.rows[kept]))
+        groups.append(group.having(group.rows[kept]))
     return replace(space, groups=tuple(groups))
 
 

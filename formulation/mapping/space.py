@@ -8,9 +8,11 @@ a level begin to live at one point; the uneven space is the union over many
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, combinations
 
 import numpy as np
@@ -19,9 +21,11 @@ from tilewright.formulation.expression import Expr, Variable, as_expr
 from tilewright.formulation.mapping.arrangements import Arrangement, even_arrangement, segments
 from tilewright.formulation.mapping.blocks import Block, Residency, loop_hosts, whole
 from tilewright.formulation.mapping.chains import (
+    MANY_ROWS,
     AxisGroup,
     axis_group_dims,
     balanced_chains,
+    count_chains,
     cross,
     every_chain,
     halved_chains,
@@ -93,10 +97,10 @@ class MapSpace:
 
     @property
     def size(self) -> int:
-        """Number of combinations, before capacity and array constraints."""
+        """Number of combinations, before capacity and array constraints; at most where they are very many."""
         result = 1
         for group in self.groups:
-            result *= len(group)
+            result *= group.size_at_most
         for selector in self.selectors:
             result *= len(selector.domain)
         return result
@@ -280,19 +284,33 @@ def _group(
     check: Callable[[], None],
 ) -> AxisGroup:
     columns = tuple(chain.from_iterable(variables[dim] for dim in dims))
-    tables = []
-    for dim in dims:
+    most = math.prod(_count(operator.bounds[dim], len(variables[dim]), chains) for dim in dims)
+
+    def tabulate() -> Int64s:
+        tables = []
+        for dim in dims:
+            check()
+            # Filtered before the product of the group's dimensions, which could be too large to build.
+            rows = chains(operator.bounds[dim], len(variables[dim]))
+            tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
         check()
-        # Filtered before the product of the group's dimensions, which could be too large to build.
-        rows = chains(operator.bounds[dim], len(variables[dim]))
-        tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
-    check()
-    # User filters speak of one dimension and have been applied; an axis limits the product of the group's
-    # dimensions.
-    rows = cross(tables)
-    if len(dims) > 1:
-        rows = _keep(rows, columns, dims, operator, blocks, boundaries, ())
-    return AxisGroup("+".join(dims), dims, columns, rows)
+        # User filters speak of one dimension and have been applied; an axis limits the product of the group's
+        # dimensions.
+        rows = cross(tables)
+        return rows if len(dims) == 1 else _keep(rows, columns, dims, operator, blocks, boundaries, ())
+
+    group = AxisGroup("+".join(dims), dims, columns, tabulate, most)
+    if most <= MANY_ROWS:
+        _ = group.rows  # under the caller's checks
+    return group
+
+
+@lru_cache(maxsize=1024)
+def _count(bound: int, length: int, chains: Chains) -> int:
+    """How many chains there are at most."""
+    if chains is every_chain:
+        return math.comb(bound + length - 1, length)
+    return count_chains(bound, length, chains)
 
 
 def _keep(

@@ -12,6 +12,7 @@ from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, M
 from tilewright.hardware.mapping.level_energies import level_energies
 from tilewright.hardware.mapping.schema import BanksSection, FanoutSection, LevelSection, MachineFile
 from tilewright.hardware.mapping.static import areas, leakage
+from tilewright.hardware.mapping.timing import Timing
 from tilewright.workloads.mapping.operator import Role
 
 
@@ -90,7 +91,20 @@ def _level(machine: MachineFile, index: int) -> MemoryLevel:
         read_energies={role: own_energy.read for role, own_energy in own.items()},
         write_energies={role: own_energy.write for role, own_energy in own.items()},
         widths=elements.unusual,
+        timing=_timing(section, here, elements),
     )
+
+
+def _timing(section: LevelSection, here: Location, elements: Elements) -> Timing:
+    """Set-up cycles, and whether transfers hide."""
+    setup = section.setup
+    amounts = {} if setup is None else {name: value for name, value in setup if value is not None}
+    bits = None
+    if section.row is not None:
+        bits = elements.bits_of(section.row, (*here, "row"))
+    if section.refetch and here[1] == 0:
+        raise FieldError((*here, "refetch"), "expected none: nothing is outside the outermost level")
+    return Timing(section.overlap, **amounts, row_bits=bits, refetch=section.refetch)
 
 
 def _rates(
@@ -238,7 +252,7 @@ def _check_dmazerunner(engine: Engine) -> None:
             raise FieldError(
                 ("levels", index, "keeps"), "expected every role for cost_model dmazerunner, leave it out"
             )
-        for field, has in level.particulars.items():
+        for field, has in {**level.particulars, "setup": not level.timing.plain}.items():
             if has:
                 location: Location = ("levels", index, *field.split("."))
                 raise FieldError(location, "expected none for cost_model dmazerunner")

@@ -8,6 +8,7 @@ from fractions import Fraction
 from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.engine import Dma, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.schema import DIMENSIONS
+from tilewright.hardware.mapping.timing import Timing
 from tilewright.workloads.mapping.operator import Role
 
 WIDTH = 80
@@ -115,6 +116,26 @@ def _level_entries(level: MemoryLevel, engine: Engine) -> list[str]:
         entries.append("filled while in use")
     if level.sliding_window:
         entries.append("window overlap stays in place")
+    return [*entries, *_timing(level.timing)]
+
+
+def _timing(timing: Timing) -> list[str]:
+    entries = []
+    if timing.overlap is not None:
+        entries.append("what it hands inwards " + ("hides" if timing.overlap else "adds to all other time"))
+    amounts = (
+        ("iteration of its loops", timing.tile),
+        ("tile moved", timing.transfer),
+        ("row moved", timing.row),
+        ("instruction", timing.instruction),
+    )
+    known = [f"{exact(cycles)} per {what}" for what, cycles in amounts if cycles]
+    if known:
+        entries.append("set-up cycles: " + ", ".join(known))
+    if timing.row_bits is not None:
+        entries.append(f"rows of at most {_bytes(timing.row_bits)}")
+    if timing.refetch:
+        entries.append("its tiles are fetched anew at every iteration outside")
     return entries
 
 

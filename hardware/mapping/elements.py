@@ -60,6 +60,11 @@ class Elements:
         """Elements of a role's partition; raises ``FieldError``."""
         return _whole(size, self.widths[role], location)
 
+    def bits_of(self, size: Size, location: Location) -> int:
+        """Bits of a size in whole elements of any role; raises ``FieldError``."""
+        bits = self._bits(self.widths, size.in_bytes, location)
+        return _whole(size, bits, location) * bits
+
     def per_cycle(self, rate: Bandwidth, clock_mhz: Fraction, location: Location) -> Fraction:
         """Elements of the machine's usual width per cycle; raises ``FieldError``."""
         bits = self._bits(self.widths, rate.unit != "elements/cycle", location)

@@ -11,6 +11,7 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from tilewright.hardware.mapping.timing import PLAIN, Timing
 from tilewright.workloads.mapping.operator import Role
 
 PE = "PE"
@@ -86,6 +87,7 @@ class MemoryLevel:
     widths : bits of elements here, for roles that have other than ``element_bits``
     counted_bits : of the elements in which ``capacity`` and ``bank`` count, on a level that was made from one
         with more roles; ``None`` for what the level's own roles say
+    timing : what transfers cost beside bandwidth
     """
 
     name: str
@@ -106,6 +108,7 @@ class MemoryLevel:
     write_energies: MappingABC[Role, Fraction] = field(default_factory=dict)
     widths: MappingABC[Role, int] = field(default_factory=dict)
     counted_bits: int | None = None
+    timing: Timing = PLAIN
 
     def read_energy_of(self, role: Role) -> Fraction:
         """pJ per element of a role read."""

@@ -68,6 +68,7 @@ def _level(level: MemoryLevel) -> dict[str, Any]:
         "sliding_window": level.sliding_window,
         "fanout": None if level.fanout is None else _fanout(level.fanout),
         **(_particulars(level) if any(level.particulars.values()) else {}),
+        **({} if level.timing.plain else {"timing": level.timing.stated()}),
     }
 
 

@@ -11,6 +11,7 @@ from tilewright.foundation.description import names_a_file, parse_description, r
 from tilewright.foundation.named_files import NamedFiles
 from tilewright.hardware.mapping.build import build_engine
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.families import family_description, is_parametrised
 from tilewright.hardware.mapping.identity import engine_hash, engine_to_dict
 from tilewright.hardware.mapping.schema import MachineFile
 
@@ -35,6 +36,8 @@ def load_engine(name_or_path: str | os.PathLike[str]) -> Engine:
     ------
     InputError : for an unknown name, an unreadable file, or a file that does not describe an engine
     """
+    if is_parametrised(name_or_path):
+        return parametrised(str(name_or_path))
     if not names_a_file(name_or_path):
         return _load_preset(os.fspath(name_or_path))
     path = Path(name_or_path)
@@ -48,6 +51,9 @@ def load_description(name_or_path: str | os.PathLike[str]) -> tuple[Any, str]:
     ------
     InputError : for an unknown name, or a file that is no YAML
     """
+    if is_parametrised(name_or_path):
+        text, name = family_description(str(name_or_path), PRESETS.path)
+        return read_data(text, name), name
     named = names_a_file(name_or_path)
     path = Path(name_or_path) if named else PRESETS.path(os.fspath(name_or_path))
     where = str(path) if named else path.name
@@ -68,6 +74,13 @@ def parse_engine(text: str, where: str, name: str) -> Engine:
     InputError : for text that is not YAML or does not describe an engine
     """
     return parse_description(text, where, MachineFile, lambda file: build_engine(file, name))
+
+
+@cache
+def parametrised(text: str) -> Engine:
+    """The engine of a preset with parameters, such as ``gemmini[array=32]``; raises ``InputError``."""
+    description, name = family_description(text, PRESETS.path)
+    return parse_engine(description, name, name)
 
 
 @cache

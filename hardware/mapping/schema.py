@@ -59,6 +59,10 @@ def _parse_dimension(value: object) -> str:
     return _one_of(value, DIMENSIONS, "a dimension")
 
 
+def _parse_overlap(value: object) -> bool:
+    return _one_of(value, ("full", "none"), "an overlap") == "full"
+
+
 def _distinct(value: object) -> object:
     entries = value if isinstance(value, list) else []
     for index, item in enumerate(entries):
@@ -190,6 +194,15 @@ class BandwidthSection(Section):
     shared: BandwidthField | None = Field(default=None, description="of one port for reads and writes")
 
 
+class SetupSection(Section):
+    tile: Number | None = Field(default=None, description="cycles per iteration of the level's loops")
+    transfer: Number | None = Field(default=None, description="cycles per tile that its port moves")
+    row: Number | None = Field(default=None, description="cycles per row of such a tile")
+    instruction: Number | None = Field(
+        default=None, description="cycles of compute per iteration of the loops outside the level"
+    )
+
+
 class LevelSection(Section):
     """One memory level; ``capacity`` is what all roles without a partition of their own share."""
 
@@ -212,6 +225,12 @@ class LevelSection(Section):
     double_buffered: Flag = Field(default=False, description="two copies, so that half is usable")
     streamed: Flag = Field(default=False, description="filled while in use, at full capacity")
     bandwidth: Annotated[BandwidthSection, BeforeValidator(_read_and_write)] | None = None
+    overlap: Annotated[bool, PlainValidator(_parse_overlap)] | None = Field(
+        default=None, description="full or none: whether what it hands inwards hides behind other work"
+    )
+    setup: SetupSection | None = Field(default=None, description="cycles beside those of the bandwidth")
+    row: SizeField | None = Field(default=None, description="the longest run that is one row, such as 64 B")
+    refetch: Flag = Field(default=False, description="its tiles are fetched anew at every iteration outside")
     keeps: Annotated[Roles, Field(min_length=1), BeforeValidator(_distinct)] | None = None
     may_bypass: Annotated[Roles, BeforeValidator(_distinct)] = Field(default_factory=list)
     sliding_window: Flag = False

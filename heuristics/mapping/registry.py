@@ -50,6 +50,12 @@ HEURISTICS: Registry[LayerMethod] = Registry(
             "Fixed dataflow: row-stationary, output rows and filter rows over the array",
             "dMazeRunner, section 6 (Oy|Fy), after Eyeriss (ISCA 2016)",
         ),
+        "gemmini-auto": Entry(
+            "tilewright.heuristics.mapping.gemmini_auto",
+            "GemminiAuto",
+            "The tiling that Gemmini's library takes by itself, on the machine gemmini",
+            "include/gemmini.h of ucb-bar/gemmini-rocc-tests at 928aba8c",
+        ),
         "random": Entry(
             "tilewright.heuristics.mapping.random_search",
             "RandomSearch",

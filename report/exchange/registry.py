@@ -50,6 +50,7 @@ READERS = [
     f"{_HERE}.zigzag_read_accelerator",
     f"{_HERE}.zigzag_read_mapping",
     f"{_HERE}.accelforge_read_arch",
+    f"{_HERE}.gemmini_read_row",
 ]
 """Modules of readers, in the order in which one needs what another has read."""
 

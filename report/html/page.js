@@ -47,6 +47,32 @@ for (const input of document.querySelectorAll("input[data-table]")) {
   search();
 }
 
+// Drawings: a slider chooses the step that is seen, a button runs through all of them.
+for (const panel of document.querySelectorAll(".steps")) {
+  const slider = panel.querySelector("input[type=range]");
+  if (!slider) continue;
+  const button = panel.querySelector("button");
+  const steps = Array.from(panel.querySelectorAll(".step"));
+  let timer = null;
+  const show = () => steps.forEach((step, index) => { step.hidden = index + 1 !== Number(slider.value); });
+  const stop = () => {
+    clearInterval(timer);
+    timer = null;
+    button.textContent = "Play";
+    button.setAttribute("aria-pressed", "false");
+  };
+  slider.addEventListener("input", () => { stop(); show(); });
+  button.addEventListener("click", () => {
+    if (timer !== null) { stop(); return; }
+    button.textContent = "Stop";
+    button.setAttribute("aria-pressed", "true");
+    timer = setInterval(() => {
+      slider.value = (Number(slider.value) % steps.length) + 1;
+      show();
+    }, 900);
+  });
+}
+
 // Plots: drawn by Plotly in the colours of the page; a choice among several draws anew, and so does another
 // style or width, or paper.  On narrow screens the legend stands below, and a finger scrolls the page.
 const figures = JSON.parse(document.getElementById("figures").textContent);

@@ -92,6 +92,17 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
+class Drawing:
+    """Pictures as SVG: some that stay, and steps of which a slider chooses one; on paper all are seen."""
+
+    title: str
+    still: Sequence[str]
+    steps: Sequence[str]
+    note: str = ""
+    kind: str = field(default="drawing", init=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Level:
     """A box of a machine's drawing, and the array of what lies inside.
 
@@ -136,7 +147,7 @@ class Entry:
 
     title: str
     summary: str
-    parts: Sequence[Table | Listing]
+    parts: Sequence[Table | Listing | Drawing]
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,8 @@ def make_console(**options: Any) -> Console:
                 else:
                     yield Segment(cleaned(segment.text), segment.style)
 
-    console = Cleaned(highlight=False, markup=False, emoji=False, **options)
+    # A console that writes to a string shows nothing by itself, in a notebook neither.
+    console = Cleaned(highlight=False, markup=False, emoji=False, force_jupyter=False, **options)
     if console.width < LEAST_WIDTH:
         console.width = LEAST_WIDTH
     return console

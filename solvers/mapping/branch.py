@@ -73,9 +73,10 @@ class Branch:
         else:
             tree = TwoOrders(search, Minimum(search, self.name))
             tree.on_hard = self._on_hard(search)
-            if tree.empty:
+            if tree.empty and goal_of(search) is None:
                 return Outcome(True, "no tile sizes satisfy the constraints and fit the array")
-            least = tree.run(self._bound(search))
+            # With a goal, tile sizes that cannot reach it were left out, perhaps all of them.
+            least = None if tree.empty else tree.run(self._bound(search))
         if least is not None:
             # Something is open, yet the reported bound may have met the value.
             return Outcome(search.key is not None and search.key == search.bound)

@@ -15,8 +15,11 @@ from fractions import Fraction
 
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.chains import MANY_ROWS
+from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
+from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import BAND
 from tilewright.solvers.mapping.part_search import PartSearch
 
@@ -35,11 +38,13 @@ def is_large(problem: LayerProblem) -> bool:
 
 
 def _rows(problem: LayerProblem) -> int:
-    return sum(len(group) for group in problem.space.groups)
+    return sum(group.size_at_most for group in problem.space.groups)
 
 
 def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
     """Offer perfect factors, for the largest problems halved tiles, and a bound from plain intervals.
+
+    Where tiles are so many that those take seconds, too, any mapping comes before them.
 
     Parameters
     ----------
@@ -50,6 +55,9 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         bound = _plain_bound(problem)
         if bound > 0:
             search.raise_bound(bound, "intervals")
+    search.raise_bound(least_key(problem), "compulsory traffic")
+    if _rows(problem) > MANY_ROWS:
+        offer_any_mapping(search, lambda: search.done)
     if not problem.space.nest.perfect and _rows(problem) > HUGE:
         _offer(search, problem.even().with_halved_tiles(), HALVED, method)
     offer_perfect_factors(search, method)

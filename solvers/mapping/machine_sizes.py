@@ -306,4 +306,4 @@ def _coarse(group: AxisGroup) -> AxisGroup:
             bound = max(variable.domain)
             parts = {-(-bound // (1 << power)) for power in range(bound.bit_length() + 1)}
             mask &= np.isin(group.rows[:, column], sorted(parts))
-    return replace(group, rows=group.rows[mask])
+    return group.having(group.rows[mask])

@@ -45,7 +45,7 @@ class PartBounds:
         ]  # others are in tables
         self._known_by_storage: dict[tuple[int, ...], dict[Expr, float]] = {}  # by storage
         self._least: dict[Hashable, tuple[float, float]] = {}  # with what would have been enough
-        self._layouts: dict[Expr, Layout] = {}
+        self._layouts: dict[Expr, Layout] = {}  # those that another storage may ask again
 
     def know(self, least: MappingABC[Expr, float], storage: MappingABC[Variable, int]) -> None:
         """Raise what terms cost at least under a storage, of which nothing more is asked then."""
@@ -108,7 +108,9 @@ class PartBounds:
         layout = self._layouts.get(term)
         if layout is None:
             part = self._division.parts[term]
-            layout = self._layouts[term] = self._layout.of_part(part.energy, part.limits, part.stages)
+            layout = self._layout.of_part(part.energy, part.limits, part.stages)
+            if storage:  # without choices of storage every term is asked for once: its tables may go
+                self._layouts[term] = layout
         goal = LeastEnergy(enough)
         search = BestFirst(self._search, goal, layout, storage)
         search.most = most

@@ -30,6 +30,7 @@ from tilewright.formulation.mapping.segment_parts import (
     near_arrangements,
     outside_part,
     restricted,
+    stores_near,
     tiles_at,
     within,
 )
@@ -99,6 +100,7 @@ class SegmentBounds:
                 self._near = [*dict.fromkeys([*self._near, outer])]
                 self._inner = [*dict.fromkeys([*self._inner, rest])]
         self._inside = self._outside = self._busy = 0
+        self._near_parts: list[LayerProblem] = []
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
     def begin(self, known: Callable[[], None]) -> None:
@@ -112,7 +114,8 @@ class SegmentBounds:
         self._inner_parts = [inside_part(problem, inner) for inner in self._inner]
         if b or self._goal.both:
             self._busy = self._least(part.minimising(CYCLES) for part in self._inner_parts)
-        self._near_parts = [outside_part(problem, near, self._busy) for near in self._near]
+        if stores_near(problem):
+            self._near_parts = [outside_part(problem, near, self._busy) for near in self._near]
         if self._counts_energy:
             self._outside = self._least(self._near_parts)
             self._inside = self._least(self._inner_parts)
@@ -181,6 +184,8 @@ class SegmentBounds:
 
     def _look_outside(self) -> list[Survivors]:
         """What is left outside; what that spends there at least is known then."""
+        if not self._near_parts:  # nothing is stored there, and nothing spent
+            return [Survivors(near, self._root, 0.0, float(self._busy), None) for near in self._near]
         survivors: list[Survivors] = []
         for near, alone in zip(self._near, self._near_parts, strict=True):
             part = charged(alone, self._problem.objective, self._inside)
@@ -289,9 +294,7 @@ class _Listed:
 
     def tiles(self) -> Tiles:
         """Those of all that were taken."""
-        groups = {
-            name: replace(group, rows=group.rows[taken]) for name, (group, taken) in self._taken.items()
-        }
+        groups = {name: group.having(group.rows[taken]) for name, (group, taken) in self._taken.items()}
         return {
             name: np.unique(tiles_at(self._space, self._edges, group), axis=0)
             for name, group in groups.items()

@@ -210,7 +210,7 @@ class PatternTrees:
             )
             stored = sorted({level for levels in stores for level in levels})
             part = problem.on(machine_of(storing(problem, stores), stored))
-            if sum(len(group) for group in part.space.groups) <= _SHARED:
+            if sum(group.size_at_most for group in part.space.groups) <= _SHARED:
                 inner_search = _PatternSearch(self._search, part)
                 tree = Tree(inner_search, Minimum(inner_search, self._source), part)
                 if not tree.empty:
@@ -240,7 +240,7 @@ class PatternTrees:
         key = pattern.key * self._search.problem.key_scale
         if stored not in self._shared:
             part = self._search.problem.on(machine_of(self._search.problem.engine, stored))
-            self._rows[stored] = sum(len(group) for group in part.space.groups)
+            self._rows[stored] = sum(group.size_at_most for group in part.space.groups)
             is_shared = self._rows[stored] <= _SHARED
             self._shared[stored] = self._tree(part, 0.0, self._bank) if is_shared else None
         entry = self._shared[stored]

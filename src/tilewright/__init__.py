@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tilewright.api.checked import Check as Check
     from tilewright.api.documents import check as check
     from tilewright.api.documents import load as load
+    from tilewright.api.mapping import gemmini as gemmini
     from tilewright.api.mapping.checking import MappingCheck as MappingCheck
     from tilewright.api.mapping.conversion import Conversion as Conversion
     from tilewright.api.mapping.conversion import convert as convert
@@ -108,6 +109,8 @@ _PLACES = {
 """The names of the interface by the module that has them."""
 
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
+_WHOLE = {"gemmini": "tilewright.api.mapping.gemmini"}
+"""Modules that are names of the interface themselves."""
 
 __all__ = [
     "Check",
@@ -173,14 +176,16 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """A name of the interface, loaded when it is first asked for."""
-    if name not in _MODULES:
+    if name not in _MODULES and name not in _WHOLE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module(_MODULES[name]), name)
+    value: object = (
+        import_module(_WHOLE[name]) if name in _WHOLE else getattr(import_module(_MODULES[name]), name)
+    )
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES, *_WHOLE})

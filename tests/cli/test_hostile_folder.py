@@ -30,6 +30,7 @@ QUICK: Calls = {
     "map": [(LAYER, "-a", ARCH, "-f", "json", "--out", "r.json", "--save-mappings", "m")],
     "evaluate": [("mapping.yaml", "--layer", LAYER, "-a", ARCH, "-f", "json")],
     "check": [("r.json", "-f", "json")],
+    "emit": [("r.json", "--to", target) for target in ("python", "json")],
     "convert": [(ARCH, "--to", "timeloop", "--lossy")],
     "list": [("archs",), ("models",), ("methods",)],
     "show": [(ARCH,)],

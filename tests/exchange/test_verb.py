@@ -125,7 +125,7 @@ def test_from_python() -> None:
 
 def test_every_format_says_what_it_is() -> None:
     """The registry's modules have their protocol's names, and each program has one."""
-    assert {reader.PEER for reader in registry.readers()} == {"timeloop", "zigzag", "accelforge"}
+    assert {reader.PEER for reader in registry.readers()} == {"timeloop", "zigzag", "accelforge", "gemmini"}
     assert all(isinstance(reader.TOPS, tuple) and callable(reader.read) for reader in registry.readers())
     assert registry.targets() == ["tilewright", "timeloop", "zigzag"]
     assert all(callable(writer.write) for peer in registry.targets() for writer in registry.writers(peer))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import product as cartesian
 from math import comb, prod
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,12 +19,24 @@ from instances import Instance, instances
 from reference import convolution, load
 
 from tilewright.formulation.expression.exact import ExactReader
-from tilewright.formulation.mapping.chains import axis_group_dims, balanced_chains, divisors, perfect_chains
+from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping.chains import (
+    MANY_ROWS,
+    axis_group_dims,
+    balanced_chains,
+    count_chains,
+    divisors,
+    halved_chains,
+    perfect_chains,
+)
 from tilewright.formulation.mapping.mapping import Spatial
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, gemm, transposed_conv2d
 
@@ -225,3 +240,29 @@ def test_number_of_valid_tilings_is_the_published_one(name: str, tilings: int) -
     """The tile sizes of the space that fit the machine are as many as the authors' program visits."""
     layer = load("dmazerunner_optima.json", "layers")[name]
     assert legal_tilings(layer) == layer["tilings"] == tilings
+
+
+@pytest.mark.parametrize("chains", [perfect_chains, balanced_chains, halved_chains])
+@pytest.mark.parametrize(("bound", "length"), [(1, 2), (12, 0), (12, 1), (60, 3), (97, 2), (130, 3)])
+def test_chains_are_counted_without_listing(
+    chains: Callable[[int, int], Int64s], bound: int, length: int
+) -> None:
+    """The count is at least that of the list, and the same where chains are made step by step."""
+    listed = len(chains(bound, length))
+    counted = count_chains(bound, length, chains)
+    assert counted >= listed
+    assert chains is halved_chains or counted == listed
+
+
+def test_rows_that_do_not_fit_into_memory_are_refused_when_read() -> None:
+    """A problem with 38 million rows is stated at once; its search has a mapping and a bound."""
+    machine = str(Path(__file__).parents[2] / "studies" / "machines" / "free-6-levels-bypass.yaml")
+    _, operator = parse_layer("nest:O[k,p] += I[c,2*p+r] * W[k,c,r] : k=4,c=4,p=1500,r=3")
+    problem = layer_problem(operator, load_engine(machine), parse_objective("energy"))
+    assert max(group.size_at_most for group in problem.space.groups) > MANY_ROWS
+    with pytest.raises(LimitReachedError, match="too many for memory"):
+        _ = [group.rows for group in problem.space.groups]
+    result = solve(problem, "auto", Limits(1.5, threads=1, clock=time.process_time))
+    assert result.key is not None
+    assert result.bound is not None
+    assert 0 < result.bound <= result.key

@@ -14,11 +14,14 @@ from tilewright.hardware.mapping.load import engine_hash, engine_to_dict, list_p
 from tilewright.workloads.mapping.operator import Role
 
 PRESETS = [
+    "a100",
     "atomic-engine",
     "dmazerunner-256",
+    "ethos-u65",
     "eyeriss-168",
     "eyeriss-256",
     "eyeriss-65nm",
+    "gemmini",
     "nvdla-256",
     "set-tile",
     "shidiannao-256",
@@ -88,6 +91,51 @@ def test_tpu_v4i() -> None:
     assert (hbm.read_energy, cmem.read_energy) == (Fraction(450, 4), Fraction(14, 4))
     assert (cmem.capacity, vmem.capacity) == (2**26, 2**23)
     assert cmem.may_bypass == frozenset(Role)
+
+
+def test_a100() -> None:
+    """Peak and memories of the whitepaper: 312 TFLOPS of 16 bits, 40 MB of L2, 1,555 GB/s."""
+    engine = load_engine("a100")
+    hbm, l2, _, _ = engine.levels
+    assert float(2 * engine.instances * engine.clock_mhz / 10**6) == pytest.approx(312, rel=1e-3)
+    assert l2.capacity == 40 * 2**20 // engine.element_bytes
+    assert hbm.shared_bandwidth == Fraction(1555 * 10**6, engine.element_bytes * 1410 * 10**3)
+
+
+MEASURED_ON_A100 = [
+    # rows, inner size, columns and milliseconds of 16-bit products: LLMCompass (ISCA 2024), figure 5; its
+    # product of 64 rows moves 1,606 GB/s, more than a board of 40 GB does, and is left out
+    (512, 12288, 12288, 0.6118),
+    (16384, 12288, 12288, 17.0307),
+    (8192, 64, 64, 0.0296),
+    (8192, 4096, 4096, 1.0210),
+    (8192, 16384, 16384, 15.0087),
+]
+
+
+@pytest.mark.parametrize(("rows", "inner", "columns", "measured"), MEASURED_ON_A100)
+def test_no_measured_product_beats_the_roofs_of_a100(
+    rows: int, inner: int, columns: int, measured: float
+) -> None:
+    """Compute and HBM allow each measured time; the largest products come within a tenth of them."""
+    engine = load_engine("a100")
+    hbm = engine.levels[0].shared_bandwidth
+    assert hbm is not None
+    compute = Fraction(rows * inner * columns, engine.instances)
+    moved = (rows * inner + inner * columns + rows * columns) / hbm
+    roof = float(max(compute, moved) / engine.clock_mhz) / 1000
+    assert roof <= measured
+    if rows >= 8192 and inner >= 12288:
+        assert roof > 0.9 * measured
+
+
+def test_ethos_u65() -> None:
+    """512 multipliers at 1 GHz, SRAM of 16 GB/s and DRAM of 3.75 GB/s, as Arm's compiler plans for it."""
+    engine = load_engine("ethos-u65")
+    dram, sram, _, _ = engine.levels
+    assert (engine.instances, engine.clock_mhz, engine.element_bits) == (512, 1000, 8)
+    assert (dram.shared_bandwidth, sram.shared_bandwidth) == (Fraction(15, 4), Fraction(16))
+    assert (dram.read_energy, sram.capacity) == (64, 384 * 1024)
 
 
 def test_dmazerunner_256() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -22,7 +23,7 @@ from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import layout, program
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.mapping.operators import conv2d
+from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d
 
 OPTIMA = load("dmazerunner_optima.json", "layers")
 CONV2_2 = {"edp": 7041210790216064, "energy": 2502735729, "cycles": 2727424}  # proven here
@@ -69,6 +70,30 @@ def test_branch_leaves_out_rows_that_are_unwanted(instance: Instance, is_known: 
         if is_known and oracle.answer is not None:
             again = solve(instance.problem(), "branch", warm_starts=[oracle.answer])
             assert (again.status, again.key, again.bound) == (Status.OPTIMAL, oracle.key, oracle.key)
+
+
+def test_a_start_that_nothing_can_improve_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no row of any table can be better than the start, nothing is left to search."""
+    monkeypatch.setattr(layout, "_MANY", 0)
+    machine = load_engine("dmazerunner-256")
+    dram, scratchpad, registers = machine.levels
+    assert scratchpad.fanout is not None
+    assert machine.dma is not None
+    axis = replace(scratchpad.fanout.axes[0], size=3)
+    scratchpad = replace(
+        scratchpad, capacity=32, bank=None, fanout=replace(scratchpad.fanout, sharing=False, axes=(axis,))
+    )
+    small = replace(
+        machine,
+        levels=(dram, scratchpad, replace(registers, capacity=4)),
+        dma=replace(machine.dma, startup=Fraction(2), per_byte=Fraction(1, 100), clock_ratio=Fraction(1)),
+    )
+    layer = depthwise_conv2d(n=3, c=2, r=3, s=1, p=1, q=1)
+    problem = layer_problem(layer, small, parse_objective("cycles"))
+    optimum = solve(problem, "exhaustive")
+    assert optimum.answer is not None
+    again = solve(problem, "branch", warm_starts=[optimum.answer])
+    assert (again.status, again.key, again.bound) == (Status.OPTIMAL, optimum.key, optimum.key)
 
 
 def _compare(instance: Instance) -> None:

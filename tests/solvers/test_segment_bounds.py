@@ -104,6 +104,41 @@ def test_claims_are_those_of_enumeration(most: int, monkeypatch: pytest.MonkeyPa
     assert sum(agrees(problem) for problem in islice(problems, effort(4))) >= effort(2)
 
 
+def past_a_dear_level(sizes: tuple[int, int, int], kind: str) -> LayerProblem:
+    """A product on a machine with a near level so dear that all tensors bypass it."""
+    fan = Fanout((ArrayAxis("x", 2),), Fraction(0))
+    levels = (
+        MemoryLevel("DRAM", None, Fraction(60), Fraction(60)),
+        MemoryLevel("BUF", 99, Fraction(900), Fraction(900), may_bypass=frozenset(Role), fanout=fan),
+        MemoryLevel("RF", 4, Fraction(2), Fraction(2)),
+    )
+    engine = Engine("dear", "hierarchy", 16, Fraction(1), Fraction(500), levels)
+    m, n, k = sizes
+    return layer_problem(
+        gemm(m=m, n=n, k=k), engine, parse_objective("energy"), factors=FACTORS[kind], storage="uneven"
+    )
+
+
+def test_near_levels_that_store_nothing() -> None:
+    """Arrangements inside the array are searched, too, where nothing is stored outside it."""
+    problem = past_a_dear_level((4, 2, 1), DIVISORS)
+    assert has_parts(problem)
+    assert agrees(problem)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("kind", [DIVISORS, LEAST])
+@pytest.mark.parametrize("sizes", [(2, 3, 2), (3, 1, 3), (5, 2, 1)])
+def test_near_levels_that_store_nothing_at_length(
+    sizes: tuple[int, int, int], kind: str, large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same on more products, also where tiles need not divide."""
+    monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: large)
+    monkeypatch.setattr(arrangement_trees, "_FEW", 0)
+    assert agrees(past_a_dear_level(sizes, kind), kind)
+
+
 @pytest.mark.parametrize("large", [False, True])
 def test_claims_where_tiles_need_not_divide(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The even part searched first, or bounded by parts as all others are."""

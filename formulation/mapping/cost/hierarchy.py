@@ -25,6 +25,7 @@ from tilewright.formulation.mapping.cost.hierarchy_counts import (
     transported,
 )
 from tilewright.formulation.mapping.cost.hierarchy_cycles import cycles_of
+from tilewright.formulation.mapping.cost.hierarchy_setup import check_set_ups
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import OrderClass, all_order_classes, order_classes, sliding_dims
 from tilewright.hardware.mapping.engine import Engine
@@ -44,7 +45,8 @@ class Hierarchy:
     rounding_pj = 0
 
     def check(self, operator: Operator, engine: Engine) -> None:
-        """Every operator and every engine has a meaning here."""
+        """Every operator has a meaning here, and every engine whose set-up cycles have one."""
+        check_set_ups(engine)
 
     def orders(
         self, operator: Operator, engine: Engine, level: int, every: bool = False

@@ -13,6 +13,14 @@ from itertools import pairwise
 
 from tilewright.formulation.expression import Expr, as_expr, ceil_div, choose, maximum, tighten, total
 from tilewright.formulation.mapping.cost.hierarchy_counts import in_all_turns, selected_counts, spread_of
+from tilewright.formulation.mapping.cost.hierarchy_setup import (
+    Charge,
+    instructions,
+    issued,
+    rounded_up,
+    set_ups,
+    timed_reads,
+)
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Role, Tensor
@@ -26,7 +34,7 @@ def cycles_of(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
     compute = in_all_turns(nest, tighten(nest.steps(), lower=peak))
     details = {"compute cycles": compute}
     # Hidden work overlaps with all other hidden work, so that the slowest counts; exposed work adds up.
-    hidden: list[Expr] = [compute]
+    hidden: list[Expr] = [total([compute, *instructions(nest)])]
     exposed: list[Expr] = []
     for index, level in enumerate(engine.levels):
         # One port may do both: what fills a double-buffered store hides, what fills a single buffer does not.
@@ -38,6 +46,10 @@ def cycles_of(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
             details[f"{level.name} transfer cycles"] = total(time for _, time in times)
         for side, time in times:
             side.append(time)
+        if level.timing.tile:
+            issue = issued(nest, index)
+            details[f"{level.name} set-up cycles"] = issue
+            (exposed if level.timing.overlap is False else hidden).append(issue)
         if index and level.double_buffered:
             exposed += [in_all_turns(nest, time) for time in first_and_last(nest, index)]
     return total([maximum(hidden), *exposed]), details
@@ -54,15 +66,19 @@ def _port_time(nest: Nest, level: int, behind: bool) -> Expr | None:
     memory = nest.engine.levels[level]
     reads: list[tuple[Role, Expr]] = []
     writes: list[tuple[Role, Expr]] = []
+    set_up: list[Charge] = []
     for tensor in nest.operator.tensors:
         alternatives = nest.residency[tensor.name].alternatives
         chosen = [level in stores and _hides(nest, stores, level) is behind for stores in alternatives]
         if any(chosen):
             counts = selected_counts(nest, tensor, level, whole_run=False, among=chosen)
-            reads.append((tensor.role, counts.reads))
+            reads.append((tensor.role, timed_reads(nest, tensor, level, chosen)))
+            set_up += set_ups(nest, tensor, level, chosen)
             writes += [(tensor.role, counts.fills), (tensor.role, counts.updates)]
     times = port_times(nest.engine, memory, reads, writes)
-    return maximum(times) if times else None
+    if not set_up:
+        return maximum(times) if times else None
+    return total([maximum(times) if times else 0, rounded_up(set_up)])
 
 
 def port_times(
@@ -89,6 +105,9 @@ def port_times(
 
 def _hides(nest: Nest, stores: Sequence[int], level: int) -> bool:
     """Whether what a level hands inwards hides: into a double-buffered store, or straight to the PEs."""
+    overlap = nest.engine.levels[level].timing.overlap
+    if overlap is not None:
+        return overlap
     inner = next((store for store in stores if store > level), None)
     return inner is None or nest.engine.levels[inner].double_buffered
 

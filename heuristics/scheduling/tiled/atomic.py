@@ -10,10 +10,10 @@ sizes.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf
 
-from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
@@ -22,7 +22,8 @@ from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_sizes
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
-from tilewright.heuristics.scheduling.tiled.refining import HANDOVERS, Judged, Sizes, climb
+from tilewright.heuristics.scheduling.tiled.refining import HANDOVERS, Judged, SizeMoves, Sizes, climb
+from tilewright.heuristics.scheduling.tiled.regions import Region, regions, whole
 from tilewright.heuristics.scheduling.tiled.rounds import TIES
 from tilewright.heuristics.scheduling.tiled.size_menus import HANDOVER, balanced_sizes
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
@@ -33,8 +34,36 @@ STARTS = ("shares", "repaired", "printed")
 PLACED = ("zigzag", "matching")
 """Ways to place that compete by default."""
 
-Start = tuple[Judged, Sizes, str, str]
-"""A plan, its sizes, and how it was ordered and placed."""
+PRICES = (4.0, 1.0, 0.25)
+"""Multiples of what a cycle is worth in the first plan by which sizes are ranked."""
+
+WORSE = Fraction(3, 2)
+"""Smaller regions are tried while the last one's plan is at most that many times as bad as the best."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a search begins.
+
+    Parameters
+    ----------
+    judged : the plan
+    sizes : of its atoms, per layer
+    order, mapping : how it was ordered and placed
+    region : the engines that take part
+    prices : pJ that a cycle is worth, by which its layers' sizes are worth ranking
+    """
+
+    judged: Judged
+    sizes: Sizes
+    order: str
+    mapping: str
+    region: Region
+    prices: tuple[float, ...]
+
+    def moves(self, problem: TiledProblem, room: float) -> SizeMoves:
+        """Sizes that layers may be given from here."""
+        return SizeMoves(problem, room=room, engines=self.region.engines, prices=self.prices)
 
 
 @dataclass(frozen=True)
@@ -67,24 +96,23 @@ class AtomicDataflow(Heuristic):
     def offer(self, search: TiledSearch) -> None:
         """Try all starts that the options leave open, then improve the best one."""
         problem = search.problem.problem
-        stages = self.stages(search)
-        best = self.start(search, stages)
+        best = self.start(search, self.stages(search))
         if best is None or not self.refine:
             return
-        begun, sizes, order, mapping = best
-        stages.settled(begun)
+        stages = replace(self.stages(search), region=best.region)
+        stages.settled(best.judged)
 
         def judge(moved: Sizes) -> Judged | None:
-            return stages.of_sizes(moved, order, mapping, f"{self.name} climbing")
+            return stages.of_sizes(moved, best.order, best.mapping, f"{self.name} climbing")
 
         climb(
             problem,
-            sizes,
-            begun,
+            best.sizes,
+            best.judged,
+            best.moves(problem, self.room),
             judge,
             lambda: search.done,
             random.Random(search.limits.seed),
-            room=self.room,
             most=self.moves,
             kept=stages.settled,
         )
@@ -98,44 +126,122 @@ class AtomicDataflow(Heuristic):
     def start(self, search: TiledSearch, stages: Stages) -> Start | None:
         """The best of what the options leave open; ``None`` where time is up before.
 
-        First the sizes compete, then the orders for the best sizes, then the ways to place.
+        First the sizes compete, those that cost less energy and the regions of the machine among them where
+        energy counts, then the orders for the best sizes, then the ways to place.
         """
-        problem = search.problem.problem
-        orders = ORDERS if self.order == BEST else (self.order,)
-        mappings = PLACED if self.mapping == BEST else (self.mapping,)
-        best: Start | None = None
+        return _Starts(self, search, stages).best()
 
-        def tried(atoms: str, sizes: Sizes, dag: AtomicDag, order: str, mapping: str) -> None:
-            nonlocal best
-            if not search.done:
-                source = f"{self.name} {atoms}, {order}, {mapping}"
-                planned = stages.planned(dag, stages.steps(dag, order), mapping, source)
-                if best is None or planned[0] < best[0][0]:
-                    best = planned, sizes, order, mapping
 
-        for atoms, wanted in self._sizes(problem, search.limits):
-            if not search.done:
-                limits = search.limits
-                tried(
-                    atoms, *workable(problem, wanted, room=self.room, limits=limits), orders[0], mappings[0]
-                )
-        for order in orders[1:]:
-            if best is not None:
-                tried("same sizes", best[1], best[0][1].dag, order, mappings[0])
-        for mapping in mappings[1:]:
-            if best is not None:
-                tried("same sizes", best[1], best[0][1].dag, best[2], mapping)
-        return best
+class _Starts:
+    """What competes before the climb."""
 
-    def _sizes(self, problem: TiledProblem, limits: Limits) -> Iterator[tuple[str, Sizes]]:
-        for atoms in STARTS if self.atoms == BEST else (self.atoms,):
-            numbers = random.Random(limits.seed)
-            if atoms == "shares":
-                for handover in HANDOVERS if self.refine else (HANDOVER,):
-                    sizes = balanced_sizes(problem, room=self.room, handover=handover, limits=limits)
-                    yield f"{atoms} {handover}", sizes
-            elif atoms == "genetic":
-                yield atoms, genetic_sizes(problem, numbers, Genetics(), room=self.room, limits=limits)
-            else:
-                rules = Annealing(printed=atoms == "printed", iterations=self.iterations)
-                yield atoms, annealed_sizes(problem, numbers, rules, room=self.room, limits=limits)
+    def __init__(self, method: AtomicDataflow, search: TiledSearch, stages: Stages) -> None:
+        self._method, self._search, self._stages = method, search, stages
+        self._problem: TiledProblem = search.problem.problem
+        self._whole = whole(self._problem.machine)
+        self._orders = ORDERS if method.order == BEST else (method.order,)
+        self._mappings = PLACED if method.mapping == BEST else (method.mapping,)
+        self._best: Start | None = None
+
+    def best(self) -> Start | None:
+        """The best start of all."""
+        method = self._method
+        shares = method.atoms in (BEST, "shares")
+        if shares:
+            for handover in HANDOVERS if method.refine else (HANDOVER,):
+                self._share(self._whole, handover)
+                if method.refine and handover == HANDOVERS[0]:
+                    self._priced()
+        for atoms in STARTS[1:] if method.atoms == BEST else () if shares else (method.atoms,):
+            if not self._search.done:
+                self._sized(atoms, self._drawn(atoms), self._whole, inf)
+        for order in self._orders[1:]:
+            self._again(order=order)
+        for mapping in self._mappings[1:]:
+            self._again(mapping=mapping)
+        return self._best
+
+    def _priced(self) -> None:
+        """Sizes that cost less energy, on the whole machine and on ever smaller regions of it."""
+        objective = self._problem.objective
+        first = self._best
+        if first is None or objective.energy_power == 0:
+            return
+        answer = first.judged[1]
+        evaluation = self._problem.evaluate(answer.dag, answer.plan)
+        worth = evaluation.energy.total / evaluation.cycles
+        worth *= float(objective.delay_power / objective.energy_power)
+        prices = tuple(worth * multiple for multiple in PRICES) if worth else (0.0,)
+        for region in regions(self._problem.machine):
+            tried = [self._share(region, HANDOVER, price) for price in prices]
+            keys = [key for key in tried if key is not None]
+            if self._search.done or self._best is None or (keys and min(keys) > WORSE * self._best.judged[0]):
+                break
+        if self._best is not None:
+            self._best = replace(self._best, prices=(inf, *prices) if worth else prices)
+
+    def _share(self, region: Region, handover: int, price: float = inf) -> Fraction | None:
+        """Every layer shared out over a region."""
+        if self._search.done:
+            return None
+        engines, limits = [region.engines] * len(self._problem.units), self._search.limits
+        sizes = balanced_sizes(
+            self._problem,
+            room=self._method.room,
+            engines=engines,
+            handover=handover,
+            price=price,
+            limits=limits,
+        )
+        atoms = f"shares {handover}" if price == inf else f"shares on {region.name} at {price:.3g} pJ"
+        return self._sized(atoms, sizes, region, price)
+
+    def _sized(self, atoms: str, wanted: Sizes, region: Region, price: float) -> Fraction:
+        """Sizes that can be worked with, close to those wanted."""
+        sizes, dag = workable(
+            self._problem,
+            wanted,
+            room=self._method.room,
+            engines=[region.engines] * len(self._problem.units),
+            price=price,
+            limits=self._search.limits,
+        )
+        return self._planned(atoms, sizes, dag, self._orders[0], self._mappings[0], region)
+
+    def _again(self, *, order: str | None = None, mapping: str | None = None) -> None:
+        """The best sizes, in another order or placed otherwise."""
+        best = self._best
+        if best is not None and not self._search.done:
+            dag = best.judged[1].dag
+            self._planned(
+                "same sizes", best.sizes, dag, order or best.order, mapping or best.mapping, best.region
+            )
+
+    def _planned(
+        self, atoms: str, sizes: Sizes, dag: AtomicDag, order: str, mapping: str, region: Region
+    ) -> Fraction:
+        """A plan of some sizes, kept if it is the best.
+
+        Parameters
+        ----------
+        atoms : what the trace calls the sizes
+        sizes, dag : of atoms, and these
+        order, mapping : of `ORDERS` and of `MAPPINGS`
+        region : the engines that take part
+        """
+        source = f"{self._method.name} {atoms}, {order}, {mapping}"
+        stages = replace(self._stages, region=region)
+        judged = stages.planned(dag, stages.steps(dag, order), mapping, source)
+        if self._best is None or judged[0] < self._best.judged[0]:
+            prices = (inf,) if self._best is None else self._best.prices
+            self._best = Start(judged, sizes, order, mapping, region, prices)
+        return judged[0]
+
+    def _drawn(self, atoms: str) -> Sizes:
+        """Sizes by a search of their own."""
+        method, limits = self._method, self._search.limits
+        numbers = random.Random(limits.seed)
+        if atoms == "genetic":
+            return genetic_sizes(self._problem, numbers, Genetics(), room=method.room, limits=limits)
+        rules = Annealing(printed=atoms == "printed", iterations=method.iterations)
+        return annealed_sizes(self._problem, numbers, rules, room=method.room, limits=limits)

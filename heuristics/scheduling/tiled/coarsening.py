@@ -7,6 +7,7 @@ estimate says.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 
@@ -30,6 +31,9 @@ PASS = 2
 FEWEST = 10_000
 """Atoms that a DAG may always have."""
 
+FAR = 2
+"""An atom that needs more buffers than this is no matter of a short estimate."""
+
 TIGHTER = 0.75
 """By how much the need of an atom must fall, step by step, where its estimate was short."""
 
@@ -40,17 +44,18 @@ def workable(
     *,
     room: float = 0.5,
     engines: Sequence[int] | None = None,
+    price: float = inf,
     most: int | None = None,
     limits: Limits | None = None,
 ) -> tuple[tuple[AtomSize, ...], AtomicDag]:
     """Sizes close to those given whose DAG has at most so many atoms, all of which fit their buffers.
 
     No layer gets more than a common number of atoms, the largest that keeps the sum; those beyond it take
-    their best size (by the estimate of `shared_menu`) with no more.
+    their best size (by the estimate of `balanced_menu`) with no more.
 
     Parameters
     ----------
-    room, engines : as in `shared_sizes`
+    room, engines, price : as in `balanced_sizes`
     most : atoms; by default as many as the time that is left allows
 
     Returns
@@ -66,18 +71,30 @@ def workable(
         most = affordable(limits)
     counts = [problem.machine.engines] * len(problem.units) if engines is None else list(engines)
     crowd = None if limits is None or limits.remaining is None else PASS * ATOMS_PER_SECOND * limits.remaining
-    chosen = _capped(problem, list(sizes), counts, room, most, crowd)
+    chosen = _capped(problem, list(sizes), counts, room, price, most, crowd)
     shrunk: dict[int, float] = {}
+    areas: dict[int, float] = {}
+    limit = problem.machine.engine.buffer_bytes
     while True:
         dag = problem.unchecked_dag(chosen, limits)
-        crowded = np.unique(dag.unit[dag.needs > problem.machine.engine.buffer_bytes])
+        crowded = np.unique(dag.unit[dag.needs > limit])
         if not len(crowded):
             return tuple(chosen), dag
+        needs = np.zeros(len(chosen), dtype=np.int64)
+        np.maximum.at(needs, dag.unit, dag.needs)
         for unit in crowded:
             index = int(unit)
-            menu = balanced_menu(problem, problem.units[index], counts[index], room=room)
-            shrunk[index] = TIGHTER * shrunk.get(index, _estimate(menu, chosen[index]))
-            fits = np.flatnonzero(menu.need <= shrunk[index])
+            menu = balanced_menu(problem, problem.units[index], counts[index], room=room, price=price)
+            smaller = np.ones(len(menu.atoms), dtype=bool)
+            if needs[index] > FAR * limit or index in areas:
+                # It reads its operands whole for the pixels that it has: only fewer pixels need less.
+                size = chosen[index]
+                areas[index] = size.rows * size.columns * min(TIGHTER, limit / int(needs[index]))
+                smaller = menu.sizes[:, 0] * menu.sizes[:, 1] <= areas[index]
+            else:
+                shrunk[index] = TIGHTER * shrunk.get(index, _estimate(menu, chosen[index]))
+                smaller = menu.need <= shrunk[index]
+            fits = np.flatnonzero(smaller)
             if not len(fits):
                 problem.dag(chosen)  # says what does not fit
             chosen[index] = menu.size(int(fits[0]))
@@ -96,6 +113,7 @@ def _capped(
     sizes: list[AtomSize],
     engines: Sequence[int],
     room: float,
+    price: float,
     most: int,
     crowd: float | None,
 ) -> list[AtomSize]:
@@ -115,7 +133,7 @@ def _capped(
 
     def menus_in(part: float) -> list[SizeMenu]:
         return [
-            balanced_menu(problem, unit, count, room=part)
+            balanced_menu(problem, unit, count, room=part, price=price)
             for unit, count in zip(problem.units, engines, strict=True)
         ]
 

@@ -27,31 +27,39 @@ def zigzag(machine: TiledMachine) -> Int32s:
     return rows.ravel()
 
 
-def layer_sequential(dag: AtomicDag, machine: TiledMachine, *, waves: bool = True) -> Assignment:
-    """One layer after the other, each dealt out over all engines along the zig-zag.
+def layer_sequential(
+    dag: AtomicDag, machine: TiledMachine, *, waves: bool = True, along: Int32s | None = None
+) -> Assignment:
+    """One layer after the other, each dealt out over the engines along the zig-zag.
 
     Parameters
     ----------
+    along : the engines that take part, in their order; by default all
     waves : where sums are divided, finish those of as many results as there are engines before the next ones
         begin, so that they can leave early; otherwise all first parts of a layer come before the second ones
     """
-    along = zigzag(machine)
+    along = zigzag(machine) if along is None else along
     engine = np.zeros(dag.tasks, dtype=np.int32)
     step = np.zeros(dag.tasks, dtype=np.int32)
     now = 0
     for unit in range(len(dag.units)):
         begin, end, slots = int(dag.base[unit]), int(dag.base[unit + 1]), int(dag.slots[unit])
-        rounds = -(-(end - begin) // (slots * machine.engines))
+        rounds = -(-(end - begin) // (slots * len(along)))
         place, slot = np.divmod(np.arange(end - begin), slots)
-        engine[begin:end] = along[place % machine.engines]
-        wave = place // machine.engines
+        engine[begin:end] = along[place % len(along)]
+        wave = place // len(along)
         step[begin:end] = now + (wave * slots + slot if waves else slot * rounds + wave)
         now += rounds * slots
     return engine, step
 
 
 def list_order(
-    dag: AtomicDag, machine: TiledMachine, *, priority: Int64s | None = None, limits: Limits | None = None
+    dag: AtomicDag,
+    machine: TiledMachine,
+    *,
+    priority: Int64s | None = None,
+    along: Int32s | None = None,
+    limits: Limits | None = None,
 ) -> Assignment:
     """Greedy lists: in each step the ready tasks of highest priority, each on the engine that holds most of
     what it reads.
@@ -59,6 +67,7 @@ def list_order(
     Parameters
     ----------
     priority : per task, larger first; by default the longest way to the end in cycles
+    along : the engines that take part, in their order; by default all
 
     Raises
     ------
@@ -76,7 +85,7 @@ def list_order(
             out=out,
             priority=np.ascontiguousarray(chosen, dtype=np.int64),
             size=dag.block_bytes,
-            along=zigzag(machine),
+            along=zigzag(machine) if along is None else along,
             engines=machine.engines,
             halt=halt,
         )
@@ -134,7 +143,7 @@ def _list_order(
     s = 0
     while n > 0 and halt[0] == 0:
         count = 0
-        while n > 0 and count < engines:
+        while n > 0 and count < len(along):
             chosen[count] = heap[0]
             n = _pop(heap, n, priority)
             count += 1
@@ -145,8 +154,7 @@ def _list_order(
             for k in range(starts[t], starts[t + 1]):
                 gain[engine[producers[k]]] += size[producers[k]]
             best = -1
-            for q in range(engines):
-                e = along[q]
+            for e in along:
                 if not taken[e] and (best < 0 or gain[e] > gain[best]):
                     best = e
             taken[best] = True

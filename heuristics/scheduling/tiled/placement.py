@@ -30,7 +30,12 @@ Pick = Callable[[Int64s, Int64s, Int32s], Int32s]
 
 
 def place(
-    dag: AtomicDag, machine: TiledMachine, step: Int32s, how: str, limits: Limits | None = None
+    dag: AtomicDag,
+    machine: TiledMachine,
+    step: Int32s,
+    how: str,
+    limits: Limits | None = None,
+    along: Int32s | None = None,
 ) -> Int32s:
     """An engine per task.
 
@@ -39,6 +44,7 @@ def place(
     step : the round of each task
     how : ``zigzag`` (in order), ``permutations`` (equation 2), ``matching`` (the least bytes times hops of
         the round, proven) or ``nearest`` (atoms that read most choose first)
+    along : the engines that take part, in their order; by default all along the zig-zag
 
     Raises
     ------
@@ -47,7 +53,7 @@ def place(
     picks: dict[str, Pick] = {
         "zigzag": lambda tasks, cost, along: along[: len(tasks)],
         "permutations": lambda tasks, cost, along: _permuted(dag.unit[tasks], cost, along),
-        "matching": lambda tasks, cost, along: matched(cost),
+        "matching": lambda tasks, cost, along: along[matched(cost[:, along])],
         "nearest": lambda tasks, cost, along: np.asarray(_nearest(cost, along), dtype=np.int32),
     }
     pick = picks[how]
@@ -58,7 +64,7 @@ def place(
     dram = hops[engines:, :engines].min(axis=0)
     near = hops[:engines, :engines].copy()
     np.fill_diagonal(near, 0)
-    along = zigzag(machine)
+    along = zigzag(machine) if along is None else along
     engine = np.full(dag.tasks, -1, dtype=np.int32)
     last = np.full(dag.blocks, -1, dtype=np.int32)
     order = np.argsort(step, kind="stable")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
@@ -38,11 +38,22 @@ class SizeMoves:
     Parameters
     ----------
     room : part of the buffer that an atom may need
+    engines : that take part; by default all
+    prices : pJ that a cycle is worth, by each of which sizes are ranked
     """
 
-    def __init__(self, problem: TiledProblem, *, room: float = 0.5) -> None:
+    def __init__(
+        self,
+        problem: TiledProblem,
+        *,
+        room: float = 0.5,
+        engines: int | None = None,
+        prices: Sequence[float] = (inf,),
+    ) -> None:
         self._problem = problem
         self._room = room
+        self._engines = problem.machine.engines if engines is None else engines
+        self._prices = prices
         self._menus: dict[int, list[AtomSize]] = {}
         alike: dict[object, list[int]] = {}
         for i, unit in enumerate(problem.units):
@@ -58,14 +69,16 @@ class SizeMoves:
                 balanced_size_list(
                     self._problem,
                     self._problem.units[first],
-                    max(1, self._problem.machine.engines // share),
+                    max(1, self._engines // share),
                     room=room,
                     most=MOST_SIZES,
                     handover=handover,
+                    price=price,
                 )
                 for share in SHARES
                 for room in (self._room, 1.0)
-                for handover in HANDOVERS
+                for price in self._prices
+                for handover in (HANDOVERS if price == inf else HANDOVERS[:1])
             ]
             for rank in range(MOST_SIZES):
                 menu.update(dict.fromkeys(listed[rank] for listed in lists if rank < len(listed)))
@@ -102,11 +115,11 @@ def climb(
     problem: TiledProblem,
     start: Sizes,
     begun: Judged,
+    moves: SizeMoves,
     judge: Callable[[Sizes], Judged | None],
     done: Callable[[], bool],
     random_numbers: random.Random,
     *,
-    room: float = 0.5,
     most: int | None = None,
     kept: Callable[[Judged], object] = lambda judged: None,
 ) -> Sizes:
@@ -115,14 +128,14 @@ def climb(
     Parameters
     ----------
     begun : what the first sizes lead to
+    moves : sizes that layers may be given
     judge : what sizes lead to; ``None`` where their atoms fit no buffer
     done : whether to stop
     most : moves at most; ``None`` for no limit
     kept : called with every plan better than all before
     """
-    moves = SizeMoves(problem, room=room)
     sizes, best = start, begun
-    weights = losses(best[1], problem.evaluate(best[1].dag, best[1].plan), problem.machine.engines)
+    weights = losses(problem, best[1])
     tried = 0
     while not done() and (most is None or tried < most):
         tried += 1
@@ -132,18 +145,32 @@ def climb(
             if rating[0] < best[0]:
                 kept(rating)
             sizes, best = moved, rating
-            weights = losses(best[1], problem.evaluate(best[1].dag, best[1].plan), problem.machine.engines)
+            weights = losses(problem, best[1])
     return sizes
 
 
-def losses(answer: AtomicPlan, result: Evaluation, engines: int) -> list[float]:
-    """Per layer the cycles of its steps beyond its work over all engines, and a little for every layer."""
-    dag, plan = answer.dag, answer.plan
+def losses(problem: TiledProblem, answer: AtomicPlan) -> list[float]:
+    """Per layer what it loses of the objective, and a little for every layer: what draws a move.
+
+    Of cycles these are the cycles of its steps beyond its work over all engines, of energy the bytes that its
+    atoms are sent, each as a part of the plan's.
+    """
+    dag, plan, objective = answer.dag, answer.plan, problem.objective
     units = len(dag.units)
-    length = np.diff(np.append(result.step_start[: plan.steps], result.cycles))
-    busy = np.bincount(plan.first, minlength=plan.steps)
-    share = length[plan.first] / busy[plan.first]
-    taken = np.bincount(dag.unit, weights=share, minlength=units)
-    least = np.bincount(dag.unit, weights=dag.cycles.astype(np.float64), minlength=units) / engines
-    lost: list[float] = (np.maximum(0.0, taken - least) + 0.1 * result.cycles / units).tolist()
-    return lost
+    lost = np.full(units, 0.1 / units)
+    if objective.delay_power:
+        result = problem.evaluate(dag, plan)
+        length = np.diff(np.append(result.step_start[: plan.steps], result.cycles))
+        busy = np.bincount(plan.first, minlength=plan.steps)
+        taken = np.bincount(dag.unit, weights=(length / np.maximum(busy, 1))[plan.first], minlength=units)
+        work = np.bincount(dag.unit, weights=dag.cycles.astype(np.float64), minlength=units)
+        beyond = np.maximum(0.0, taken - work / problem.machine.engines) / result.cycles
+        lost += float(objective.delay_power) * beyond
+    if objective.energy_power and len(plan.transfers.bytes):
+        reader = np.zeros(dag.blocks, dtype=np.int64)
+        reader[dag.reads] = np.repeat(dag.unit, np.diff(dag.read_starts))
+        moved = plan.transfers
+        sent = np.bincount(reader[moved.block], weights=moved.bytes.astype(np.float64), minlength=units)
+        lost += float(objective.energy_power) * 0.5 * sent / max(1.0, float(sent.sum()))
+    weights: list[float] = lost.tolist()
+    return weights

@@ -1,10 +1,15 @@
-"""Sizes of atoms that share every layer out over the engines and fit their buffers."""
+"""Sizes of atoms that share every layer out over the engines and fit their buffers.
+
+Menus are ranked by the time that a layer is estimated to take, or by the energy of its copies plus a price
+for every cycle, so that sizes suit the objective: the price of an EDP is what a cycle is worth in energy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +22,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, borders
 from tilewright.formulation.scheduling.tiled.trips import axis_trips, operator_kind
 from tilewright.formulation.scheduling.tiled.units import Unit
-from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.workloads.mapping.operator import Operator, Role
@@ -25,10 +30,20 @@ from tilewright.workloads.mapping.operator import Operator, Role
 PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 56, 64)
 """Into how many parts channels and rows are cut; columns and sums into fewer."""
 WIDTHS = PARTS[:8]
+MANY = (96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+"""Parts besides, of channels as long as each fills the array's columns, and of rows: a layer over words has
+100,000 channels, one over tokens thousands of rows."""
+
 SUMS = (1, 2, 4, 8, 16, 64, 256)
 
 HANDOVER = 24
 """Cycles between one round and the next: ways through the network, and arrivals that are not even."""
+
+HOPS = 2
+"""Links that a copy is estimated to pass: most come from a neighbour that has it, some from a DRAM port."""
+
+SUM_BYTES = 4
+"""Bytes of an unfinished sum, which an engine writes and reads again between two parts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +56,7 @@ class SizeMenu:
     atoms : atoms per sample
     need : bytes in the buffer while one runs (a bound), for one sample per atom
     fetch : of these, the bytes of operands that come from elsewhere
+    weights : of these, the bytes of stored weights
     cycles : of one atom
     """
 
@@ -48,6 +64,7 @@ class SizeMenu:
     atoms: Int64s
     need: Int64s
     fetch: Int64s
+    weights: Int64s
     cycles: Int64s
 
     def size(self, at: int) -> AtomSize:
@@ -58,7 +75,12 @@ class SizeMenu:
     def picked(self, which: npt.NDArray[np.generic]) -> SizeMenu:
         """Some of the sizes, by their numbers or by flags."""
         return SizeMenu(
-            self.sizes[which], self.atoms[which], self.need[which], self.fetch[which], self.cycles[which]
+            self.sizes[which],
+            self.atoms[which],
+            self.need[which],
+            self.fetch[which],
+            self.weights[which],
+            self.cycles[which],
         )
 
 
@@ -68,11 +90,12 @@ def balanced_sizes(
     room: float = 0.5,
     engines: Sequence[int] | None = None,
     handover: int = HANDOVER,
+    price: float = inf,
     limits: Limits | None = None,
 ) -> tuple[AtomSize, ...]:
-    """Per unit the size of atoms with the least estimated time when the unit has its engines to itself.
+    """Per unit the size of atoms with the least estimate when the unit has its engines to itself.
 
-    The estimate is the number of rounds over all engines times the longer of an atom's cycles and
+    The estimate of time is the number of rounds over all engines times the longer of an atom's cycles and
     the cycles in which its operands pass the engine's port, and those of the first atom once more,
     which nothing hides; ties go to fewer bytes.
 
@@ -82,6 +105,7 @@ def balanced_sizes(
         meanwhile; where no atom takes as little, all of it
     engines : per unit how many it has; by default all
     handover : cycles that estimates count between one round and the next; more of them make larger atoms
+    price : pJ that a cycle is worth; by default time alone counts
 
     Raises
     ------
@@ -92,7 +116,7 @@ def balanced_sizes(
     sizes = []
     for unit, count in zip(problem.units, counts, strict=True):
         check(limits)
-        sizes.append(balanced_size_list(problem, unit, count, room=room, handover=handover)[0])
+        sizes.append(balanced_size_list(problem, unit, count, room=room, handover=handover, price=price)[0])
     return tuple(sizes)
 
 
@@ -104,8 +128,9 @@ def balanced_size_list(
     room: float = 0.5,
     most: int = 1,
     handover: int = HANDOVER,
+    price: float = inf,
 ) -> list[AtomSize]:
-    """The sizes of least estimated time, best first; see `shared_sizes`.
+    """The sizes of least estimate, best first; see `balanced_sizes`.
 
     Parameters
     ----------
@@ -114,15 +139,22 @@ def balanced_size_list(
     room : part of the buffer that an atom may need; where none needs as little, all of it
     most : sizes at most
     handover : cycles that estimates count between one round and the next
+    price : pJ that a cycle is worth
     """
-    menu = balanced_menu(problem, unit, engines, room=room, handover=handover)
+    menu = balanced_menu(problem, unit, engines, room=room, handover=handover, price=price)
     return [menu.size(at) for at in range(min(most, len(menu.atoms)))]
 
 
 def balanced_menu(
-    problem: TiledProblem, unit: Unit, engines: int, *, room: float = 0.5, handover: int = HANDOVER
+    problem: TiledProblem,
+    unit: Unit,
+    engines: int,
+    *,
+    room: float = 0.5,
+    handover: int = HANDOVER,
+    price: float = inf,
 ) -> SizeMenu:
-    """All sizes that fit, those of least estimated time first; see `shared_sizes`.
+    """All sizes that fit, those of least estimate first; see `balanced_sizes`.
 
     Parameters
     ----------
@@ -130,14 +162,53 @@ def balanced_menu(
     engines : that share its atoms
     room : part of the buffer that an atom may need; where none needs as little, all of it
     handover : cycles that estimates count between one round and the next
+    price : pJ that a cycle is worth
     """
     menu = fitting_menu(problem, unit, room)
-    parts = -(-shape_of(unit.layer.operator).parts // menu.sizes[:, 2])
+    return menu.picked(
+        np.lexsort((menu.atoms * menu.need, _estimates(problem, unit, menu, engines, handover, price)))
+    )
+
+
+def _estimates(
+    problem: TiledProblem, unit: Unit, menu: SizeMenu, engines: int, handover: int, price: float
+) -> Floats:
+    """What sizes are ranked by."""
+    time = _time(problem, unit, menu, engines, handover)
+    return time if price == inf else _copies(problem, unit, menu, engines) + price * time
+
+
+def _time(problem: TiledProblem, unit: Unit, menu: SizeMenu, engines: int, handover: int) -> Floats:
+    """Cycles that a unit takes."""
     # parts of a sum follow each other; only boxes of results run side by side
+    parts = -(-shape_of(unit.layer.operator).parts // menu.sizes[:, 2])
     rounds = -(-(menu.atoms // parts) * problem.batch // engines) * parts
     fetch = menu.fetch / problem.machine.port_rate
-    time = rounds * (np.maximum(menu.cycles, fetch) + handover) + fetch
-    return menu.picked(np.lexsort((menu.atoms * menu.need, time)))
+    time: Floats = rounds * (np.maximum(menu.cycles, fetch) + handover) + fetch
+    return time
+
+
+def _copies(problem: TiledProblem, unit: Unit, menu: SizeMenu, engines: int) -> Floats:
+    """pJ of what the engines are sent for a unit: each keeps what its next atom reads again.
+
+    Atoms are dealt out pixel by pixel, one group of channels after the other.
+    """
+    engine, machine = problem.machine.engine, problem.machine
+    shape = shape_of(unit.layer.operator)
+    _channels, height, width = shape.sizes
+    rows, columns, inputs, _outputs = menu.sizes.T
+    pixels = -(-height // rows) * -(-width // columns) * problem.batch
+    parts = -(-shape.parts // inputs)
+    boxes = menu.atoms * problem.batch // parts
+    waves = -(-boxes // engines)
+    groups = np.where(engines >= pixels, waves, np.minimum(boxes // pixels, waves))
+    areas = np.minimum(waves, pixels // np.gcd(pixels, engines))
+    sent = np.minimum(boxes, engines) * parts * (groups * menu.weights + areas * (menu.fetch - menu.weights))
+    results = rows * columns * _outputs
+    sums = (parts - 1) * boxes * results * SUM_BYTES
+    copy = engine.buffer_read_energy + engine.buffer_write_energy + HOPS * machine.hop_energy
+    energy: Floats = sent * copy + sums * (engine.buffer_read_energy + engine.buffer_write_energy)
+    return energy
 
 
 def fitting_menu(problem: TiledProblem, unit: Unit, room: float) -> SizeMenu:
@@ -182,9 +253,10 @@ def size_menu(
     channels, rows, columns = shape.sizes
     halves = tuple(2**i for i in range(max(*shape.sizes, shape.parts).bit_length() + 1)) if fine else ()
     outputs, inputs = (1, 1) if fine else (engine.columns * engine.lanes, engine.rows * engine.lanes)
+    many = tuple(n for n in MANY if channels >= n * outputs)
     tiles = (
-        sorted({_multiple(-(-channels // n), outputs, channels) for n in (*PARTS, *halves)}),
-        sorted({-(-rows // n) for n in (*PARTS, *halves)}),
+        sorted({_multiple(-(-channels // n), outputs, channels) for n in (*PARTS, *many, *halves)}),
+        sorted({-(-rows // n) for n in (*PARTS, *(n for n in MANY if rows >= n), *halves)}),
         sorted({-(-columns // n) for n in (*WIDTHS, *halves)}),
         sorted({_multiple(-(-shape.parts // n), inputs, shape.parts) for n in (*SUMS, *halves)}),
     )
@@ -229,15 +301,17 @@ def size_menu(
     divided = span(3) < shape.parts
     held = results * np.where(divided, 8, engine.element_bytes)
     fetch = late * results * engine.element_bytes
+    weights = np.zeros_like(fetch)
     depth = shapes.inputs if operator.is_mac else shapes.outputs
     for tensor in operator.inputs:
         if tensor.role is Role.WEIGHT:
             elements = shapes.groups * shapes.outputs * shapes.inputs * (shapes.taps if stored_weights else 1)
+            weights = weights + elements * engine.element_bytes
         else:
             elements = shapes.input_positions * shapes.groups * depth * shapes.samples
         fetch = fetch + elements * engine.element_bytes
     boxes = np.stack([span(1), span(2), span(3), span(0)], axis=1)
-    return SizeMenu(boxes, atoms, held + fetch, fetch, atom_costs(engine, shapes).cycles)
+    return SizeMenu(boxes, atoms, held + fetch, fetch, weights, atom_costs(engine, shapes).cycles)
 
 
 def _covered(operator: Operator) -> int:

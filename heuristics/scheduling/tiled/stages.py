@@ -17,6 +17,7 @@ from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
+from tilewright.heuristics.scheduling.tiled.regions import Region, whole
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 
@@ -38,6 +39,7 @@ class Stages:
     buffering : a key of `BUFFERING`
     options, lookahead : of algorithm 2, see `RoundOrder`
     level : whether transfers are moved after routing; only where cycles count in the objective
+    region : the engines that take part; by default all
     """
 
     search: TiledSearch
@@ -46,6 +48,13 @@ class Stages:
     options: int = 1
     lookahead: int = 2
     level: bool = True
+    region: Region | None = None
+
+    @property
+    def along(self) -> Int32s:
+        """The engines that take part, in the order in which they are dealt out."""
+        machine = self.search.problem.problem.machine
+        return (self.region or whole(machine)).along
 
     @property
     def levels(self) -> bool:
@@ -56,10 +65,10 @@ class Stages:
         """A round per task by one of `ORDERS`."""
         machine = self.search.problem.problem.machine
         if order in ("layers", "waves"):
-            return layer_sequential(dag, machine, waves=order == "waves")[1]
+            return layer_sequential(dag, machine, waves=order == "waves", along=self.along)[1]
         if order == "lists":
-            return list_order(dag, machine, limits=self.search.limits)[1]
-        return RoundOrder(dag, machine.engines, self.options, self.lookahead).steps(self.search.limits)
+            return list_order(dag, machine, along=self.along, limits=self.search.limits)[1]
+        return RoundOrder(dag, len(self.along), self.options, self.lookahead).steps(self.search.limits)
 
     def planned(self, dag: AtomicDag, step: Int32s, mapping: str, source: str) -> Judged:
         """The plan of some rounds under one of `MAPPINGS`, smoothed once, offered.
@@ -70,7 +79,8 @@ class Stages:
         mapping : one of `MAPPINGS`
         source : what the trace calls the plan
         """
-        engine = place(dag, self.search.problem.problem.machine, step, mapping, self.search.limits)
+        problem = self.search.problem.problem
+        engine = place(dag, problem.machine, step, mapping, self.search.limits, self.along)
         return self.placed(dag, step, engine, source)
 
     def placed(self, dag: AtomicDag, step: Int32s, engine: Int32s, source: str) -> Judged:

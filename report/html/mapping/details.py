@@ -10,6 +10,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.html.page import (
     Column,
     Details,
+    Drawing,
     Entry,
     Listing,
     Table,
@@ -21,6 +22,8 @@ from tilewright.report.html.page import (
 from tilewright.report.records.mapping.breakdown import LatencyPart, bits_of, energy_parts
 from tilewright.report.records.mapping.document import LayerRecord, MetricsRecord, SolutionRecord
 from tilewright.report.records.mapping.operator import shape_text
+from tilewright.report.records.mapping.picture import picture_of
+from tilewright.report.svg.mapping.drawing import mapping_drawing
 from tilewright.report.text.mapping.answer_sets import best_title, front_title, key_of, optima_title
 from tilewright.report.text.mapping.loop_nest import loop_nest
 from tilewright.report.text.mapping.spaces import out_of_space_text
@@ -38,6 +41,10 @@ from tilewright.workloads.mapping.operator import Operator
 
 _MOST = 100
 """Further mappings that a table shows; the document has all."""
+_STEPS = (
+    "A step is a round of the loops around the inner stores: a tile comes in (↓), the tile of an output "
+    "begins (+), or a tile stays."
+)
 
 
 def layer_details(
@@ -63,7 +70,7 @@ def _entry(layer: LayerRecord, engine: Engine, objective: Objective, latency: li
         rows.append((str(objective), objective_text(objective, layer.value)))
     if layer.bound is not None:
         rows.append((f"bound of {objective}", objective_text(objective, layer.bound)))
-    parts: list[Table | Listing] = []
+    parts: list[Table | Listing | Drawing] = []
     metrics = layer.metrics
     if metrics is not None:
         rows += [
@@ -86,6 +93,9 @@ def _entry(layer: LayerRecord, engine: Engine, objective: Objective, latency: li
     if metrics is not None and layer.mapping is not None:
         mapping = Mapping.from_data(layer.mapping.nodes, layer.name)
         mapping.validate(operator, engine, layer.name)
+        picture = mapping_drawing(picture_of(layer.name, operator, engine, mapping, metrics))
+        still, steps = ([panel.svg() for panel in panels] for panels in (picture.still, picture.steps))
+        parts.append(Drawing("Mapping", still, steps, _STEPS if steps else ""))
         parts.append(Listing("Loop nest", loop_nest(operator, engine, mapping)))
         parts.append(accesses_table(metrics, engine, operator))
     if layer.front is not None:

@@ -11,6 +11,7 @@ from pydantic import Field
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import engine_hash, engine_to_dict
+from tilewright.hardware.mapping.timing import Timing
 from tilewright.report.records.mapping.operator import Record
 from tilewright.workloads.mapping.operator import Role
 
@@ -50,6 +51,21 @@ class SharingFanoutRecord(FanoutRecord):
 
     def build(self) -> Fanout:
         return replace(super().build(), sharing=True, hop_energy=Fraction(self.hop_energy))
+
+
+class TimingRecord(Record):
+    """What a level's transfers cost beside bandwidth, where that is anything."""
+
+    overlap: bool | None = None
+    tile: Exact = "0"
+    transfer: Exact = "0"
+    row: Exact = "0"
+    instruction: Exact = "0"
+    row_bits: Annotated[int, Field(ge=1)] | None = None
+    refetch: bool = False
+
+    def build(self) -> Timing:
+        return Timing.read(self.model_dump())
 
 
 class LevelRecord(Record):
@@ -105,6 +121,24 @@ class ParticularLevelRecord(LevelRecord):
         )
 
 
+class TimedLevelRecord(LevelRecord):
+    """A level whose transfers cost more than bandwidth says."""
+
+    timing: TimingRecord
+
+    def build(self) -> MemoryLevel:
+        return replace(super().build(), timing=self.timing.build())
+
+
+class TimedParticularLevelRecord(ParticularLevelRecord):
+    """A level that sets roles or ports apart, and whose transfers cost more."""
+
+    timing: TimingRecord
+
+    def build(self) -> MemoryLevel:
+        return replace(super().build(), timing=self.timing.build())
+
+
 class DmaRecord(Record):
     """The DMA engine."""
 
@@ -122,7 +156,9 @@ class EngineRecord(Record):
     element_bits: int = Field(ge=1)
     mac_energy: Exact
     clock_mhz: Exact
-    levels: list[LevelRecord | ParticularLevelRecord] = Field(min_length=1)
+    levels: list[LevelRecord | ParticularLevelRecord | TimedLevelRecord | TimedParticularLevelRecord] = Field(
+        min_length=1
+    )
     dma: DmaRecord | None
     leakage: dict[str, Exact] = Field(default_factory=dict)
     area: dict[str, Exact] = Field(default_factory=dict)

@@ -54,6 +54,7 @@ def _level_shape(level: MemoryLevel) -> tuple[Any, ...]:
         tuple(sorted(level.keeps)),
         tuple(sorted(level.may_bypass)),
         level.sliding_window,
+        level.timing,
         tuple(sorted(level.partitions)),
         tuple(sorted(level.widths.items())),
         tuple(sorted(level.read_energies)),

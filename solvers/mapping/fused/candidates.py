@@ -57,6 +57,7 @@ class Placement:
     traffic : pJ of moving its tiles
     place, bits : where it takes room, and how much
     least : pJ at least, of all turns of its layer and the traffic together
+    around : layers in whose turns it takes room
     """
 
     store: SharedStore | None
@@ -65,6 +66,18 @@ class Placement:
     place: int | None
     bits: int
     least: Fraction
+    around: frozenset[str] = frozenset()
+
+    def replaces(self, other: Placement) -> bool:
+        """Whether it costs and takes no more than another one in the same level, for no more layers."""
+        return (
+            self.store is not None
+            and other.store is not None
+            and self.store.level == other.store.level
+            and self.traffic <= other.traffic
+            and self.bits <= other.bits
+            and self.around <= other.around
+        )
 
 
 @dataclass(frozen=True)
@@ -78,6 +91,7 @@ class Skeleton:
     kinds : per layer
     options : per layer and tensor from outside, its placements, the one with the least bound first
     fixed : pJ at least of operations, of tensors that are passed on, and of copies of those that leave
+    left : what homes leave to each layer's turns; ``None`` where they do not fit
     """
 
     tree: Branch
@@ -85,6 +99,7 @@ class Skeleton:
     kinds: dict[str, tuple[TurnKind, ...]]
     options: dict[tuple[str, str], tuple[Placement, ...]]
     fixed: Fraction
+    left: dict[str, Rooms | None]
 
     def makes_all(self, layers: Collection[str]) -> bool:
         """Whether results of some layers are made whole, although readers may skip parts of them."""
@@ -105,12 +120,10 @@ class Candidate:
     ----------
     skeleton : the tree with its homes
     chosen : per tensor, which of its placements
-    last : the last tensor whose placement is not its first
     """
 
     skeleton: Skeleton
     chosen: tuple[int, ...]
-    last: int = 0
 
     @cached_property
     def placements(self) -> dict[tuple[str, str], Placement]:
@@ -118,16 +131,7 @@ class Candidate:
         options = self.skeleton.options.items()
         return {name: own[index] for (name, own), index in zip(options, self.chosen, strict=True)}
 
-    def further(self) -> list[Candidate]:
-        """Candidates with the next placement of one tensor; together they reach every one, once."""
-        options = list(self.skeleton.options.values())
-        return [
-            Candidate(self.skeleton, (*self.chosen[:at], self.chosen[at] + 1, *self.chosen[at + 1 :]), at)
-            for at in range(self.last, len(options))
-            if self.chosen[at] + 1 < len(options[at])
-        ]
-
-    @property
+    @cached_property
     def bound(self) -> Fraction:
         """Of its turns whatever their mappings."""
         return self.skeleton.fixed + sum((own.least for own in self.placements.values()), Fraction(0))
@@ -148,6 +152,7 @@ class CandidateSpace:
         self.levels = [level.name for level in engine.levels]
         self.places: tuple[Place, ...] = places_of(engine, shared_levels(engine))
         self.whole = self.engines.whole_rooms()
+        self._known: dict[object, Fraction] = {}
 
     def skeleton(self, tree: Branch) -> Skeleton:
         """A tree's turns, and what they cost at least."""
@@ -165,14 +170,24 @@ class CandidateSpace:
             for tensor in operator.tensors:
                 home = self.home_of(layer, tensor, turns)
                 if home is None:
-                    ordered = sorted(self._placements(leaf, tensor, kinds[layer]), key=lambda p: p.least)
-                    options[layer, tensor.name] = tuple(ordered)
+                    options[layer, tensor.name] = self._best(
+                        self._placements(tree, leaf, tensor, kinds[layer])
+                    )
                 else:
-                    fixed += self._least(kinds[layer], tensor, home)
+                    fixed += self._least(layer, kinds[layer], tensor, home)
             if layer in self.group.leaving and layer in turns.passings:
                 output = operator.output
                 fixed += self.copy_energy(output, operator)
-        return Skeleton(tree, turns, kinds, options, fixed)
+        left = {leaf.leaf.layer: self._left_by_homes(turns, leaf) for leaf in turns.leaves}
+        return Skeleton(tree, turns, kinds, options, fixed, left)
+
+    def _best(self, placements: Iterator[Placement]) -> tuple[Placement, ...]:
+        """Those that no other one replaces, the one with the least bound first."""
+        best: list[Placement] = []
+        for placement in placements:
+            if not any(other.replaces(placement) for other in best):
+                best = [*(other for other in best if not placement.replaces(other)), placement]
+        return tuple(sorted(best, key=lambda placement: placement.least))
 
     def copy_energy(self, output: Tensor, operator: Operator) -> Fraction:
         """pJ of writing a whole result to the outermost level."""
@@ -187,23 +202,24 @@ class CandidateSpace:
         home = turns.passings[producer].home
         return None if home is None else home.level
 
-    def _least(self, kinds: tuple[TurnKind, ...], tensor: Tensor, home: int) -> Fraction:
+    def _least(self, layer: str, kinds: tuple[TurnKind, ...], tensor: Tensor, home: int) -> Fraction:
         homes: Homes = ((tensor.role, home),) if home else ()
-        return sum(
-            (
-                kind.number
-                * self.engines.least_energy(kind.operator, kind.operator.tensor(tensor.name), homes)
-                for kind in kinds
-            ),
-            Fraction(0),
-        )
+        total = Fraction(0)
+        for kind in kinds:
+            key = layer, tensor.name, home, kind.sizes, kind.operator.turns, kind.operator.continued
+            least = self._known.get(key)
+            if least is None:
+                own = kind.operator.tensor(tensor.name)
+                least = self._known[key] = self.engines.least_energy(kind.operator, own, homes)
+            total += kind.number * least
+        return total
 
     def _placements(
-        self, leaf: LeafTurns, tensor: Tensor, kinds: tuple[TurnKind, ...]
+        self, tree: Branch, leaf: LeafTurns, tensor: Tensor, kinds: tuple[TurnKind, ...]
     ) -> Iterator[Placement]:
         """Streamed, or resident at every level and at every depth at which a loop inside does not move it."""
-        yield Placement(None, 0, Fraction(0), None, 0, self._least(kinds, tensor, 0))
         layer = leaf.leaf.layer
+        yield Placement(None, 0, Fraction(0), None, 0, self._least(layer, kinds, tensor, 0))
         windows = windows_of(tensor, leaf.boxes)
         operator = self.group.operator(layer)
         outermost = self.engine.levels[0]
@@ -233,36 +249,56 @@ class CandidateSpace:
                 if room is not None and bits > room:
                     continue
                 store = SharedStore(layer, tensor.name, level.name)
-                yield Placement(
-                    store, depth, traffic, place, bits, traffic + self._least(kinds, tensor, index)
-                )
+                least = traffic + self._least(layer, kinds, tensor, index)
+                around = frozenset({layer, *_layers_at(tree, layer, depth)})
+                yield Placement(store, depth, traffic, place, bits, least, around)
 
     def _skips_a_must(self, role: Role, index: int) -> bool:
         """Whether a store at a level would pass over one that the role may not bypass."""
         return any(role in level.keeps - level.may_bypass for level in self.engine.levels[1:index])
 
-    def candidates(self, skeleton: Skeleton) -> Iterator[Candidate]:
-        """Every combination of placements whose residents fit together."""
-        first = Candidate(skeleton, (0,) * len(skeleton.options))
-        waiting = [first]
-        while waiting:
-            candidate = waiting.pop()
-            waiting += candidate.further()
-            if self.fits(candidate):
-                yield candidate
+    def candidates(self, skeleton: Skeleton, most: Fraction | None = None) -> Iterator[Candidate]:
+        """Every combination of placements whose residents fit together.
 
-    def fits(self, candidate: Candidate) -> bool:
-        """Whether shared stores fit together in every layer's turns."""
-        return all(self.rooms(candidate, layer) is not None for layer in candidate.skeleton.kinds)
+        Parameters
+        ----------
+        most : pJ; those whose bound is no less are left out
+        """
+        options = list(skeleton.options.values())
+        rest = [Fraction(0)]
+        for own in reversed(options):
+            rest.insert(0, rest[0] + own[0].least)
 
-    def rooms(self, candidate: Candidate, layer: str) -> Rooms | None:
-        """What shared stores leave to a layer's turns; ``None`` where they do not fit."""
+        def further(chosen: tuple[int, ...], least: Fraction, left: dict[str, Rooms]) -> Iterator[Candidate]:
+            at = len(chosen)
+            if at == len(options):
+                yield Candidate(skeleton, chosen)
+                return
+            for index, placement in enumerate(options[at]):
+                bound = least + placement.least
+                if most is not None and bound + rest[at + 1] >= most:
+                    return
+                after = left
+                if placement.place is not None:
+                    taken = {placement.place: placement.bits}
+                    after = dict(left)
+                    for layer in placement.around:
+                        less = left_of(after[layer], taken)
+                        if less is None:
+                            break
+                        after[layer] = less
+                    else:
+                        yield from further((*chosen, index), bound, after)
+                    continue
+                yield from further((*chosen, index), bound, after)
+
+        fitting = {layer: rooms for layer, rooms in skeleton.left.items() if rooms is not None}
+        if len(fitting) == len(skeleton.left):
+            yield from further((), skeleton.fixed, fitting)
+
+    def _left_by_homes(self, turns: Turns, leaf: LeafTurns) -> Rooms | None:
+        """What homes leave to a layer's turns; ``None`` where they do not fit."""
         taken: dict[int, int] = {}
-        turns = candidate.skeleton.turns
-        for placement in candidate.placements.values():
-            if placement.place is not None and self._is_around(candidate, placement, layer):
-                taken[placement.place] = taken.get(placement.place, 0) + placement.bits
-        leaf = next(leaf for leaf in turns.leaves if leaf.leaf.layer == layer)
         for placed in leaf.stores:
             if placed.level:
                 level = self.engine.levels[placed.level]
@@ -272,12 +308,14 @@ class CandidateSpace:
                 taken[place] = taken.get(place, 0) + bits
         return left_of(self.whole, taken)
 
-    def _is_around(self, candidate: Candidate, placement: Placement, layer: str) -> bool:
-        """Whether a resident's store stands around a layer's leaf, too: they share its outer loops."""
-        assert placement.store is not None
-        if placement.store.layer == layer:
-            return True
-        return layer in _layers_at(candidate.skeleton.tree, placement.store.layer, placement.depth)
+    def rooms(self, candidate: Candidate, layer: str) -> Rooms | None:
+        """What shared stores leave to a layer's turns; ``None`` where they do not fit."""
+        left = candidate.skeleton.left[layer]
+        taken: dict[int, int] = {}
+        for placement in candidate.placements.values():
+            if placement.place is not None and layer in placement.around:
+                taken[placement.place] = taken.get(placement.place, 0) + placement.bits
+        return None if left is None else left_of(left, taken)
 
     def homes(self, candidate: Candidate, layer: str) -> Homes | None:
         """Per role of a layer where its tensors start; ``None`` where two of a role start apart."""

@@ -8,7 +8,7 @@ the window is read anew in every turn in which something new is needed.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -26,6 +26,32 @@ PlacedLoop = tuple[SharedLoop, frozenset[str]]
 """A shared loop and the layers below it."""
 
 
+@dataclass(frozen=True)
+class LayerRuns:
+    """What the turns of one layer in a skeleton are at least.
+
+    Parameters
+    ----------
+    layer : the layer
+    needed : iterations per dimension that all turns together make
+    sizes : iterations per dimension of the turns that add to the same sums, in one turn
+    sums : turns that add to the same sums
+    runs : how often there are such turns
+    passed : tensors that are passed on, and the levels of their homes
+    slides : dimensions over which a window slides, and in how many turns
+    exact : whether the turns are these and no others
+    """
+
+    layer: str
+    needed: tuple[int, ...]
+    sizes: tuple[int, ...]
+    sums: int
+    runs: int
+    passed: tuple[tuple[str, int], ...]
+    slides: tuple[tuple[str, int], ...]
+    exact: bool
+
+
 class FirstBounds:
     """Bounds of skeletons of one group on one machine."""
 
@@ -34,25 +60,48 @@ class FirstBounds:
         self.engine = engine
         self.engines = TurnEngines(engine)
         self.needs = Needs(group)
-        self._known: dict[object, Fraction] = {}
+        self._levels = [level.name for level in engine.levels]
+        self._by_path: dict[object, LayerRuns] = {}
+        self._known: dict[LayerRuns, Fraction] = {}
+        self._new: dict[tuple[str, str, int, int, int], int] = {}
 
     def bound(self, tree: Branch) -> Fraction:
         """No candidate of the skeleton takes less energy, in pJ."""
-        homes: dict[str, int] = {}
-        levels = [level.name for level in self.engine.levels]
-        total = Fraction(0)
-        for leaf, loops, stores in _paths(tree, (), ()):
-            for store in stores:
-                homes[store.layer] = levels.index(store.level)
-            total += self._layer(leaf.layer, loops, homes)
-        return total
+        return sum((self.least(runs) for runs in self.runs(tree)), Fraction(0))
 
-    def _layer(self, layer: str, loops: tuple[PlacedLoop, ...], homes: dict[str, int]) -> Fraction:
+    def runs(self, tree: Branch) -> list[LayerRuns]:
+        """What the turns of every layer are at least."""
+        layers: list[LayerRuns] = []
+        for leaf, loops, stores in _paths(tree, (), ()):
+            homes = {store.layer: self._levels.index(store.level) for store in stores}
+            key = leaf.layer, loops, tuple(homes.items())
+            runs = self._by_path.get(key)
+            if runs is None:
+                runs = self._by_path[key] = self._layer(leaf.layer, loops, homes)
+            layers.append(runs)
+        return layers
+
+    def least(self, runs: LayerRuns) -> Fraction:
+        """What a layer's turns take at least."""
+        if runs not in self._known:
+            whole, turn = self.operators(runs)
+            self._known[runs] = runs.runs * self._one_run(whole, turn, runs)
+        return self._known[runs]
+
+    def operators(self, runs: LayerRuns) -> tuple[Operator, Operator]:
+        """What all turns, and what those that add to the same sums compute at least."""
+        operator = self.group.operator(runs.layer)
+        whole = sized(operator, dict(zip(operator.bounds, runs.needed, strict=True)))
+        turn = sized(operator, dict(zip(operator.bounds, runs.sizes, strict=True)))
+        return whole, replace(turn, turns=runs.sums)
+
+    def _layer(self, layer: str, loops: tuple[PlacedLoop, ...], homes: dict[str, int]) -> LayerRuns:
         """A layer's turns; a loop that it does not depend on runs it once at least."""
         operator = self.group.operator(layer)
         ranks = self.group.ranks
         dims = {ranks[layer, dim]: dim for dim in operator.bounds}
         needed = {dim: max(1, len(self.needs.elements[layer, dim])) for dim in operator.bounds}
+        exact = needed == operator.bounds
         sizes = dict(needed)
         runs = sums = 1
         trips_of = dict.fromkeys(operator.bounds, 1)
@@ -62,16 +111,18 @@ class FirstBounds:
             rank = ranks[loop.layer, loop.dim]
             dim = dims.get(rank)
             if dim is None or self.needs.is_windowed(layer, dim):
+                exact = False
                 if not all(reading.reader in below for reading in self.group.read_by(layer)):
                     continue
                 bound = tiles.get(rank, self.group.operator(loop.layer).bounds[loop.dim])
                 if rank not in tiles:  # of loops within each other the outermost counts
-                    ends = np.arange(loop.tile, bound + 1, loop.tile)
                     for own in operator.output.dims:
-                        slides[own] = max(slides.get(own, 1), self.needs.runs(layer, own, rank, ends))
+                        new = self._slides(layer, own, rank, bound, loop.tile)
+                        slides[own] = max(slides.get(own, 1), new)
                 tiles[rank] = loop.tile
                 continue
             trips = max(1, sizes[dim] // loop.tile)
+            exact = exact and sizes[dim] == trips * loop.tile
             trips_of[dim] *= trips
             sizes[dim] = min(loop.tile, sizes[dim])
             if dim in operator.reduction_dims:
@@ -85,14 +136,16 @@ class FirstBounds:
         )
         # Turns in which a window finds something new may be those that a loop inside makes already.
         slid = tuple((d, n // trips_of[d]) for d, n in slides.items() if n // trips_of[d] > 1)
-        key = layer, tuple(sizes.values()), sums, passed, runs, slid
-        least = self._known.get(key)
-        if least is None:
-            turn = replace(sized(operator, sizes), turns=sums)
-            least = self._known[key] = runs * self._one_run(
-                sized(operator, needed), turn, dict(passed), runs, dict(slid)
-            )
-        return least
+        return LayerRuns(
+            layer, tuple(needed.values()), tuple(sizes.values()), sums, runs, passed, slid, exact
+        )
+
+    def _slides(self, layer: str, dim: str, rank: int, bound: int, tile: int) -> int:
+        """In how many tiles of a loop something new of a dimension is needed."""
+        key = layer, dim, rank, bound, tile
+        if key not in self._new:
+            self._new[key] = self.needs.runs(layer, dim, rank, np.arange(tile, bound + 1, tile))
+        return self._new[key]
 
     def _home(self, layer: str, tensor: Tensor, homes: dict[str, int]) -> int | None:
         reading = self.group.reading(layer, tensor.name)
@@ -102,42 +155,36 @@ class FirstBounds:
             return homes.get(layer)
         return None
 
-    def _one_run(
-        self, whole: Operator, own: Operator, passed: dict[str, int], runs: int, slides: dict[str, int]
-    ) -> Fraction:
+    def _one_run(self, whole: Operator, own: Operator, layer: LayerRuns) -> Fraction:
         """Of the turns that add to the same sums; residents are read from outside once in all runs.
 
         Parameters
         ----------
         whole, own : what all turns, and what these turns compute at least
-        passed : homes of intermediates
-        runs : how often there are such turns
-        slides : per dimension over which a window slides, in how many turns
+        layer : the turns
         """
-        engine = self.engine
-        energy = engine.mac_energy * own.turns * own.iterations
+        passed, slides = dict(layer.passed), dict(layer.slides)
+        energy = self.engine.mac_energy * own.turns * own.iterations
         for tensor in own.tensors:
             if tensor.name in passed:
                 homes: Homes = ((tensor.role, passed[tensor.name]),)
                 energy += self._least(own, tensor, homes, slides)
                 continue
-            streamed = self._least(own, tensor, (), slides)
-            elements = touched(whole, whole.tensor(tensor.name))
-            outermost = engine.levels[0]
-            options = [streamed]
-            for index in range(1, shared_levels(engine) + 1):
-                level = engine.levels[index]
-                if tensor.role in level.keeps:
-                    if tensor.is_output:
-                        moved = elements * outermost.write_energy_of(tensor.role)
-                    else:
-                        moved = elements * (
-                            outermost.read_energy_of(tensor.role) + level.write_energy_of(tensor.role)
-                        )
+            options = [self._least(own, tensor, (), slides)]
+            for index in range(1, shared_levels(self.engine) + 1):
+                if tensor.role in self.engine.levels[index].keeps:
                     inside = self._least(own, tensor, ((tensor.role, index),), slides)
-                    options.append(inside + moved / runs)
+                    options.append(inside + self.moved(whole.tensor(tensor.name), whole, index) / layer.runs)
             energy += min(options)
         return energy
+
+    def moved(self, tensor: Tensor, whole: Operator, index: int) -> Fraction:
+        """pJ of moving a whole tensor between the outermost level and a level where it is resident, once."""
+        outermost, level = self.engine.levels[0], self.engine.levels[index]
+        if tensor.is_output:
+            return touched(whole, tensor) * outermost.write_energy_of(tensor.role)
+        each = outermost.read_energy_of(tensor.role) + level.write_energy_of(tensor.role)
+        return touched(whole, tensor) * each
 
     def _least(self, own: Operator, tensor: Tensor, homes: Homes, slides: dict[str, int]) -> Fraction:
         """Of one tensor; what no window slides over comes anew in every turn of the window."""

@@ -21,6 +21,7 @@ class Needs:
 
     def __init__(self, group: FusedGroup) -> None:
         self.group = group
+        self._windowed: dict[tuple[str, str], bool] = {}
 
     @cached_property
     def elements(self) -> dict[tuple[str, str], Int64s]:
@@ -56,6 +57,11 @@ class Needs:
 
     def is_windowed(self, layer: str, dim: str) -> bool:
         """Whether a reader, or its reader, needs other iterations of a dimension than its loop's own."""
+        if (layer, dim) not in self._windowed:
+            self._windowed[layer, dim] = self._finds_window(layer, dim)
+        return self._windowed[layer, dim]
+
+    def _finds_window(self, layer: str, dim: str) -> bool:
         operator = self.group.operator(layer)
         for place, axis in enumerate(operator.output.axes):
             if any(term.dim == dim for term in axis.terms):

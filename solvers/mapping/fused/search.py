@@ -1,15 +1,17 @@
 """Best first over skeletons and residents; each candidate's turns are solved as ordinary layers.
 
-A candidate's bound rises in three steps: what every mapping of its turns costs at least, the optimum of its
-turns with all room of the machine, and the optimum with the room that its shared stores leave.  The search
-ends when the best candidate is proven to cost no more than all others do at least.
+Families of skeletons are bounded from trip counts, then, in groups with windows, by the optimum of turns that
+are all alike.  A
+candidate's bound rises in three steps: what every mapping of its turns costs at least, the optimum of its
+turns with the room that homes leave, and the optimum with the room that all its shared stores leave.  The
+search ends when the best candidate is proven to cost no more than all others do at least.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count
 
@@ -22,8 +24,9 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import TilewrightError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.candidates import Candidate, CandidateSpace
+from tilewright.solvers.mapping.fused.candidates import Candidate, CandidateSpace, Skeleton
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
+from tilewright.solvers.mapping.fused.row_bounds import RowBounds
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.fused.turn_engine import Rooms
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
@@ -53,12 +56,26 @@ class FusedAnswer:
     solves: int = 0
 
 
+@dataclass(frozen=True)
+class _Family:
+    """Skeletons that differ in the order of loops and in places of homes; ``solved`` once their turns are."""
+
+    tree: Branch
+    solved: bool = False
+
+
+@dataclass(frozen=True)
+class _Placings:
+    """Candidates of one skeleton, the one with the least bound last, so that it is opened next."""
+
+    candidates: list[Candidate]
+
+
 @dataclass(order=True)
 class _Open:
     bound: Fraction
     number: int
-    item: Branch | Candidate = field(compare=False)
-    step: int = field(compare=False, default=0)
+    item: _Family | Skeleton | _Placings | Candidate = field(compare=False)
 
 
 class FusedSearch:
@@ -87,6 +104,8 @@ class FusedSearch:
         self.trees = SkeletonSpace(group, engine, home_level)
         goal = parse_objective("energy")
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
+        self.first = FirstBounds(group, engine)
+        self.rows = RowBounds(self.first, engine, self.solver, self.space.whole)
         self.answer = FusedAnswer()
         self._open: list[_Open] = []
         self._listed = False
@@ -108,13 +127,15 @@ class FusedSearch:
             answer.complete, answer.bound = True, cutoff
             return answer
         before = self.solver.solves
-        first = FirstBounds(self.group, self.engine)
+        first = self.first
+        # Without windows a family has few skeletons, whose own bounds take less time than solving its turns.
+        plain = all(self.group.is_plain(reading) for reading in self.group.readings)
         try:
             for family in self.trees.families():
                 self.limits.check()
                 bound = first.bound(family)
                 if cutoff is None or bound < cutoff:
-                    self._push(bound, family)
+                    self._push(bound, _Family(family, solved=plain))
             self._listed = True
             self._search(cutoff)
             answer.complete = True
@@ -136,8 +157,8 @@ class FusedSearch:
         if answer.tree is None and answer.complete and not answer.reason:
             answer.reason = "every fused mapping takes more" if cutoff is not None else "nothing fits"
 
-    def _push(self, bound: Fraction, item: Branch | Candidate, step: int = 0) -> None:
-        heapq.heappush(self._open, _Open(bound, next(self._numbers), item, step))
+    def _push(self, bound: Fraction, item: _Family | Skeleton | _Placings | Candidate) -> None:
+        heapq.heappush(self._open, _Open(bound, next(self._numbers), item))
 
     def _search(self, cutoff: Fraction | None) -> None:
         """Always open what may be best."""
@@ -145,6 +166,8 @@ class FusedSearch:
             best = self.answer.value if self.answer.value is not None else cutoff
             if best is not None and self._open[0].bound >= best:
                 return
+            if self._is_close():
+                raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
             entry = heapq.heappop(self._open)
             self.answer.opened += 1
@@ -154,35 +177,64 @@ class FusedSearch:
                 heapq.heappush(self._open, entry)
                 raise
 
+    def _is_close(self) -> bool:
+        """Whether the best is as close to the least open bound as the limits ask for."""
+        value = self.answer.value
+        if value is None or not self.limits.gap:
+            return False
+        return value - self._open[0].bound <= Fraction(self.limits.gap) * value
+
     def _advance(self, entry: _Open, best: Fraction | None) -> None:
-        if isinstance(entry.item, Branch):
-            for tree in self.trees.members(entry.item):
-                self.limits.check()
-                self.answer.skeletons += 1
-                skeleton = self.space.skeleton(tree)
-                if not skeleton.makes_all(self.group.leaving):
-                    continue
-                if best is None or skeleton.bound < best:
-                    first = Candidate(skeleton, (0,) * len(skeleton.options))
-                    self._push(max(skeleton.bound, entry.bound), first)
+        item = entry.item
+        if isinstance(item, _Family):
+            self._open_family(item, entry.bound, best)
+        elif isinstance(item, Skeleton):
+            candidates = sorted(self.space.candidates(item, best), key=lambda c: c.bound, reverse=True)
+            if candidates:
+                self._push(max(candidates[-1].bound, entry.bound), _Placings(candidates))
+        elif isinstance(item, _Placings):
+            candidate = item.candidates[-1]
+            self._relax(candidate, entry.bound, best)
+            item.candidates.pop()
+            if item.candidates:
+                self._push(max(item.candidates[-1].bound, entry.bound), item)
+        else:
+            self._price(item, best)
+
+    def _open_family(self, family: _Family, bound: Fraction, best: Fraction | None) -> None:
+        """First its turns are solved as far as they are known, then its skeletons are listed."""
+        if not family.solved:
+            layers = self.first.runs(family.tree)
+            least = [self.first.least(runs) for runs in layers]
+            for index, runs in enumerate(layers):
+                others = sum(least[:index] + least[index + 1 :], Fraction(0))
+                solved = self.rows.least(runs, None if best is None else best - others)
+                if solved is None:
+                    return
+                least[index] = max(least[index], solved)
+                if best is not None and others + least[index] >= best:
+                    return
+            self._push(max(bound, sum(least, Fraction(0))), replace(family, solved=True))
             return
-        candidate = entry.item
-        if entry.step == 0:
-            for further in candidate.further():
-                if best is None or further.bound < best:
-                    self._push(max(further.bound, entry.bound), further)
-            if not self.space.fits(candidate):
-                return
-            bound = self.cost_of(candidate, None)
-            if bound is None or (best is not None and bound >= best):
-                return
-            self._push(max(bound, entry.bound), candidate, 1)
-            if self._promising is None or bound < self._promising:
-                # Priced at once, so that a limit finds an answer.
-                self._promising = bound
-                self._price(candidate, best)
+        for tree in self.trees.members(family.tree):
+            self.limits.check()
+            self.answer.skeletons += 1
+            skeleton = self.space.skeleton(tree)
+            if not skeleton.makes_all(self.group.leaving):
+                continue
+            if best is None or skeleton.bound < best:
+                self._push(max(skeleton.bound, bound), skeleton)
+
+    def _relax(self, candidate: Candidate, least: Fraction, best: Fraction | None) -> None:
+        """Solve a candidate's turns with the room that homes leave."""
+        bound = self.cost_of(candidate, None)
+        if bound is None or (best is not None and bound >= best):
             return
-        self._price(candidate, best)
+        self._push(max(bound, least), candidate)
+        if self.answer.tree is None or self._promising is None or bound < self._promising:
+            # Priced at once, so that a limit finds an answer.
+            self._promising = bound
+            self._price(candidate, best)
 
     def _price(self, candidate: Candidate, best: Fraction | None) -> None:
         """Solve a candidate's turns in the room that is left, and keep what is better than all before."""
@@ -201,7 +253,8 @@ class FusedSearch:
 
         Parameters
         ----------
-        leaves : filled with the mappings found in the room that is left; ``None`` to assume all room
+        leaves : filled with the mappings found in the room that is left; ``None`` to assume that residents
+            take no room
         """
         skeleton = candidate.skeleton
         total = candidate.traffic
@@ -213,10 +266,12 @@ class FusedSearch:
             homes = self.space.homes(candidate, layer)
             if homes is None:
                 return None
-            rooms: Rooms | None = self.space.whole
+            # What homes take is the same for all candidates of a skeleton.
+            rooms: Rooms | None = skeleton.left[layer]
             if leaves is not None:
                 rooms = self.space.rooms(candidate, layer)
-            assert rooms is not None
+            if rooms is None:
+                return None
             sized: list[tuple[tuple[int, ...], Mapping]] = []
             for kind in kinds:
                 outcome = self.solver.cost(kind.operator, homes, rooms)

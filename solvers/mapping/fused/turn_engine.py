@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.occupancy import room_bits
-from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Operator, Role, Tensor
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine
+from tilewright.workloads.mapping.operator import Dimension, Operator, Role, Tensor
 
 Homes = tuple[tuple[Role, int], ...]
 """Per role that starts on chip, the index of its home level."""
@@ -98,6 +98,25 @@ class TurnEngines:
         Every element comes out of the home once a turn, and into every level that must store it; the
         innermost such level serves every operation, an element for all PEs below it that can share it.
         """
+        return self._least_accesses(operator, tensor, homes) + self._least_delivered(operator, tensor)
+
+    def _least_delivered(self, operator: Operator, tensor: Tensor) -> Fraction:
+        """What a tensor costs on networks of arrays: an element per operation, if nothing inside keeps it."""
+        levels = self.engine.levels
+        energy = Fraction(0)
+        for index, level in enumerate(levels):
+            if level.fanout is None or not level.fanout.energy:
+                continue
+            inside = levels[index + 1 :]
+            number = touched(operator, tensor)
+            if not any(tensor.role in inner.keeps for inner in inside):
+                deeper = math.prod(inner.fanout.instances for inner in inside if inner.fanout is not None)
+                number = -(-operator.iterations // deeper)
+            energy += operator.turns * number * level.fanout.energy
+        return energy
+
+    def _least_accesses(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
+        """The same of memory levels alone."""
         home = dict(homes).get(tensor.role, 0)
         engine, role, turns = self.engine, tensor.role, operator.turns
         elements = touched(operator, tensor)
@@ -141,17 +160,32 @@ def _sharing(engine: Engine, level: int, operator: Operator, tensor: Tensor) -> 
     They differ in loops that the tensor does not depend on, or that move along one of its windows together
     with another loop; no more of these fit on an axis than it carries.
     """
-    windows = {term.dim for axis in tensor.axes if axis.is_compound for term in axis.terms}
-    shared = [d for d in operator.dimensions if d.name not in tensor.dims or d.name in windows]
+    shared = [d for d in operator.dimensions if d.name not in tensor.dims]
+    arrays = [inner.fanout for inner in engine.levels[level:] if inner.fanout is not None]
+    for window in tensor.axes:
+        moving = {term.dim for term in window.terms}
+        spread = [
+            d
+            for d in operator.dimensions
+            if d.name in moving
+            and d.bound > 1
+            and any(_carries(axis, d) for array in arrays for axis in array.axes)
+        ]
+        # PEs that differ in one of a window's loops alone use elements of their own.
+        if len(spread) > 1:
+            shared += [d for d in spread if d not in shared]
     number = 1
-    for inner in engine.levels[level:]:
-        if inner.fanout is not None and inner.fanout.sharing:
-            number *= inner.fanout.instances
-        elif inner.fanout is not None:
-            for axis in inner.fanout.axes:
-                carried = [d.bound for d in shared if axis.carries is None or d.like in axis.carries]
-                number *= min(axis.size, math.prod(carried))
+    for array in arrays:
+        if array.sharing:
+            number *= array.instances
+        else:
+            for axis in array.axes:
+                number *= min(axis.size, math.prod(d.bound for d in shared if _carries(axis, d)))
     return number
+
+
+def _carries(axis: ArrayAxis, dimension: Dimension) -> bool:
+    return axis.carries is None or dimension.like in axis.carries
 
 
 def left_of(whole: Rooms, taken: MappingABC[int, int]) -> Rooms | None:

@@ -1,8 +1,8 @@
 """Large neighbourhoods on a whole network, from what `atomic` starts with.
 
-Three kinds of neighbourhoods take turns, those that gained most for their time more often:
+Three kinds of neighbourhoods take turns, with time in proportion to what they gained in a second:
 
-``sizes``     two or three layers that follow each other get other sizes of atoms together
+``sizes``     up to three layers that follow each other get other sizes of atoms together
 ``places``    the tasks of some rounds in a row exchange their engines, the others stay: CP-SAT finds the
               least bytes times hops between tasks
 ``transfers`` the plan's transfers are smoothed on with another seed
@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from operator import itemgetter
 
 import numpy as np
@@ -23,48 +24,159 @@ import numpy as np
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.foundation.options import option
-from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
+from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow, Start
 from tilewright.heuristics.scheduling.tiled.planning import Heuristic, quiet_end
-from tilewright.heuristics.scheduling.tiled.refining import Judged, SizeMoves, Sizes, losses
+from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes, losses
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.solvers.scheduling.tiled.placing.problem import flows_of
 from tilewright.solvers.scheduling.tiled.placing.windows import TaskRounds
 
+LEAST = 0.03
+"""Part of the time that every kind has, whatever it gains."""
+
 KINDS = ("sizes", "places", "transfers")
 
+WINDOW = 2
+"""Rounds that are placed together."""
 
-@dataclass
-class _Turns:
-    """Which kind of neighbourhood is next: by what each gained per second, all now and then."""
+TOGETHER = (1, 1, 1, 1, 2, 3)
+"""Layers in a row that get other sizes, drawn from these: a change of several is rarely better in all."""
 
-    gained: dict[str, float] = field(default_factory=lambda: dict.fromkeys(KINDS, 0.0))
-    spent: dict[str, float] = field(default_factory=lambda: dict.fromkeys(KINDS, 0.0))
-
-    def next(self, random_numbers: random.Random) -> str:
-        rate = [(self.gained[kind] + 1e-4) / (self.spent[kind] + 1.0) for kind in KINDS]
-        least = 0.1 * sum(rate)
-        return random_numbers.choices(KINDS, [gain + least for gain in rate])[0]
-
-    def note(self, kind: str, gain: float, seconds: float) -> None:
-        self.gained[kind] += gain
-        self.spent[kind] += seconds
+PROOF = 4.0
+"""Seconds for the proof of such a window at most."""
 
 
 @dataclass
-class _State:
-    """Where the search stands: sizes, their plan as smoothed once, and the best plan of all."""
+class Yield:
+    """What one of several ways to go on has brought.
 
-    sizes: Sizes
-    base: Judged
-    best: Judged
+    Parameters
+    ----------
+    gained : part of the objective
+    spent : seconds
+    """
+
+    gained: float = 0.0
+    spent: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Gain per second, more than nothing for what was hardly tried."""
+        return (self.gained + 1e-4) / (self.spent + 1.0)
+
+    def note(self, gain: float, seconds: float) -> None:
+        self.gained += gain
+        self.spent += seconds
+
+
+def next_turn(ways: Sequence[Yield], weights: Sequence[float] | None = None) -> int:
+    """Which way is next, so that each has time in proportion to what it gains in a second, and all have some.
+
+    Parameters
+    ----------
+    weights : by which rates are multiplied; by default 1
+    """
+    rates = [way.rate * (1.0 if weights is None else weights[i]) for i, way in enumerate(ways)]
+    least = LEAST * sum(rates)
+    return min(range(len(ways)), key=lambda i: ways[i].spent / (rates[i] + least))
+
+
+class Neighbourhoods:
+    """A plan and what lies near it.
+
+    Parameters
+    ----------
+    stages : what makes plans; its search judges them
+    start : a plan with the sizes, the order and the placement that it came from, or a plan alone, of which
+        places and transfers change
+    room : part of the buffer that an atom may need
+    window : rounds that are placed together
+    proof : seconds for such a window at most
+    """
+
+    def __init__(
+        self,
+        stages: Stages,
+        start: Start | Judged,
+        *,
+        room: float = 0.5,
+        window: int = WINDOW,
+        proof: float = PROOF,
+    ) -> None:
+        self._start = start if isinstance(start, Start) else None
+        judged: Judged = start.judged if isinstance(start, Start) else start
+        self._stages = replace(stages, region=self._start.region) if self._start else stages
+        self._window, self._proof = window, proof
+        problem = stages.search.problem.problem
+        self._menu = self._start.moves(problem, room) if self._start else None
+        self._sizes: Sizes | None = self._start.sizes if self._start else None
+        self._base = self.best = judged
+        self._numbers = random.Random(stages.search.limits.seed)
+        kinds = [kind for kind in KINDS if kind != "sizes" or self._start is not None]
+        self.yields = {kind: Yield() for kind in kinds if kind != "transfers" or self._stages.levels}
+        self._count = 0
+
+    def settle(self) -> None:
+        """Smooth the plan for as long as that gains anything."""
+        self.best = self._stages.settled(self.best)
+
+    def visit(self) -> None:
+        """One neighbourhood; what it gains is offered."""
+        kind = list(self.yields)[next_turn(list(self.yields.values()))]
+        before, clock = self.best[0], time.monotonic()
+        self._count += 1
+        if kind == "transfers":
+            self.best = self._stages.settled(self.best, seed=self._numbers.randrange(1 << 30))
+        else:
+            moved = self._other_sizes() if kind == "sizes" else self._other_places()
+            if moved is not None and moved[1][0] <= self._base[0]:
+                self._sizes, self._base = moved
+                self.best = min(self.best, self._stages.settled(self._base), key=itemgetter(0))
+        gain = float(1 - self.best[0] / before) if before else 0.0
+        self.yields[kind].note(gain, time.monotonic() - clock)
+
+    def _other_sizes(self) -> tuple[Sizes | None, Judged] | None:
+        """Layers in a row, the first drawn by what it loses."""
+        if self._start is None or self._menu is None or self._sizes is None:
+            return None
+        problem, answer = self._stages.search.problem.problem, self._base[1]
+        weights = losses(problem, answer)
+        first = self._numbers.choices(range(len(weights)), weights)[0]
+        units = range(first, min(len(weights), first + self._numbers.choice(TOGETHER)))
+        sizes = self._menu.redrawn(self._sizes, units, self._numbers)
+        if sizes is None:
+            return None
+        name = f"{self._stages.name} sizes"
+        planned = self._stages.of_sizes(sizes, self._start.order, self._start.mapping, name)
+        return None if planned is None else (sizes, planned)
+
+    def _other_places(self) -> tuple[Sizes | None, Judged] | None:
+        """Rounds in a row, the last drawn by what its step takes beyond its longest task."""
+        search, answer = self._stages.search, self._base[1]
+        problem, plan = search.problem.problem, answer.plan
+        result = problem.evaluate(answer.dag, plan)
+        longest = np.zeros(plan.steps)
+        np.maximum.at(longest, plan.first, answer.dag.cycles)
+        lost = np.maximum(0.0, np.diff(result.step_start) - longest) + 1e-3
+        last = self._numbers.choices(range(plan.steps), lost.tolist())[0]
+        rounds = range(max(0, last - self._window + 1), last + 1)
+        flows = flows_of(answer.dag, plan.first, from_dram=False)  # ports are chosen by transfer routing
+        limits = replace(search.limits.share(longest=self._proof), threads=1, seed=self._count)
+        placed, _ = TaskRounds(problem.machine, flows, plan.first).replaced(
+            rounds, plan.engine, limits, exchange=True
+        )
+        if (placed == plan.engine).all():
+            return None
+        name = f"{self._stages.name} places"
+        return self._sizes, self._stages.placed(answer.dag, plan.first, placed, name)
 
 
 @dataclass(frozen=True)
 class LargeNeighbourhoods(Heuristic):
     """Large neighbourhoods in sizes, places and transfers, from what atomic starts with."""
 
-    window: int = option(2, "rounds that are placed together", low=1, high=32)
-    proof: float = option(4.0, "seconds for such a window at most", low=0.1, high=3600.0)
+    window: int = option(WINDOW, "rounds that are placed together", low=1, high=32)
+    proof: float = option(PROOF, "seconds for such a window at most", low=0.1, high=3600.0)
     steps: int = option(100_000, "neighbourhoods at most", low=0, high=10**7)
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
 
@@ -81,57 +193,10 @@ class LargeNeighbourhoods(Heuristic):
         begun = AtomicDataflow(room=self.room).start(search, stages)
         if begun is None:
             return Outcome(message="no time for a first plan")
-        judged, sizes, *how = begun
-        state = _State(sizes, judged, stages.settled(judged))
-        numbers, turns = random.Random(search.limits.seed), _Turns()
-        menu = SizeMoves(search.problem.problem, room=self.room)
-        for turn in range(self.steps):
+        near = Neighbourhoods(stages, begun, room=self.room, window=self.window, proof=self.proof)
+        near.settle()
+        for _ in range(self.steps):
             if search.done:
                 break
-            kind = turns.next(numbers)
-            before, clock = state.best[0], time.monotonic()
-            if kind == "transfers":
-                state.best = stages.settled(state.best, seed=numbers.randrange(1 << 30))
-            else:
-                if kind == "sizes":
-                    moved = self._sizes(stages, state, menu, (how[0], how[1]), numbers)
-                else:
-                    moved = self._places(stages, state, numbers, turn)
-                if moved is not None and moved[1][0] <= state.base[0]:
-                    state.sizes, state.base = moved
-                    state.best = min(state.best, stages.settled(state.base), key=itemgetter(0))
-            turns.note(kind, float(1 - state.best[0] / before), time.monotonic() - clock)
+            near.visit()
         return Outcome()
-
-    def _sizes(
-        self, stages: Stages, state: _State, menu: SizeMoves, how: tuple[str, str], numbers: random.Random
-    ) -> tuple[Sizes, Judged] | None:
-        """Layers in a row, the first drawn by what it loses."""
-        problem, answer = stages.search.problem.problem, state.base[1]
-        weights = losses(answer, problem.evaluate(answer.dag, answer.plan), problem.machine.engines)
-        first = numbers.choices(range(len(weights)), weights)[0]
-        units = range(first, min(len(weights), first + numbers.choice((2, 3))))
-        sizes = menu.redrawn(state.sizes, units, numbers)
-        planned = None if sizes is None else stages.of_sizes(sizes, *how, f"{self.name} sizes")
-        return None if sizes is None or planned is None else (sizes, planned)
-
-    def _places(
-        self, stages: Stages, state: _State, numbers: random.Random, turn: int
-    ) -> tuple[Sizes, Judged] | None:
-        """Rounds in a row, the last drawn by what its step takes beyond its longest task."""
-        search, answer = stages.search, state.base[1]
-        problem, plan = search.problem.problem, answer.plan
-        result = problem.evaluate(answer.dag, plan)
-        longest = np.zeros(plan.steps)
-        np.maximum.at(longest, plan.first, answer.dag.cycles)
-        lost = np.maximum(0.0, np.diff(result.step_start) - longest) + 1e-3
-        last = numbers.choices(range(plan.steps), lost.tolist())[0]
-        rounds = range(max(0, last - self.window + 1), last + 1)
-        flows = flows_of(answer.dag, plan.first, from_dram=False)  # ports are chosen by transfer routing
-        limits = replace(search.limits.share(longest=self.proof), threads=1, seed=turn)
-        placed, _ = TaskRounds(problem.machine, flows, plan.first).replaced(
-            rounds, plan.engine, limits, exchange=True
-        )
-        if (placed == plan.engine).all():
-            return None
-        return state.sizes, stages.placed(answer.dag, plan.first, placed, f"{self.name} places")

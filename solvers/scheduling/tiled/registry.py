@@ -12,6 +12,12 @@ _PAPER = "Atomic Dataflow (Zheng et al.)"
 METHODS: Registry[TiledMethod] = Registry(
     "--method",
     {
+        "auto": Entry(
+            f"{_PROOFS}.auto",
+            "Auto",
+            "Atoms, trees and chains over one best plan, then neighbourhoods of what leads",
+            "docs/tiled-methods.md",
+        ),
         "atomic": Entry(
             f"{_ROOM}.atomic",
             "AtomicDataflow",

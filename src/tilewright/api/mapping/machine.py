@@ -17,6 +17,7 @@ from tilewright.hardware.changes import changed
 from tilewright.hardware.mapping.build import build_engine
 from tilewright.hardware.mapping.describe import engine_tree
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.families import is_parametrised as is_parametrised
 from tilewright.hardware.mapping.load import (
     engine_hash,
     engine_to_dict,

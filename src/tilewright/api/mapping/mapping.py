@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -18,6 +18,9 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.mapping.mapping_file import StoredMapping, render_mapping
 from tilewright.report.text.mapping.loop_nest import loop_nest
 from tilewright.workloads.mapping.operator import Operator
+
+if TYPE_CHECKING:
+    from tilewright.api.mapping.drawing import Drawing
 
 
 class LayerMapping(Displayed):
@@ -63,6 +66,13 @@ class LayerMapping(Displayed):
     def directives(self) -> str:
         """The mapping as tensor-centric directives, from the PEs outwards."""
         return write_directives(Directives.of(self.operator, self.nodes, self.engine))
+
+    def drawing(self) -> Drawing:
+        """The mapping as a picture, which notebooks show: levels, tiles and loops, the array, first steps."""
+        from tilewright.api.mapping.drawing import layer_drawing
+
+        stored = StoredMapping(self.name, self.nodes, self.operator, self.engine)
+        return layer_drawing(stored, self.name)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a mapping file, which ``tilewright evaluate`` and `evaluate` read.

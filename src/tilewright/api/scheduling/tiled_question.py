@@ -40,7 +40,7 @@ class NetworkOnTiles(SearchedQuestion[TiledPlan]):
     InputError : for several networks, or an unknown name
     """
 
-    method = "atomic"
+    method = "auto"
 
     def __init__(
         self,

@@ -1,0 +1,53 @@
+"""``tilewright show --plot`` on mappings: the drawing as an SVG file."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tilewright.cli.exits import Exit
+from tilewright.cli.terminal.console import write
+from tilewright.foundation.errors import InputError, did_you_mean
+
+
+def has_mapping(path: Path) -> bool:
+    """Whether a file holds mappings: a result document, a mapping file, or those of fused layers."""
+    from tilewright.report.records.files import is_result, read_data
+    from tilewright.report.records.mapping.fused_document import FusedDocument
+    from tilewright.report.records.mapping.fused_file import is_fused_mapping
+    from tilewright.report.records.mapping.mapping_file import is_mapping
+
+    data = read_data(path)
+    kinds = (is_result, is_mapping, is_fused_mapping, FusedDocument.is_kind_of)
+    return any(is_kind(data) for is_kind in kinds)
+
+
+def draw_mapping(path: Path, arch: str | None, patterns: list[str], picture: Path, form: str) -> int:
+    """Draw the one mapping of a file, or the one that a pattern chooses.
+
+    Parameters
+    ----------
+    path : of the file
+    arch : machine, where the file does not name one
+    patterns : of layers' names
+    picture : where the drawing goes
+    form : of the output, which a drawing has none of but ``table``
+    """
+    from tilewright.api.mapping.drawing import drawings_in
+    from tilewright.report.svg.mapping.drawing import check_drawing_file
+
+    check_drawing_file(picture)
+    if form != "table":
+        raise InputError("--format", None, "expected table with --plot of a mapping")
+    drawings = drawings_in(path, arch)
+    chosen = [name for name in drawings if not patterns or any(fnmatchcase(name, p) for p in patterns)]
+    if not chosen:
+        hint = did_you_mean(patterns[0], [*drawings]) if patterns else ""
+        what = f"no mapping of a layer {patterns[0]!r}{hint}" if patterns else "no layer has a mapping"
+        raise InputError(str(path), "--layers" if patterns else None, what)
+    if len(chosen) > 1:
+        names = ", ".join(chosen[:5]) + (", …" if len(chosen) > 5 else "")
+        raise InputError(str(path), "--layers", f"a drawing shows one mapping, expected one of {names}")
+    drawings[chosen[0]]().save(picture)
+    write(f"{picture}: {chosen[0]}\n")
+    return Exit.OK

@@ -1,0 +1,1 @@
+"""Answers as something to run: loop nests, calls of libraries, scripts for compilers."""

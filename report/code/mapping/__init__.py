@@ -1,0 +1,1 @@
+"""Mappings of layers as code."""

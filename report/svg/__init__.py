@@ -1,0 +1,1 @@
+"""Drawings as SVG, in one file with neither script nor anything from the network."""

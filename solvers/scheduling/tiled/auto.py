@@ -1,0 +1,145 @@
+"""The default: several methods over one best plan, each given time as long as that pays.
+
+First come plans of two kinds, each in a part of the time: atoms of shared layers (`atomic`), then resource
+allocation trees (`set`) and chains of segments (`kapla`).  Afterwards neighbourhoods of the best plan of
+either kind (`lns`) are visited, where more was gained for the seconds more often.  All runs in one thread:
+two that build plans wait for each other's interpreter (docs/tiled-methods.md).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.foundation.errors import InputError
+from tilewright.foundation.options import option
+from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow, Start
+from tilewright.heuristics.scheduling.tiled.kapla.methods import Kapla
+from tilewright.heuristics.scheduling.tiled.planning import Heuristic
+from tilewright.heuristics.scheduling.tiled.refining import Judged
+from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
+from tilewright.heuristics.scheduling.tiled.stages import Stages
+from tilewright.solvers.scheduling.tiled.lns import Neighbourhoods, Yield, next_turn
+
+NEAR = Fraction(3, 2)
+"""A plan is improved further while it is at most that many times as bad as the best."""
+
+BEHIND = 16
+"""The gains of a plan that lies behind count less, by this power of the ratio of the keys."""
+
+ATOMS = 0.4
+"""Part of the time that the first plans of atoms may take."""
+
+TREES: tuple[tuple[type[GrownTrees] | type[Kapla], float], ...] = ((GrownTrees, 0.25), (Kapla, 0.1))
+"""Methods on trees, and the part of the time left that each may take."""
+
+
+@dataclass
+class _Site:
+    """Neighbourhoods of one plan, and what visiting them brought.
+
+    Parameters
+    ----------
+    near : the neighbourhoods
+    brought : what visiting them gained since the plan was smoothed
+    """
+
+    near: Neighbourhoods
+    brought: Yield = field(default_factory=Yield)
+
+
+@dataclass
+class _Best:
+    """The best plan of one kind."""
+
+    judged: Judged | None = None
+
+    def note(self, key: Fraction, answer: AtomicPlan) -> None:
+        if self.judged is None or key < self.judged[0]:
+            self.judged = key, answer
+
+
+@dataclass
+class _Portfolio:
+    """Plans of several kinds in one search.
+
+    Parameters
+    ----------
+    room : part of the buffer that an atom may need
+    failures : why there is no plan of a kind: what does not fit, or the limit that struck before
+    """
+
+    search: TiledSearch
+    room: float
+    sites: list[_Site] = field(default_factory=list)
+    failures: list[InputError | LimitReachedError] = field(default_factory=list)
+
+    def attempt(self, begin: Callable[[], None]) -> None:
+        """Begin one kind of plans; where it fails, another kind may not."""
+        try:
+            begin()
+        except (InputError, LimitReachedError) as failure:
+            self.failures.append(failure)
+
+    def begin_atoms(self) -> None:
+        """Plans of shared layers, and neighbourhoods of the best."""
+        search = self.search.within(self.search.limits.share(ATOMS))
+        start = AtomicDataflow(room=self.room).start(search, Stages(search, self._name("atoms")))
+        if start is not None:
+            self._add("atoms", start)
+
+    def begin_trees(self) -> None:
+        """Plans of trees and segments, and neighbourhoods of the best, unless atoms leave it far behind."""
+        best = _Best()
+        for method, share in TREES:
+            limits = self.search.limits.share(share)
+            method().offer(self.search.within(limits).telling(best.note))
+        judged, key = best.judged, self.search.key
+        if judged is not None and key is not None and judged[0] <= NEAR * key:
+            self._add("trees", judged)
+
+    def visit(self, most: int) -> None:
+        """Visit at most so many neighbourhoods."""
+        for _ in range(most if self.sites else 0):
+            if self.search.done:
+                break
+            best = min(site.near.best[0] for site in self.sites)
+            worth = [float(best / site.near.best[0]) ** BEHIND if best else 1.0 for site in self.sites]
+            site = self.sites[next_turn([site.brought for site in self.sites], worth)]
+            before, clock = site.near.best[0], time.monotonic()
+            site.near.visit()
+            gain = float(1 - site.near.best[0] / before) if before else 0.0
+            site.brought.note(gain, time.monotonic() - clock)
+
+    def _add(self, kind: str, start: Start | Judged) -> None:
+        near = Neighbourhoods(Stages(self.search, self._name(kind)), start, room=self.room)
+        near.settle()
+        self.sites.append(_Site(near))
+
+    def _name(self, kind: str) -> str:
+        return f"{Auto.name} {kind}"
+
+
+@dataclass(frozen=True)
+class Auto(Heuristic):
+    """Atoms, trees and chains over one best plan, then large neighbourhoods of what leads."""
+
+    room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
+    steps: int = option(4000, "neighbourhoods at most", low=0, high=10**7)
+
+    name = "auto"
+    stochastic = True
+    on_trees = True
+
+    def offer(self, search: TiledSearch) -> None:
+        """Begin both kinds of plans, then visit neighbourhoods."""
+        portfolio = _Portfolio(search, self.room)
+        portfolio.attempt(portfolio.begin_atoms)
+        portfolio.attempt(portfolio.begin_trees)
+        portfolio.visit(self.steps)
+        if search.answer is None and portfolio.failures:
+            raise portfolio.failures[0]
