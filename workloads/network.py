@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -92,8 +92,8 @@ class Link:
     axes: tuple[int, ...] | None = None
     offsets: tuple[int, ...] = ()
     rows: tuple[int, ...] = ()
-    view: View | None = None
-    unknown: str = ""
+    view: View | None = field(default=None, compare=False)
+    unknown: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

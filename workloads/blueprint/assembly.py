@@ -200,9 +200,7 @@ class Assembly:
 
     def _linked(self, piece: Piece, reader: str, operand: str, data: Data, before: tuple[int, ...]) -> Link:
         """The link of a piece of data to an operand, with its axes where they are known."""
-        link = Link(
-            piece.producer, reader, operand, piece.tensor, piece.elements, piece.channel, piece.moves
-        )
+        link = Link(piece.producer, reader, operand, piece.tensor, piece.elements, piece.channel, piece.moves)
         if piece.producer is None:
             return link
         view = piece.view if piece.view is not None and piece.view.shape == data.shape else None
@@ -331,9 +329,7 @@ def _matmul(pairs: int, m: int, n: int, k: int) -> Operator:
 
 
 @cache
-def _elementwise(
-    shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...], joined: bool
-) -> Operator:
+def _elementwise(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...], joined: bool) -> Operator:
     if joined and len(shape) > 2 and all(operand == shape for operand in operands):
         merged = (math.prod(shape[:-1]), shape[-1])
         return elementwise(shape=merged, operands=len(operands))

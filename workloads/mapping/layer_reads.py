@@ -8,8 +8,8 @@
 
 Axes of the operand are those of the result, in its order, unless ``axes`` says for each axis of the operand
 which of the result's it is.  ``offsets`` says how many elements of padding lie before the result's first one
-along each axis; by default as many as the layer's own ``pad``.  ``rows`` names axes of the operand along which
-something is applied in place that needs all elements at once, such as a softmax.
+along each axis; by default as many as the layer's own ``pad``.  ``rows`` names axes of the operand along
+which something is applied in place that needs all elements at once, such as a softmax.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[in
             raise InputError(where, f"{field}.axes", f"expected {len(axes)} numbers, got {[*places]}")
         rows = _numbers(where, f"{field}.rows", parts.get("rows", []), None)
         if any(row >= len(axes) for row in rows):
-            raise InputError(where, f"{field}.rows", f"expected axes from 0 to {len(axes) - 1}, got {[*rows]}")
+            raise InputError(
+                where, f"{field}.rows", f"expected axes from 0 to {len(axes) - 1}, got {[*rows]}"
+            )
         reads.append(Reading(name, operand, producer, places, offsets, tuple(sorted(set(rows)))))
     return reads
 

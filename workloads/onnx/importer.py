@@ -28,6 +28,7 @@ from tilewright.workloads.network import Layer, Link, Network, Parameter
 from tilewright.workloads.onnx.budgets import MOST_PIECES, MOST_STEPS
 from tilewright.workloads.onnx.expansion.expand import expanded
 from tilewright.workloads.onnx.graph import Node, OnnxGraph, listed_causes, prepare, read_model
+from tilewright.workloads.onnx.moved_views import moved_view, node_rows
 from tilewright.workloads.onnx.operations import (
     CELLS,
     EXPANDED,
@@ -39,7 +40,6 @@ from tilewright.workloads.onnx.operations import (
     SUPPORTED,
     TRANSFORMING,
 )
-from tilewright.workloads.onnx.moved_views import moved_view, node_rows
 from tilewright.workloads.onnx.operators import Built, build
 from tilewright.workloads.onnx.options import OnnxOptions
 from tilewright.workloads.onnx.parameters import learned_parameters
@@ -330,7 +330,7 @@ class _Importer:
         return (replace(source, tensor=node.outputs[0]),)
 
     def moved(self, node: Node) -> tuple[_Source, ...]:
-        """Sources of a moved tensor: which channels they are and how their elements lie, where that is known."""
+        """Sources of a moved tensor, with the places of their channels and elements where these are known."""
         return self.cut(node, self.gathered(node, node.outputs[0]), node.outputs[0])
 
     def gathered(self, node: Node, result: str) -> Iterator[_Source]:

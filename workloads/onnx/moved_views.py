@@ -75,7 +75,5 @@ def node_rows(graph: OnnxGraph, node: Node) -> tuple[int, ...]:
     axis = given if given is not None else 1 if before_13 else -1
     if node.op == "RotaryEmbedding" or not -axes <= axis < axes:
         axis = -1
-    behind = before_13 or "Normalization" in node.op and node.op != "LpNormalization"
+    behind = before_13 or ("Normalization" in node.op and node.op != "LpNormalization")
     return rows_of(node.op, axes, axis, behind=behind)
-
-

@@ -61,7 +61,7 @@ class GroupGraph:
         return bool(links) and all(link.axes is not None for link in links)
 
     def may_run_as_one(self, group: Group) -> bool:
-        """Whether no layer outside stands between layers of the group, and all links inside know their axes."""
+        """Whether no other layer stands between those of the group, and all links inside know their axes."""
         held = sum(1 << layer for layer in group)
         behind = before = 0
         for layer in group:
@@ -69,9 +69,7 @@ class GroupGraph:
             before |= self._before[layer]
         if behind & before & ~held:
             return False
-        inside = [
-            (layer, reader) for layer in group for reader in self.readers[layer] if held >> reader & 1
-        ]
+        inside = [(layer, reader) for layer in group for reader in self.readers[layer] if held >> reader & 1]
         return all(self.is_linked(pair) for pair in inside)
 
     def groups(self, most: int) -> list[Group]:

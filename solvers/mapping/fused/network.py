@@ -1,8 +1,8 @@
 """Which layers of a network form groups: an exact cover of its graph by groups of linked layers.
 
-Every layer is solved alone, then every group up to the largest size, small ones first, each only for less than
-what its parts take by then.  Groups that are the same but for names are searched once; those whose layers take
-most come first.  The best cover and its bound follow from all values and bounds.
+Every layer is solved alone, then every group up to the largest size, small ones first, each only for less
+than what its parts take by then.  Groups that are the same but for names are searched once; those whose
+layers take most come first.  The best cover and its bound follow from all values and bounds.
 """
 
 from __future__ import annotations
@@ -284,9 +284,7 @@ class _CoverSearch:
 
     def _promising(self, costs: dict[Group, Fraction]) -> dict[Group, Fraction]:
         """Layers alone, and the groups that take less than their layers alone."""
-        promising: dict[Group, Fraction] = {
-            place: cost for place, cost in costs.items() if len(place) == 1
-        }
+        promising: dict[Group, Fraction] = {place: cost for place, cost in costs.items() if len(place) == 1}
         for place, cost in costs.items():
             alone = [costs.get((layer,)) for layer in place]
             if len(place) > 1 and (
@@ -415,9 +413,7 @@ def _better(before: GroupAnswer, after: GroupAnswer) -> GroupAnswer:
         return replace(before, bound=min(bound, before.value), seconds=seconds)
     if before.value is not None and after.value is not None and before.value < after.value:
         after = replace(after, tree=before.tree, evaluation=before.evaluation, value=before.value)
-    return replace(
-        after, bound=bound if after.value is None else min(bound, after.value), seconds=seconds
-    )
+    return replace(after, bound=bound if after.value is None else min(bound, after.value), seconds=seconds)
 
 
 def status_of(value: Fraction | None, bound: Fraction, *, stopped: bool) -> Status:

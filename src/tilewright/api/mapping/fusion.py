@@ -133,7 +133,14 @@ def fuse(
     chosen = {name for layer in select_layers(network, layers, all_operators) for name in layer.names}
     names = tuple(layer.name for layer in network.layers if layer.name in chosen)
     problem = FusionProblem(
-        without_passed(network, names), engine, names, cost_model or engine.cost_model, most, factors, storage, home
+        without_passed(network, names),
+        engine,
+        names,
+        cost_model or engine.cost_model,
+        most,
+        factors,
+        storage,
+        home,
     )
     problem.check()
     started = time.monotonic()
