@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
-from tests.onnx_models import model, node
+from tests.onnx_models import FLOAT, model, node, value, weights
 
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.network import Link, Network
@@ -113,24 +113,22 @@ def test_links_agree_with_onnx_itself(seed: int) -> None:
     """The reference implementation moves index tensors; a link that knows its axes says the same."""
     middle = moves(Random(seed))
     graph = model(
-        [node("MatMul", "x w", "m", name="first"), *middle, node("Abs", "last", "y", name="b"),
-         node("ReduceMax", "last", "z", name="reader", keepdims=0)],
-        {"x": [2, 4, 5]}, {"w": [5, 6]},
-    )  # fmt: skip
-    network = load_onnx(graph)
-    (link,) = [link for link in network.reads("reader") if link.producer == "first"] or [None]
-    if link is None:
-        pytest.skip("put together from several pieces")
-    inputs = [onnx.helper.make_tensor_value_info("m", onnx.TensorProto.FLOAT, [2, 4, 6])]
-    ends = [onnx.helper.make_tensor_value_info("last", onnx.TensorProto.FLOAT, None)]
-    between = onnx.helper.make_model(
-        onnx.helper.make_graph(middle, "between", inputs, ends),
-        opset_imports=[onnx.helper.make_opsetid("", 20)],
+        [node("MatMul", "x w", "m"), *middle, node("ReduceMax", "last", "z", keepdims=0)],
+        [value("x", FLOAT, [2, 4, 5])],
+        [value("z", FLOAT, None)],
+        [weights("w", 5, 6)],
+        opset=18,
     )
+    network = load_onnx(graph)
+    link, *others = network.reads("at_z")
+    if others:
+        assert all(link.axes is None and link.unknown for link in network.reads("at_z"))
+        return
+    between = model(middle, [value("m", FLOAT, [2, 4, 6])], [value("last", FLOAT, None)], opset=18)
     indices = np.arange(48, dtype=np.float32).reshape(2, 4, 6)
     (arrived,) = ReferenceEvaluator(between).run(None, {"m": indices})
-    result = indices.reshape([axis.size for axis in network.layer("first").operator.output.axes])
-    operand = network.layer("reader").operator.tensor("I")
+    result = indices.reshape([axis.size for axis in network.layer("at_m").operator.output.axes])
+    operand = network.layer("at_z").operator.tensor("I")
     wanted = np.asarray(arrived).reshape([axis.size for axis in operand.axes])
     if link.axes is None:
         assert link.unknown
@@ -182,11 +180,12 @@ def test_sums_are_not_passed_through() -> None:
 
 def test_concatenated_operands_have_no_axes() -> None:
     nodes = [
-        node("Conv", "x w", "a", name="a"),
-        node("Conv", "x v", "b", name="b"),
+        node("Conv", "x w", "a"),
+        node("Conv", "x v", "b"),
         node("Concat", "a b", "c", axis=1),
-        node("Conv", "c u", "y", name="reader"),
+        node("Conv", "c u", "y"),
     ]
-    weights = {"w": [4, 3, 1, 1], "v": [4, 3, 1, 1], "u": [2, 8, 1, 1]}
-    links = load_onnx(model(nodes, {"x": [1, 3, 5, 5]}, weights)).reads("reader")
+    stored = [weights("w", 4, 3, 1, 1), weights("v", 4, 3, 1, 1), weights("u", 2, 8, 1, 1)]
+    made = model(nodes, [value("x", FLOAT, [1, 3, 5, 5])], [value("y", FLOAT, None)], stored)
+    links = load_onnx(made).reads("at_y")
     assert [(link.axes, "several tensors" in link.unknown) for link in links] == [(None, True)] * 2
