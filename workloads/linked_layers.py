@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tilewright.workloads.mapping.layer_reads import OperandRead
+from tilewright.workloads.mapping.layer_reads import Reading
 from tilewright.workloads.mapping.layer_text import NamedOperator
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.network import Layer, Link, Network
 
 
 def linked_network(
-    name: str, layers: Sequence[NamedOperator], reads: Sequence[OperandRead], batch: int | None = None
+    name: str, layers: Sequence[NamedOperator], reads: Sequence[Reading], batch: int | None = None
 ) -> Network:
     """Layers and the links between them; operands that no layer makes come from outside.
 
@@ -29,7 +29,7 @@ def linked_network(
     """
     made: list[Layer] = []
     for title, operator in layers:
-        read = {link.operand for link in reads if link.consumer == title}
+        read = {link.operand for link in reads if link.reader == title}
         weights = [tensor.name for tensor in operator.tensors if tensor.role is Role.WEIGHT]
         stored = operator.kind != "matmul" and not read & set(weights)
         made.append(Layer(title, operator, operator.kind, stored_weights=stored))
@@ -37,12 +37,13 @@ def linked_network(
     links = [
         Link(
             read.producer,
-            read.consumer,
+            read.reader,
             read.operand,
             f"{read.producer}.{operators[read.producer].output.name}",
             math.prod(axis.size for axis in operators[read.producer].output.axes),
             axes=read.axes,
             offsets=read.offsets,
+            rows=read.rows,
         )
         for read in reads
     ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.views import View
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -37,6 +38,7 @@ class Layer:
     stored_weights : whether the weight tensor is a parameter, rather than another layer's result
     learned : its parameters where they are known in full: weights, biases, and the scales and shifts of
         fused normalisation; ``None`` for the operator's weight tensors alone
+    rows : axes of the result along which every element needs all others, as in softmax and normalisation
     """
 
     name: str
@@ -46,6 +48,7 @@ class Layer:
     nodes: tuple[str, ...] = ()
     stored_weights: bool = True
     learned: tuple[Parameter, ...] | None = None
+    rows: tuple[int, ...] = ()
 
     @property
     def parameters(self) -> int:
@@ -74,6 +77,9 @@ class Link:
     axes : per axis of the operand, the axis of the producer's result that it is; ``None`` where that is not
         known, or where the operand is not the whole result, element by element
     offsets : with ``axes``, per axis of the operand, elements of padding before the result's first one
+    rows : axes of the operand along which a layer in between, which is passed through, needs all elements
+    view : which element of the result stands where in the operand, where that is known
+    unknown : why ``axes`` are not known
     """
 
     producer: str | None
@@ -85,6 +91,9 @@ class Link:
     moves: tuple[str, ...] = ()
     axes: tuple[int, ...] | None = None
     offsets: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()
+    view: View | None = field(default=None, compare=False)
+    unknown: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

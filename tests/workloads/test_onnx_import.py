@@ -190,8 +190,8 @@ def test_pointwise_nodes_fuse_into_the_layer_that_they_alone_read() -> None:
     assert first.nodes == ("conv", "norm", "bias", "relu")
     assert network.layers[2].operator == elementwise(shape=(1, 8, 4, 4), operands=2)
     assert network.reads("swish") == (
-        Link("conv", "swish", "I0", "r", 128),
-        Link("gate", "swish", "I1", "g", 128),
+        Link("conv", "swish", "I0", "r", 128, axes=(0, 1, 2, 3), offsets=(0, 0, 0, 0)),
+        Link("gate", "swish", "I1", "g", 128, axes=(0, 1, 2, 3), offsets=(0, 0, 0, 0)),
     )
     assert network.outputs == {"swish"}
 

@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from tilewright.foundation.errors import InputError
+from tilewright.workloads.alignment import Arrival, aligned, rows_of
 from tilewright.workloads.mapping.layer_fields import LARGEST
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import elementwise, gemm, matmul
 from tilewright.workloads.network import Layer, Link, Network, Parameter
+from tilewright.workloads.views import View
 from tilewright.workloads.widths import MACHINE, Kind, parse_widths, with_widths
 
 
@@ -31,6 +33,7 @@ class Piece:
     elements: int
     channel: int | None = 0
     moves: tuple[str, ...] = ()
+    view: View | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +66,35 @@ class Data:
         """
         elements = math.prod(shape)
         pieces = tuple(
-            replace(piece, elements=min(piece.elements, elements), channel=None, moves=(*piece.moves, *moves))
+            replace(
+                piece,
+                elements=min(piece.elements, elements),
+                channel=None,
+                moves=(*piece.moves, *moves),
+                view=None,
+            )
             for piece in self.pieces
         )
         return replace(self, shape=tuple(shape), pieces=pieces)
+
+    def rearranged(
+        self, split: Sequence[int], order: Sequence[int], shape: Sequence[int], *moves: str
+    ) -> Data:
+        """The same data with axes split, put in another order, and joined.
+
+        Parameters
+        ----------
+        split : axes to begin with
+        order : the numbers of these axes, one behind the other
+        shape : the new axes
+        moves : what was done, such as ``Reshape``
+        """
+        pieces: list[Piece] = []
+        for before, piece in zip(self.pieces, self.moved(shape, *moves).pieces, strict=True):
+            apart = before.view.reshaped(split) if before.view is not None else None
+            view = apart.transposed(order).reshaped(shape) if apart is not None else None
+            pieces.append(replace(piece, view=view))
+        return replace(self, shape=tuple(shape), pieces=tuple(pieces))
 
 
 class Assembly:
@@ -133,6 +161,7 @@ class Assembly:
         *,
         learned: tuple[Parameter, ...] = (),
         kind: Kind = Kind.ACTIVATIONS,
+        before: tuple[int, ...] = (),
     ) -> Data:
         """Any operator as a layer.
 
@@ -145,6 +174,7 @@ class Assembly:
         shape : axes of the result
         learned : its parameters
         kind : of the result, for the width of its elements
+        before : elements of padding before the first row and column of windows
 
         Raises
         ------
@@ -158,21 +188,25 @@ class Assembly:
         kinds = {tensor: data.kind for tensor, data in operands.items()}
         made = with_widths(operator, kinds, kind, self.widths)
         weighted = not {"B", "W"} & operands.keys()
-        self._layers[full] = Layer(full, made, source, (), (full,), weighted, learned)
+        rows = rows_of(source, len(made.output.axes))
+        self._layers[full] = Layer(full, made, source, (), (full,), weighted, learned, rows)
         for operand, data in operands.items():
-            for piece in data.pieces:
-                self._links.append(
-                    Link(
-                        piece.producer,
-                        full,
-                        operand,
-                        piece.tensor,
-                        piece.elements,
-                        piece.channel,
-                        piece.moves,
-                    )
-                )
-        return Data(tuple(shape), (Piece(full, full, math.prod(shape)),), kind)
+            self._links += [
+                self._linked(piece, full, operand, data, before if operand == "I" else ())
+                for piece in data.pieces
+            ]
+        view = View.whole(shape) if math.prod(shape) == made.output.footprint(made.bounds) else None
+        return Data(tuple(shape), (Piece(full, full, math.prod(shape), view=view),), kind)
+
+    def _linked(self, piece: Piece, reader: str, operand: str, data: Data, before: tuple[int, ...]) -> Link:
+        """The link of a piece of data to an operand, with its axes where they are known."""
+        link = Link(piece.producer, reader, operand, piece.tensor, piece.elements, piece.channel, piece.moves)
+        if piece.producer is None:
+            return link
+        view = piece.view if piece.view is not None and piece.view.shape == data.shape else None
+        arrival = Arrival(view, piece.moves, len(data.pieces) == 1, before)
+        made = self._layers
+        return aligned(link, made[piece.producer].operator, made[reader].operator, arrival)
 
     def project(
         self, x: Data, features: int, name: str, *, bias: bool = False, weight: str | None = None
@@ -225,6 +259,7 @@ class Assembly:
         shape: Sequence[int] | None = None,
         learned: tuple[Parameter, ...] = (),
         kind: Kind = Kind.ACTIVATIONS,
+        joined: bool = True,
     ) -> Data:
         """One pass over values: an element of the result needs one element of each.
 
@@ -236,9 +271,10 @@ class Assembly:
         shape : axes of the result; by default the first value's
         learned : its parameters
         kind : of the result
+        joined : whether axes in front of the last that no value broadcasts along are one loop
         """
         full = tuple(shape or values[0].shape)
-        operator = _elementwise(full, tuple(value.shape for value in values))
+        operator = _elementwise(full, tuple(value.shape for value in values), joined)
         names = [tensor.name for tensor in operator.inputs]
         operands = dict(zip(names, values, strict=True))
         return self.layer(name, source, operator, operands, full, learned=learned, kind=kind)
@@ -293,9 +329,8 @@ def _matmul(pairs: int, m: int, n: int, k: int) -> Operator:
 
 
 @cache
-def _elementwise(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -> Operator:
-    """Axes in front of the last that no operand broadcasts along are one loop."""
-    if len(shape) > 2 and all(operand == shape for operand in operands):
+def _elementwise(shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...], joined: bool) -> Operator:
+    if joined and len(shape) > 2 and all(operand == shape for operand in operands):
         merged = (math.prod(shape[:-1]), shape[-1])
         return elementwise(shape=merged, operands=len(operands))
     return elementwise(shape=shape, operands=operands)

@@ -57,7 +57,7 @@ def attend(
     """
     pairs, rows, context, width, depth = sizes
     scores = net.products(queries, keys, (pairs, rows, context, width), (pairs, rows, context), "scores")
-    shares = net.pointwise("softmax", "Softmax", scores)
+    shares = net.pointwise("softmax", "Softmax", scores, joined=False)
     return net.products(shares, values, (pairs, rows, depth, context), (pairs, rows, depth), "mix")
 
 
@@ -147,11 +147,16 @@ def _mixed(net: Assembly, queries: Data, keys: Data, values: Data, heads: Heads,
     batch, tokens, _ = queries.shape
     context, group = keys.shape[1], heads.queries // heads.keys
     pairs, rows = batch * heads.keys, group * tokens
-    split = queries.moved((pairs, rows, heads.width), "Reshape", "Transpose")
-    keys = keys.moved((pairs, heads.width, context), "Reshape", "Transpose")
-    values = values.moved((pairs, context, heads.width), "Reshape", "Transpose")
-    mixed = attend(net, split, keys, values, (pairs, rows, context, heads.width, heads.width))
-    joined = mixed.moved((batch, tokens, heads.queries * heads.width), "Transpose", "Reshape")
+    moves, width = ("Reshape", "Transpose"), heads.width
+    apart = (batch, tokens, heads.keys, group, width)
+    split = queries.rearranged(apart, (0, 2, 3, 1, 4), (pairs, rows, width), *moves)
+    cached = (batch, context, heads.keys, width)
+    keys = keys.rearranged(cached, (0, 2, 3, 1), (pairs, width, context), *moves)
+    values = values.rearranged(cached, (0, 2, 1, 3), (pairs, context, width), *moves)
+    mixed = attend(net, split, keys, values, (pairs, rows, context, width, width))
+    pairwise = (batch, heads.keys, group, tokens, width)
+    whole = (batch, tokens, heads.queries * width)
+    joined = mixed.rearranged(pairwise, (0, 3, 1, 2, 4), whole, "Transpose", "Reshape")
     return net.project(joined, features, "result", bias="o" in heads.biased)
 
 

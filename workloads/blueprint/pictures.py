@@ -56,7 +56,7 @@ def convolution(
     parts += [(f"{name}.bias", channels)] if bias else []
     parts += [(f"{name}.scale", channels), (f"{name}.shift", channels)] if folded else []
     shape = (batch, channels, *size)
-    made = net.layer(name, "Conv", operator, {"I": x}, shape, learned=net.learned(*parts))
+    made = net.layer(name, "Conv", operator, {"I": x}, shape, learned=net.learned(*parts), before=(pad, pad))
     return made if act is None else net.pointwise(f"{name}_act", act, made)
 
 
@@ -64,7 +64,7 @@ def global_average(net: Assembly, x: Data, name: str) -> Data:
     """Mean of every channel, as batch x channels."""
     batch, channels, rows, columns = x.shape
     operator = pool2d(n=batch, c=channels, h=rows, w=columns)
-    return net.layer(name, "GlobalAveragePool", operator, {"I": x}, (batch, channels))
+    return net.layer(name, "GlobalAveragePool", operator, {"I": x}, (batch, channels), before=(0, 0))
 
 
 def scaled(net: Assembly, x: Data, factors: Data, name: str) -> Data:

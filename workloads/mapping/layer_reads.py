@@ -8,7 +8,8 @@
 
 Axes of the operand are those of the result, in its order, unless ``axes`` says for each axis of the operand
 which of the result's it is.  ``offsets`` says how many elements of padding lie before the result's first one
-along each axis; by default as many as the layer's own ``pad``.
+along each axis; by default as many as the layer's own ``pad``.  ``rows`` names axes of the operand along
+which something is applied in place that needs all elements at once, such as a softmax.
 """
 
 from __future__ import annotations
@@ -22,22 +23,24 @@ from tilewright.workloads.mapping.operator import Operator
 
 
 @dataclass(frozen=True, slots=True)
-class OperandRead:
-    """One operand that is another layer's result.
+class Reading:
+    """An operand of one layer that is the result of another.
 
     Parameters
     ----------
-    consumer, operand : the layer that reads, and as which of its tensors
+    reader, operand : the layer that reads, and as which of its tensors
     producer : the layer whose result it is
-    axes : per axis of the operand, the axis of the result; empty for the same order
+    axes : per axis of the operand, the axis of the result; in a file empty for the same order
     offsets : per axis of the operand, elements of padding before the result's first one
+    rows : axes of the operand along which all elements are needed at once, for what is applied in place
     """
 
-    consumer: str
+    reader: str
     operand: str
     producer: str
     axes: tuple[int, ...]
     offsets: tuple[int, ...]
+    rows: tuple[int, ...] = ()
 
     def check(self, where: str, producer: Operator) -> None:
         """Raise ``InputError`` where the axes are not those of the result, each once."""
@@ -52,7 +55,7 @@ class OperandRead:
                 f"the operand has {len(self.offsets)} axes, the result of {self.producer} has {number}",
             )
 
-    def ordered(self, producer: Operator) -> OperandRead:
+    def ordered(self, producer: Operator) -> Reading:
         """The same with its axes written out."""
         return replace(self, axes=self.axes or tuple(range(len(producer.output.axes))))
 
@@ -65,13 +68,13 @@ def padding_before(fields: LayerFields) -> tuple[int, int]:
     return pads[0], pads[1] if len(pads) > 1 else pads[0]
 
 
-def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[int, int]) -> list[OperandRead]:
+def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[int, int]) -> list[Reading]:
     """What the ``reads`` of an entry say.
 
     Parameters
     ----------
     where : what errors call the entry
-    asked : plain data: per operand a layer's name, or ``{layer, axes, offsets}``
+    asked : plain data: per operand a layer's name, or ``{layer, axes, offsets, rows}``
     layer : name and operator of the entry
     pads : padding before the first row and column of its input
     """
@@ -79,15 +82,14 @@ def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[in
     if not isinstance(asked, dict):
         raise InputError(where, "reads", f"expected operands and layers, such as {{A: qk}}, got {asked!r}")
     operands = [tensor.name for tensor in operator.inputs]
-    reads: list[OperandRead] = []
+    reads: list[Reading] = []
     for operand, source in asked.items():
         field = f"reads.{operand}"
         if operand not in operands:
             raise InputError(where, field, unknown_name(str(operand), operands))
         parts = source if isinstance(source, dict) else {"layer": source}
         for key in parts:
-            if key not in ("layer", "axes", "offsets"):
-                known = ("layer", "axes", "offsets")
+            if key not in (known := ("layer", "axes", "offsets", "rows")):
                 raise InputError(where, f"{field}.{key}", unknown_name(str(key), known))
         producer = parts.get("layer")
         if not isinstance(producer, str):
@@ -102,7 +104,12 @@ def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[in
         places = _numbers(where, f"{field}.axes", parts.get("axes", []), None)
         if places and len(places) != len(axes):
             raise InputError(where, f"{field}.axes", f"expected {len(axes)} numbers, got {[*places]}")
-        reads.append(OperandRead(name, operand, producer, places, offsets))
+        rows = _numbers(where, f"{field}.rows", parts.get("rows", []), None)
+        if any(row >= len(axes) for row in rows):
+            raise InputError(
+                where, f"{field}.rows", f"expected axes from 0 to {len(axes) - 1}, got {[*rows]}"
+            )
+        reads.append(Reading(name, operand, producer, places, offsets, tuple(sorted(set(rows)))))
     return reads
 
 

@@ -26,7 +26,7 @@ from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.foundation.validation import from_validation
 from tilewright.foundation.yaml_file import read_yaml
 from tilewright.workloads.mapping.layer_fields import BATCHED, KINDS, LayerFields
-from tilewright.workloads.mapping.layer_reads import OperandRead, padding_before, reads_of
+from tilewright.workloads.mapping.layer_reads import Reading, padding_before, reads_of
 from tilewright.workloads.mapping.operator import Operator
 
 NamedOperator = tuple[str, Operator]
@@ -96,7 +96,7 @@ def read_layers(path: Path, batch: int | None = None) -> tuple[NamedOperator, ..
 
 def read_linked_layers(
     path: Path, batch: int | None = None
-) -> tuple[tuple[NamedOperator, ...], tuple[OperandRead, ...]]:
+) -> tuple[tuple[NamedOperator, ...], tuple[Reading, ...]]:
     """The layers of a YAML file, and which of their operands are results of others.
 
     An entry is a layer text, ``{name, layer: TEXT, count, reads}``, or the fields of a layer with its
@@ -119,7 +119,7 @@ def read_linked_layers(
 
 def linked_layers(
     entries: list[Any], where: str, batch: int | None = None, place: str = "{}"
-) -> tuple[tuple[NamedOperator, ...], tuple[OperandRead, ...]]:
+) -> tuple[tuple[NamedOperator, ...], tuple[Reading, ...]]:
     """The layers that the entries of a file describe, and what they read of each other.
 
     Parameters
@@ -132,7 +132,7 @@ def linked_layers(
     if not entries:
         raise InputError(where, None, "expected at least one layer")
     layers: list[NamedOperator] = []
-    reads: list[tuple[str, OperandRead]] = []
+    reads: list[tuple[str, Reading]] = []
     names: set[str] = set()
     for i, entry in enumerate(entries):
         at = place.format(i + 1)

@@ -21,12 +21,14 @@ import onnx
 
 from tilewright.foundation.errors import BudgetError, InputError
 from tilewright.foundation.loading import check_limit
+from tilewright.workloads.alignment import Arrival, aligned
 from tilewright.workloads.mapping.layer_text import unique_name
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Layer, Link, Network, Parameter
 from tilewright.workloads.onnx.budgets import MOST_PIECES, MOST_STEPS
 from tilewright.workloads.onnx.expansion.expand import expanded
 from tilewright.workloads.onnx.graph import Node, OnnxGraph, listed_causes, prepare, read_model
+from tilewright.workloads.onnx.moved_views import moved_view, node_rows
 from tilewright.workloads.onnx.operations import (
     CELLS,
     EXPANDED,
@@ -36,10 +38,12 @@ from tilewright.workloads.onnx.operations import (
     POINTWISE,
     RENAMING,
     SUPPORTED,
+    TRANSFORMING,
 )
-from tilewright.workloads.onnx.operators import build
+from tilewright.workloads.onnx.operators import Built, build
 from tilewright.workloads.onnx.options import OnnxOptions
 from tilewright.workloads.onnx.parameters import learned_parameters
+from tilewright.workloads.views import View
 
 WEIGHT_SUFFIX = re.compile(r"([_./](weights?|kernel|w|W)(_\d+)?)$")
 
@@ -139,11 +143,12 @@ class _Source:
     elements: int
     channel: int | None = 0
     moves: _Moves | None = None
+    view: View | None = None
 
-    def moved(self, op: str, channel: int | None) -> _Source:
+    def moved(self, op: str, channel: int | None, view: View | None = None) -> _Source:
         """The same data after one more move."""
         moves = _Moves(op, self.moves, 1 + (self.moves.count if self.moves else 0))
-        return replace(self, channel=channel, moves=moves)
+        return replace(self, channel=channel, moves=moves, view=view)
 
     def link(self, consumer: str, operand: str) -> Link:
         moves = self.moves.names if self.moves else ()
@@ -160,6 +165,7 @@ class _Draft:
     fused: list[str] = field(default_factory=list)
     nodes: list[str] = field(default_factory=list)
     learned: list[Parameter] = field(default_factory=list)
+    rows: tuple[int, ...] = ()
 
 
 class _Importer:
@@ -207,7 +213,7 @@ class _Importer:
             self.sources.update(dict.fromkeys(filter(None, node.outputs), sources))
             if node.op in MOVING and len(node.outputs) > 1:
                 for tensor in filter(None, node.outputs[1:]):
-                    self.sources[tensor] = self.cut(node, sources, tensor)
+                    self.sources[tensor] = self.cut(node, self.gathered(node, tensor), tensor)
         if self.causes:
             first, *_ = self.causes
             message = listed_causes(self.causes).removeprefix(f"{first}: ")
@@ -226,6 +232,7 @@ class _Importer:
                 tuple(draft.nodes),
                 draft.stored_weights,
                 tuple(draft.learned),
+                draft.rows,
             )
             for title, draft in self.drafts.items()
         ]
@@ -279,6 +286,7 @@ class _Importer:
             built.stored_weights,
             nodes=[node.name or node.label],
             learned=list(learned_parameters(self.graph, node)),
+            rows=node_rows(self.graph, node),
         )
         for operand, tensor in built.operands.items():
             sources = self.known(node, tensor)
@@ -286,8 +294,19 @@ class _Importer:
             if self.steps > MOST_STEPS:
                 message = f"expected at most {MOST_STEPS:,} moves of data on the way to all layers"
                 raise BudgetError(self.graph.where, node.label, message)
-            self.links.extend(source.link(name, operand) for source in sources)
-        return (_Source(name, node.outputs[0], self.graph.elements(node, node.outputs[0])),)
+            self.links.extend(self.linked(source, name, operand, built, len(sources)) for source in sources)
+        shape = self.graph.shape(node, node.outputs[0])
+        whole = View.whole(shape) if node.op not in CELLS | TRANSFORMING else None
+        return (_Source(name, node.outputs[0], math.prod(shape), view=whole),)
+
+    def linked(self, source: _Source, name: str, operand: str, built: Built, pieces: int) -> Link:
+        """The link of a source to an operand of a new layer, with its axes where they are known."""
+        link = source.link(name, operand)
+        if source.producer is None:
+            return link
+        view = source.view if self.drafts[name].node.op not in CELLS | TRANSFORMING else None
+        arrival = Arrival(view, link.moves, pieces == 1, built.before)
+        return aligned(link, self.drafts[source.producer].operator, built.operator, arrival)
 
     def fused(self, node: Node) -> tuple[_Source, ...]:
         """The node as part of the layer before it; nothing where it has to be a layer of its own."""
@@ -307,21 +326,23 @@ class _Importer:
         draft.fused.append(node.op)
         draft.nodes.append(node.name or node.label)
         draft.learned.extend(learned_parameters(self.graph, node))
+        draft.rows = tuple(sorted({*draft.rows, *node_rows(self.graph, node)}))
         return (replace(source, tensor=node.outputs[0]),)
 
     def moved(self, node: Node) -> tuple[_Source, ...]:
-        """Sources of a moved tensor; only a concatenation of channels keeps track of where they go."""
-        return self.cut(node, self.gathered(node), node.outputs[0])
+        """Sources of a moved tensor, with the places of their channels and elements where these are known."""
+        return self.cut(node, self.gathered(node, node.outputs[0]), node.outputs[0])
 
-    def gathered(self, node: Node) -> Iterator[_Source]:
+    def gathered(self, node: Node, result: str) -> Iterator[_Source]:
         axis, axes = node.attributes.get("axis", 0), len(self.graph.shape(node, node.outputs[0]))
         by_channel = node.op == "Concat" and axes > 1 and axis in (1, 1 - axes)
         channel = 0
-        for tensor in node.inputs if node.op == "Concat" else node.data:
+        for place, tensor in enumerate(node.inputs if node.op == "Concat" else node.data):
             if tensor in node.data:
                 for source in self.known(node, tensor):
                     at = channel + source.channel if by_channel and source.channel is not None else None
-                    yield source.moved(node.op, at)
+                    view = source.view and moved_view(self.graph, node, source.view, place, result)
+                    yield source.moved(node.op, at, view)
             if by_channel:
                 channel += self.graph.shape(node, tensor)[1]
 

@@ -38,6 +38,8 @@ MULTIPLYING = _names(
     "Conv ConvInteger ConvTranspose DFT Einsum Gemm MatMul MatMulInteger QLinearConv QLinearMatMul STFT"
 )
 """Each is one layer of multiply-accumulates."""
+TRANSFORMING = _names("DFT STFT")
+"""Products whose operands and results lie otherwise than the operator's."""
 EXPANDED = _names("Attention GRU LSTM RNN")
 """Each is several layers."""
 CELLS = _names("GRUCell LSTMCell LSTMOutput RNNCell Sequence")

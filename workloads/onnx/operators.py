@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
@@ -31,11 +31,13 @@ class Built:
     operator : what the node computes
     operands : ONNX tensor by operand, for the operands that are activations
     stored_weights : whether the weight operand is a constant of the model
+    before : elements of padding before the first row and column of windows, where there are any
     """
 
     operator: Operator
     operands: dict[str, str]
     stored_weights: bool = True
+    before: tuple[int, ...] = ()
 
 
 def build(graph: OnnxGraph, node: Node) -> Built:
@@ -79,6 +81,7 @@ def _convolution(graph: OnnxGraph, node: Node) -> Built:
         raise InputError(
             graph.where, node.label, f"weights of {filters[1]} x {groups} channels read {data[1]} channels"
         )
+    pads = _pads(graph, node, data[2:], kernel, stride, dilation)
     operator = conv2d(
         n=data[0],
         k=filters[0],
@@ -90,9 +93,9 @@ def _convolution(graph: OnnxGraph, node: Node) -> Built:
         stride=stride,
         dilation=dilation,
         groups=groups,
-        pad=_pads(graph, node, data[2:], kernel, stride, dilation),
+        pad=pads,
     )
-    return _weighted(graph, node, operator, "I", "W")
+    return replace(_weighted(graph, node, operator, "I", "W"), before=_before(graph, node, pads))
 
 
 def _transposed(graph: OnnxGraph, node: Node) -> Built:
@@ -213,7 +216,7 @@ def _pool(graph: OnnxGraph, node: Node) -> Built:
         dilation=dilation,
         pad=pads,
     )
-    return Built(operator, {"I": node.inputs[0]})
+    return Built(operator, {"I": node.inputs[0]}, before=_before(graph, node, pads))
 
 
 def _pointwise(graph: OnnxGraph, node: Node) -> Built:
@@ -247,6 +250,12 @@ def _weighted(graph: OnnxGraph, node: Node, operator: Operator, data: str, weigh
     if len(node.inputs) > 2 and node.inputs[2] in node.data:
         raise InputError(graph.where, node.label, "a bias that is not a constant is not supported")
     return Built(operator, operands, stored_weights=weights not in operands)
+
+
+def _before(graph: OnnxGraph, node: Node, pads: Sequence[int]) -> tuple[int, ...]:
+    """Padding before the first element of each spatial axis that the data have."""
+    axes = len(graph.shape(node, node.inputs[0])) - 2
+    return tuple(pads[:2])[2 - axes :]
 
 
 def _spatial(graph: OnnxGraph, node: Node, tensor: str) -> tuple[int, int, int, int]:

@@ -7,30 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.workloads.mapping.layer_reads import Reading as Reading
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
 from tilewright.workloads.network import Network
 
 LoopName = tuple[str, str]
 """A layer and one of its dimensions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """An operand of one layer that is the result of another.
-
-    Parameters
-    ----------
-    reader, operand : the layer that reads, and as which of its tensors
-    producer : the layer whose result it is
-    axes : per axis of the operand, the axis of the result
-    offsets : per axis of the operand, elements of padding before the result's first one
-    """
-
-    reader: str
-    operand: str
-    producer: str
-    axes: tuple[int, ...]
-    offsets: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -42,6 +24,7 @@ class FusedGroup:
     layers : names and operators
     readings : operands that are results of other layers of the group
     leaving : layers whose results are needed outside the group
+    rows : (layer, axis of its result) along which every element of the result needs all others
 
     Raises
     ------
@@ -51,6 +34,7 @@ class FusedGroup:
     layers: tuple[tuple[str, Operator], ...]
     readings: tuple[Reading, ...]
     leaving: frozenset[str]
+    rows: frozenset[tuple[str, int]] = frozenset()
 
     def __post_init__(self) -> None:
         for reading in self.readings:
@@ -115,6 +99,17 @@ class FusedGroup:
                     parent[root((reading.producer, theirs.terms[0].dim))] = root((reading.reader, moving))
         roots = list(dict.fromkeys(root(loop) for loop in parent))
         return {loop: roots.index(root(loop)) for loop in parent}
+
+    @cached_property
+    def whole(self) -> frozenset[LoopName]:
+        """Loops that no turn may cut: a softmax or a normalisation needs all their elements at once."""
+        dims: set[LoopName] = set()
+        for layer, row in self.rows:
+            dims |= {(layer, term.dim) for term in self.operator(layer).output.axes[row].terms}
+        for reading in self.readings:
+            axes = self.operator(reading.reader).tensor(reading.operand).axes
+            dims |= {(reading.reader, term.dim) for row in reading.rows for term in axes[row].terms}
+        return frozenset(dims)
 
     def reads_plainly(self, reading: Reading, index: int) -> bool:
         """Whether a reader takes an axis of its operand element by element, as the result has it."""
@@ -212,7 +207,7 @@ def group_of(network: Network, names: Iterable[str] | None = None) -> FusedGroup
     chosen = {layer.name for layer in network.layers} if names is None else set(names)
     layers = tuple((layer.name, layer.operator) for layer in network.layers if layer.name in chosen)
     readings = tuple(
-        Reading(link.consumer, link.operand, link.producer, link.axes, link.offsets)
+        Reading(link.consumer, link.operand, link.producer, link.axes, link.offsets, link.rows)
         for link in network.links
         if link.producer in chosen and link.consumer in chosen and link.producer and link.axes is not None
     )
@@ -221,4 +216,5 @@ def group_of(network: Network, names: Iterable[str] | None = None) -> FusedGroup
     for link in network.links:
         if link.producer in chosen and (link.producer, link.consumer, link.operand) not in inside:
             leaving.add(link.producer)
-    return FusedGroup(layers, readings, frozenset(leaving))
+    rows = frozenset((name, row) for name, _ in layers for row in network.layer(name).rows)
+    return FusedGroup(layers, readings, frozenset(leaving), rows)

@@ -330,6 +330,7 @@ class _TreeWalk:
                     raise InputError(self.where, name, f"{early} runs before {layer}, which it reads")
                 needed = self._pass_on(layer, needed, trips, stores, (child_of[layer], max(places)), gone)
             boxes[layer] = self._asked(layer, boxes[layer], needed)
+        self._check_rows(boxes, name)
         for index, child in enumerate(branch.children):
             alive = tuple(placed for placed in stores if placed.store not in gone[index])
             at = f"{name}[{index}]"
@@ -339,6 +340,16 @@ class _TreeWalk:
             else:
                 below = {layer: boxes[layer] for layer in child.layers()}
                 self.branch(child, below, trips, alive, f"{at}.nodes")
+
+    def _check_rows(self, boxes: MappingABC[str, LayerBoxes], at: str) -> None:
+        """Every turn covers whole rows of what a softmax or a normalisation is applied to."""
+        for layer, dim in self.group.whole:
+            if layer in boxes:
+                sizes = boxes[layer].size[dim][boxes[layer].alive]
+                if len(sizes) and int(sizes.min()) < self.group.operator(layer).bounds[dim]:
+                    raise InputError(
+                        self.where, at, f"{layer} needs all of {dim} at once, and not a part in each turn"
+                    )
 
     def _needed(
         self, producer: str, readings: Sequence[Reading], boxes: MappingABC[str, LayerBoxes]

@@ -96,7 +96,7 @@ def _group_faults(
             yield "value: without a tree"
         return
     try:
-        entries = [layer.model_dump() for layer in group.layers]
+        entries = [layer.stated() for layer in group.layers]
         stated = group_from_data(entries, group.leaving, where)
         tree = tree_from_data(group.tree, where, "tree")
         evaluation = evaluate_fused(stated, engine, cost_model(document.cost_model), tree, where)

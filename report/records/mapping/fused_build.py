@@ -17,6 +17,7 @@ from tilewright.report.records.mapping.fused_document import (
     FusedSpace,
     FusedTotals,
     FusedTry,
+    FusedUnlinked,
     FusedValue,
     fused_hash,
 )
@@ -44,7 +45,7 @@ def fused_document(
     costs = [group.evaluation for group in answer.groups]
     known = [cost for cost in costs if cost is not None]
     whole = len(known) == len(costs)
-    used = {group.group.names[0] + "\n" + group.group.names[-1] for group in answer.groups if group.is_fused}
+    used = {tuple(group.group.names) for group in answer.groups if group.is_fused}
     arch = ArchRecord.of(problem.engine)
     space = FusedSpace(
         most=problem.most,
@@ -58,7 +59,7 @@ def fused_document(
     return FusedDocument.model_validate(
         {
             **FusedDocument.head(),
-            "complete": not stopped and all(is_settled(tried) for tried in answer.tried),
+            "complete": not stopped and all(tried.is_settled for tried in answer.tried),
             "model": problem.network.name,
             "batch": problem.network.batch,
             "arch": arch,
@@ -71,7 +72,7 @@ def fused_document(
             "tried": [
                 FusedTry(
                     layers=tried.group.names,
-                    used=tried.group.names[0] + "\n" + tried.group.names[-1] in used,
+                    used=tuple(tried.group.names) in used,
                     reason=tried.reason,
                     skeletons=tried.skeletons,
                     opened=tried.opened,
@@ -80,6 +81,12 @@ def fused_document(
                     **_figures(tried.value, tried.bound),
                 )
                 for tried in answer.tried
+            ],
+            "unlinked": [
+                FusedUnlinked(
+                    layer=pair.producer, reader=pair.reader, operand=pair.operand, reason=pair.reason
+                )
+                for pair in answer.unlinked
             ],
             "totals": FusedTotals(
                 gap=relative_gap(answer.value, answer.bound),
@@ -94,11 +101,6 @@ def fused_document(
             "versions": versions(),
         }
     )
-
-
-def is_settled(answer: GroupAnswer) -> bool:
-    """Whether a group's search came to its end."""
-    return "limit" not in answer.reason
 
 
 def _sum(values: list[Fraction | None]) -> Fraction | None:
@@ -124,6 +126,7 @@ def _group_record(
             name=row["name"],
             operator=OperatorRecord.of(group.group.operator(row["name"])),
             reads=row.get("reads", {}),
+            rows=row.get("rows", []),
         )
         for row in group_data(group.group)
     ]

@@ -25,6 +25,10 @@ class FusedReading(Record):
     layer: str
     axes: list[int] = Field(description="per axis of the operand, the axis of the result")
     offsets: list[int] = Field(description="per axis, elements of padding before the result's first one")
+    rows: list[int] = Field(
+        default_factory=list,
+        description="axes of the operand along which what is applied in place needs all elements",
+    )
 
 
 class FusedLayer(Record):
@@ -33,6 +37,17 @@ class FusedLayer(Record):
     name: str
     operator: OperatorRecord
     reads: dict[str, FusedReading] = Field(default_factory=dict)
+    rows: list[int] = Field(
+        default_factory=list, description="axes of the result along which each element needs all others"
+    )
+
+    def stated(self) -> dict[str, Any]:
+        """What it states, as plain data, without rows where there are none."""
+        data = self.model_dump()
+        for part in (data, *data["reads"].values()):
+            if not part["rows"]:
+                del part["rows"]
+        return data
 
 
 class FusedValue(Record):
@@ -68,10 +83,19 @@ class FusedTry(FusedValue):
     wall_s: float
 
 
+class FusedUnlinked(Record):
+    """A layer that reads another one, and why the two cannot be fused."""
+
+    layer: str
+    reader: str
+    operand: str
+    reason: str
+
+
 class FusedSpace(Record):
     """The space that the claims are about."""
 
-    most: int = Field(description="layers of a group at most; they follow each other in the network")
+    most: int = Field(description="layers of a group at most; linked, and no other layer stands between them")
     home: str | None = Field(description="the only level that may be a home")
     shared_tiles: Literal["divisors"]
     most_turns: int
@@ -111,7 +135,7 @@ def fused_hash(
     space : that was searched
     layers : with what they read, in any sequence
     """
-    stated = sorted((layer.model_dump() for layer in layers), key=lambda layer: str(layer["name"]))
+    stated = sorted((layer.stated() for layer in layers), key=lambda layer: str(layer["name"]))
     content = [model, batch, arch.hash, space.model_dump(), stated]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
@@ -130,6 +154,9 @@ class FusedDocument(Document[Literal["tilewright.fused/1"], Literal["map"]]):
     settings: FusedSettings
     groups: list[FusedGroupRecord] = Field(min_length=1)
     tried: list[FusedTry]
+    unlinked: list[FusedUnlinked] = Field(
+        default_factory=list, description="layers that read each other and cannot be fused"
+    )
     totals: FusedTotals
     wall_s: float
     versions: dict[str, str]

@@ -18,7 +18,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,9 @@ from tilewright.report.records.mapping.mapping_file import (
 )
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
 from tilewright.workloads.linked_layers import linked_network
-from tilewright.workloads.mapping.layer_reads import OperandRead, reads_of
+from tilewright.workloads.mapping.layer_reads import Reading, reads_of
 from tilewright.workloads.mapping.layer_text import NamedOperator, linked_layers
+from tilewright.workloads.mapping.operator import Operator
 
 
 @dataclass(frozen=True)
@@ -133,22 +134,34 @@ def group_from_data(entries: list[Any], leaving: list[str] | None, where: str) -
         group = group_of(linked_network(where, layers, reads))
     except InputError as error:
         raise InputError(where, f"layers: {error.where}: {error.field}", error.message) from None
-    if leaving is None:
-        return group
-    for name in leaving:
+    for name in leaving or ():
         if name not in group.operators:
             raise InputError(where, "leaving", f"unknown layer {name!r}, expected one of {group.names}")
-    return FusedGroup(group.layers, group.readings, group.leaving | frozenset(leaving))
+    along = {
+        (entry["name"], axis)
+        for entry in entries
+        if isinstance(entry, dict) and entry.get("rows")
+        for axis in _axes_of_result(entry["rows"], group.operator(entry["name"]), entry["name"], where)
+    }
+    return replace(group, leaving=group.leaving | frozenset(leaving or ()), rows=frozenset(along))
 
 
-def _recorded(entries: list[Any], where: str) -> tuple[tuple[NamedOperator, ...], tuple[OperandRead, ...]]:
+def _axes_of_result(rows: Any, operator: Operator, layer: str, where: str) -> list[int]:
+    """The ``rows`` of an entry, checked."""
+    number = len(operator.output.axes)
+    if not isinstance(rows, list) or not all(type(row) is int and 0 <= row < number for row in rows):
+        raise InputError(where, f"{layer}: rows", f"expected axes from 0 to {number - 1}, got {rows!r}")
+    return rows
+
+
+def _recorded(entries: list[Any], where: str) -> tuple[tuple[NamedOperator, ...], tuple[Reading, ...]]:
     """Entries ``{name, operator, reads}``, as documents have them."""
     layers: list[NamedOperator] = []
-    reads: list[tuple[str, OperandRead]] = []
+    reads: list[tuple[str, Reading]] = []
     for index, entry in enumerate(entries):
         at = f"{where}: layers[{index + 1}]"
         fields = set(entry) if isinstance(entry, dict) else set()
-        if not {"name", "operator"} <= fields <= {"name", "operator", "reads"}:
+        if not {"name", "operator"} <= fields <= {"name", "operator", "reads", "rows"}:
             raise InputError(at, None, "expected {name, operator} or {name, operator, reads}, as elsewhere")
         name = entry["name"]
         if not isinstance(name, str) or not name or any(name == other for other, _ in layers):
@@ -178,10 +191,12 @@ def group_data(group: FusedGroup) -> list[dict[str, Any]]:
                 "axes": list(reading.axes),
                 "offsets": list(reading.offsets),
             }
+            | ({"rows": list(reading.rows)} if reading.rows else {})
             for reading in group.readings
             if reading.reader == name
         }
-        rows.append(row | ({"reads": reads} if reads else {}))
+        along = sorted(axis for layer, axis in group.rows if layer == name)
+        rows.append(row | ({"reads": reads} if reads else {}) | ({"rows": along} if along else {}))
     return rows
 
 

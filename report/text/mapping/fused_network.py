@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
+
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -9,7 +11,12 @@ from rich.text import Text
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.tree import tree_from_data
-from tilewright.report.records.mapping.fused_document import FusedDocument, FusedGroupRecord
+from tilewright.report.records.mapping.fused_document import (
+    FusedDocument,
+    FusedGroupRecord,
+    FusedTry,
+    FusedUnlinked,
+)
 from tilewright.report.records.mapping.fused_file import group_from_data
 from tilewright.report.text.mapping.fused_tree import fused_views
 from tilewright.report.text.quantities import energy_text, percent_text
@@ -32,16 +39,39 @@ def fused_document_views(document: FusedDocument, *, trees: bool = True) -> list
     others = [tried for tried in document.tried if not tried.used]
     if others:
         table = plain_table([("not fused", "left"), ("at least", "right"), ("why", "left")])
+        same: dict[tuple[str, str, tuple[str, ...]], list[FusedTry]] = {}
         for tried in others:
             reason = tried.reason or "other groups take less"
-            table.add_row(" + ".join(tried.layers), energy_text(tried.bound), reason)
+            tails = tuple(name.rpartition(".")[2] for name in tried.layers)
+            same.setdefault((tried.bound_exact, reason, tails), []).append(tried)
+        for (_, reason, _), alike in same.items():
+            table.add_row(_counted(" + ".join(alike[0].layers), alike), energy_text(alike[0].bound), reason)
         views += ["", table]
+    if document.unlinked:
+        views += ["", _unlinked_table(document)]
     if trees:
         for group in document.groups:
             if len(group.layers) > 1 and group.tree is not None:
                 views += ["", "─" * 80, "", *_group_views(document, group)]
     views += ["", Text(_summary(document))]
     return views
+
+
+def _counted(text: str, alike: Sized) -> str:
+    return text if len(alike) == 1 else f"{text}, and {len(alike) - 1} like it"
+
+
+def _unlinked_table(document: FusedDocument) -> Table:
+    """Layers that read each other and cannot be fused, those with the same last names and reason once."""
+    table = plain_table([("no link", "left"), ("operand", "left"), ("why", "left")])
+    same: dict[tuple[str, ...], list[FusedUnlinked]] = {}
+    for pair in document.unlinked:
+        tails = tuple(name.rpartition(".")[2] for name in (pair.layer, pair.reader))
+        same.setdefault((*tails, pair.operand, pair.reason), []).append(pair)
+    for alike in same.values():
+        first = alike[0]
+        table.add_row(_counted(f"{first.layer} → {first.reader}", alike), first.operand, first.reason)
+    return table
 
 
 def _layers(document: FusedDocument) -> int:
@@ -75,7 +105,7 @@ def _groups_table(document: FusedDocument) -> Table:
 
 
 def _group_views(document: FusedDocument, group: FusedGroupRecord) -> list[RenderableType]:
-    entries = [layer.model_dump() for layer in group.layers]
+    entries = [layer.stated() for layer in group.layers]
     stated = group_from_data(entries, group.leaving, "group")
     assert group.tree is not None
     tree = tree_from_data(group.tree)
@@ -96,6 +126,6 @@ def _summary(document: FusedDocument) -> str:
     space = document.space
     home = "" if space.home is None else f", homes in {space.home}"
     return (
-        f"{text}\nspace: groups of at most {space.most} layers that follow each other{home}, shared tiles "
+        f"{text}\nspace: groups of at most {space.most} linked layers{home}, shared tiles "
         f"that divide, {space.storage} storage and {space.factors} factors within turns"
     )

@@ -1,17 +1,19 @@
-"""Which layers of a network form groups: an exact cover by runs of layers that follow each other.
+"""Which layers of a network form groups: an exact cover of its graph by groups of linked layers.
 
-Every layer is solved alone, every run of linked layers up to the largest size as a group, each only for less
-than what its parts take by then.  The best cover and its bound follow by going through the layers once.
+Every layer is solved alone, then every group up to the largest size, small ones first, each only for less
+than what its parts take by then.  Groups that are the same but for names are searched once; those whose
+layers take most come first.  The best cover and its bound follow from all values and bounds.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup, group_of
@@ -22,6 +24,8 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.cover import Group, least_cover
+from tilewright.solvers.mapping.fused.groups import GroupGraph
 from tilewright.solvers.mapping.fused.search import search_fused
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
@@ -96,6 +100,27 @@ class GroupAnswer:
     def is_fused(self) -> bool:
         return len(self.group.names) > 1
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether its search came to its end."""
+        return "limit" not in self.reason
+
+
+@dataclass(frozen=True)
+class Unlinked:
+    """Two layers that cannot be in one group, although one reads the other.
+
+    Parameters
+    ----------
+    producer, reader, operand : who reads what, and as which of its tensors
+    reason : why
+    """
+
+    producer: str
+    reader: str
+    operand: str
+    reason: str
+
 
 @dataclass(frozen=True)
 class FusionAnswer:
@@ -106,12 +131,14 @@ class FusionAnswer:
     groups : in the network's order
     single : every layer alone
     tried : all groups of two layers or more
+    unlinked : pairs of layers of which one reads the other, with the reason why they cannot be fused
     value, bound : pJ of the whole; ``value`` is ``None`` where a layer has no mapping
     """
 
     groups: tuple[GroupAnswer, ...]
     single: dict[str, GroupAnswer]
     tried: tuple[GroupAnswer, ...]
+    unlinked: tuple[Unlinked, ...]
     value: Fraction | None
     bound: Fraction
 
@@ -119,13 +146,13 @@ class FusionAnswer:
 def search_network_fusion(
     problem: FusionProblem, limits: Limits, told: Callable[[GroupAnswer], None] = lambda answer: None
 ) -> FusionAnswer:
-    """The best cover of a network by groups that follow each other.
+    """The best cover of a network by groups of linked layers.
 
     Parameters
     ----------
     problem : the question
     limits : of the whole call
-    told : hears of every layer and every group when its search is over
+    told : hears of every layer and every group that is searched, when its search is over
     """
     return _CoverSearch(problem, limits, told).run()
 
@@ -134,101 +161,151 @@ class _CoverSearch:
     def __init__(self, problem: FusionProblem, limits: Limits, told: Callable[[GroupAnswer], None]) -> None:
         self.problem, self.limits, self.told = problem, limits, told
         self.model = cost_model(problem.model_name)
-        self.known: dict[object, GroupAnswer] = {}
-        self._results: dict[Operator, LayerResult] = {}
+        self.graph = GroupGraph(problem.network, problem.layers)
+        self.answers: dict[Group, GroupAnswer] = {}
 
     def run(self) -> FusionAnswer:
-        names = self.problem.layers
-        results: dict[tuple[int, int], GroupAnswer] = {}
-        single: dict[str, GroupAnswer] = {}
-        for index, name in enumerate(names):
-            results[index, index + 1] = single[name] = self._alone(name, len(names) - index)
-        tried: list[GroupAnswer] = []
-        listed = [
-            (first, first + size, group)
-            for size in range(2, self.problem.most + 1)
-            for first in range(len(names) - size + 1)
-            if (group := self._group(names[first : first + size])) is not None
-        ]
-        for index, (first, end, group) in enumerate(listed):
-            values, _, _ = _cover(first, end, results)
-            answer = self._together(group, values, len(listed) - index)
-            results[first, end] = answer
-            tried.append(answer)
-        value, bound, cuts = _cover(0, len(names), results)
-        groups = tuple(results[cut] for cut in cuts)
-        return FusionAnswer(groups, single, tuple(tried), value, bound)
+        single = self._alone()
+        self.answers = {(self.graph.number[name],): answer for name, answer in single.items()}
+        alike_groups: dict[object, dict[Group, FusedGroup]] = {}
+        unfit: dict[Group, str] = {}
+        for place in self.graph.groups(self.problem.most):
+            try:
+                group = group_of(self.problem.network, [self.graph.names[layer] for layer in place])
+            except InputError as error:
+                unfit[place] = error.message
+                continue
+            alike_groups.setdefault(alike(group), {})[place] = group
+        classes = sorted(alike_groups.values(), key=self._rank)
+        for index, same in enumerate(classes):
+            self._search(same, self.limits.share(1 / (len(classes) - index)))
+        self._search_again(classes)
+        tried = tuple(answer for answer in self.answers.values() if answer.is_fused)
+        value, bound, groups = self._covered()
+        unlinked = (*self._unlinked(), *self._unfit(unfit))
+        return FusionAnswer(tuple(groups), single, tried, unlinked, value, bound)
 
-    def _alone(self, name: str, left: int) -> GroupAnswer:
-        """One layer as `map` maps it."""
-        started = time.monotonic()
-        group = group_of(self.problem.network, [name])
-        operator = group.operator(name)
-        result = self._solved(operator, left)
-        seconds = time.monotonic() - started
-        bound = result.bound if result.bound is not None else Fraction(0)
-        if result.answer is None or result.evaluation is None:
-            reason = result.message or result.status.value
-            answer = GroupAnswer(group, None, None, None, bound, reason, seconds)
-        else:
-            tree = unfused({name: result.answer})
-            evaluation = evaluate_fused(group, self.problem.engine, self.model, tree)
-            answer = GroupAnswer(group, tree, evaluation, evaluation.energy, bound, "", seconds)
-        self.told(answer)
-        return answer
+    def _alone(self) -> dict[str, GroupAnswer]:
+        """Every layer as `map` maps it, equal ones once."""
+        names: dict[Operator, list[str]] = {}
+        for name in self.problem.layers:
+            names.setdefault(self.problem.network.layer(name).operator, []).append(name)
+        answers: dict[str, GroupAnswer] = {}
+        for index, (operator, same) in enumerate(names.items()):
+            started = time.monotonic()
+            result = self._solved(operator, len(names) - index)
+            seconds = time.monotonic() - started
+            answers |= {name: self._single(name, result, seconds) for name in same}
+            self.told(answers[same[0]])
+        return {name: answers[name] for name in self.problem.layers}
 
     def _solved(self, operator: Operator, left: int) -> LayerResult:
-        if operator not in self._results:
-            stated = layer_problem(
-                operator,
-                self.problem.engine,
-                ENERGY,
-                self.problem.model_name,
-                (),
-                self.problem.factors,
-                self.problem.storage,
-            )
-            self._results[operator] = solve(stated, limits=self.limits.share(0.5 / left))
-        return self._results[operator]
+        problem = self.problem
+        stated = layer_problem(
+            operator, problem.engine, ENERGY, problem.model_name, (), problem.factors, problem.storage
+        )
+        return solve(stated, limits=self.limits.share(0.5 / left))
 
-    def _group(self, names: Sequence[str]) -> FusedGroup | None:
-        """The group of some layers; ``None`` where they are not linked, axis by axis."""
-        try:
-            group = group_of(self.problem.network, names)
-        except InputError:
-            return None
-        linked = {names[0]}
-        for _ in names:
-            for reading in group.readings:
-                if reading.producer in linked or reading.reader in linked:
-                    linked |= {reading.producer, reading.reader}
-        return group if linked == set(names) else None
+    def _single(self, name: str, result: LayerResult, seconds: float) -> GroupAnswer:
+        group = group_of(self.problem.network, [name])
+        bound = result.bound if result.bound is not None else Fraction(0)
+        if result.answer is None or result.evaluation is None:
+            return GroupAnswer(group, None, None, None, bound, result.message or result.status.value, seconds)
+        tree = unfused({name: result.answer})
+        evaluation = evaluate_fused(group, self.problem.engine, self.model, tree)
+        return GroupAnswer(group, tree, evaluation, evaluation.energy, bound, "", seconds)
 
-    def _together(self, group: FusedGroup, cutoff: Fraction | None, left: int) -> GroupAnswer:
-        """A group, searched once for all groups that are the same but for names.
+    def _rank(self, same: dict[Group, FusedGroup]) -> tuple[int, Fraction]:
+        """Small groups first, among them those that take most over the whole network."""
+        place = next(iter(same))
+        unfused = sum((self.answers[layer,].value or Fraction(0) for layer in place), Fraction(0))
+        return len(place), -len(same) * unfused
 
-        Parameters
-        ----------
-        group : the layers
-        cutoff : pJ that its parts take
-        left : groups to come, itself included, among which the time is divided
-        """
-        key = alike(group)
-        before = self.known.get(key)
-        if before is not None:
-            answer = _renamed(before, group, self.problem.engine)
-        else:
-            started = time.monotonic()
-            answer = self._searched(group, cutoff, self.limits.share(1 / left))
-            answer = replace(answer, seconds=time.monotonic() - started)
-            self.known[key] = answer
-        self.told(answer)
-        return answer
+    def _search(self, same: dict[Group, FusedGroup], limits: Limits) -> None:
+        """Search one of several groups that are the same but for names."""
+        place, group = next(iter(same.items()))
+        parts = {
+            known: answer.value
+            for known, answer in self.answers.items()
+            if answer.value is not None and len(known) < len(place) and set(known) <= set(place)
+        }
+        best = least_cover(place, parts, self.graph.circle_of)
+        started = time.monotonic()
+        answer = self._searched(group, None if best is None else best.cost, limits)
+        self._note(same, replace(answer, seconds=time.monotonic() - started))
+        self.told(self.answers[place])
+
+    def _note(self, same: dict[Group, FusedGroup], answer: GroupAnswer) -> None:
+        """Keep an answer for every group that is the same but for names."""
+        self.answers[next(iter(same))] = answer
+        for place, group in list(same.items())[1:]:
+            self.answers[place] = _renamed(answer, group)
+
+    def _search_again(self, classes: list[dict[Group, FusedGroup]]) -> None:
+        """With the time that is left, groups that were not proven, those first that matter most."""
+        if self.limits.seconds is None:
+            return
+        while True:
+            open_classes = [same for same in classes if self._doubt(same) > 0]
+            if not open_classes:
+                return
+            same = max(open_classes, key=self._doubt)
+            left = self.limits.remaining or 0.0
+            before = self.answers[next(iter(same))]
+            classes = [other for other in classes if other is not same]
+            if left < 2 * before.seconds + 1:
+                continue
+            self._search(same, self.limits.share(max(0.5, 1 / len(open_classes))))
+            after = self.answers[next(iter(same))]
+            self._note(same, _better(before, after))
+
+    def _doubt(self, same: dict[Group, FusedGroup]) -> Fraction:
+        """By how much groups of one kind may take less than what is known."""
+        place = next(iter(same))
+        answer = self.answers[place]
+        if answer.is_settled:
+            return Fraction(0)
+        known = [self.answers[layer,].value or Fraction(0) for layer in place]
+        best = sum(known, Fraction(0)) if answer.value is None else answer.value
+        return len(same) * max(Fraction(0), best - answer.bound)
+
+    def _covered(self) -> tuple[Fraction | None, Fraction, list[GroupAnswer]]:
+        """Value and bound of the whole network, and the groups of the value."""
+        layers = [self.graph.number[name] for name in self.problem.layers]
+        bounds = {place: answer.bound for place, answer in self.answers.items()}
+        lowest = least_cover(layers, self._promising(bounds), self.graph.circle_of)
+        bound = Fraction(0) if lowest is None else lowest.cost
+        values = {place: answer.value for place, answer in self.answers.items() if answer.value is not None}
+        best = least_cover(layers, self._promising(values), self.graph.circle_of)
+        if best is None:
+            return None, bound, [self.answers[layer,] for layer in layers]
+        chosen = [self._evaluated(self.answers[place]) for place in best.groups]
+        return best.cost, min(bound, best.cost), chosen
+
+    def _promising(self, costs: dict[Group, Fraction]) -> dict[Group, Fraction]:
+        """Layers alone, and the groups that take less than their layers alone."""
+        promising: dict[Group, Fraction] = {place: cost for place, cost in costs.items() if len(place) == 1}
+        for place, cost in costs.items():
+            alone = [costs.get((layer,)) for layer in place]
+            if len(place) > 1 and (
+                None in alone or cost < sum((own for own in alone if own is not None), Fraction(0))
+            ):
+                promising[place] = cost
+        return promising
+
+    def _evaluated(self, answer: GroupAnswer) -> GroupAnswer:
+        if answer.tree is None or answer.evaluation is not None:
+            return answer
+        evaluation = evaluate_fused(answer.group, self.problem.engine, self.model, answer.tree)
+        return replace(answer, evaluation=evaluation)
 
     def _searched(self, group: FusedGroup, cutoff: Fraction | None, limits: Limits) -> GroupAnswer:
         problem = self.problem
-        least = outer_traffic(group, problem.engine)
-        if self.limits.expired:
+        least = least_energy(group, problem.engine)
+        if cutoff is not None and least >= cutoff:
+            reason = "its reads, writes and operations alone take more"
+            return GroupAnswer(group, None, None, None, least, reason)
+        if limits.expired:
             return GroupAnswer(group, None, None, None, least, "a limit was reached before it was tried")
         try:
             found = search_fused(
@@ -257,44 +334,50 @@ class _CoverSearch:
             solves=found.solves,
         )
 
+    def _unlinked(self) -> Iterator[Unlinked]:
+        """Layers that read each other through links whose axes are not known."""
+        chosen = frozenset(self.problem.layers)
+        for link in self.problem.network.links:
+            if link.axes is None and link.producer in chosen and link.consumer in chosen:
+                reason = link.unknown or "which axis becomes which is not known"
+                yield Unlinked(link.producer, link.consumer, link.operand, reason)
 
-def _cover(
-    first: int, end: int, results: dict[tuple[int, int], GroupAnswer]
-) -> tuple[Fraction | None, Fraction, list[tuple[int, int]]]:
-    """The least value and bound of the layers from ``first`` to ``end``, and the groups of the value."""
-    values: dict[int, tuple[Fraction | None, list[tuple[int, int]]]] = {first: (Fraction(0), [])}
-    bounds = {first: Fraction(0)}
-    for stop in range(first + 1, end + 1):
-        best: tuple[Fraction | None, list[tuple[int, int]]] = (None, [])
-        least: Fraction | None = None
-        for start in range(first, stop):
-            answer = results.get((start, stop))
-            if answer is None:
-                continue
-            from_here = bounds[start] + answer.bound
-            least = from_here if least is None else min(least, from_here)
-            before, cuts = values[start]
-            if before is not None and answer.value is not None:
-                together = before + answer.value
-                if best[0] is None or together < best[0]:
-                    best = together, [*cuts, (start, stop)]
-        values[stop] = best if best[1] else (None, [*values[stop - 1][1], (stop - 1, stop)])
-        bounds[stop] = least if least is not None else Fraction(0)
-    value, cuts = values[end]
-    return value, bounds[end] if value is None else min(bounds[end], value), cuts
+    def _unfit(self, unfit: dict[Group, str]) -> Iterator[Unlinked]:
+        """Pairs of layers of which one is not what the other reads, element by element."""
+        for place, reason in unfit.items():
+            if len(place) == 2:
+                for link in self.graph.between[place]:
+                    assert link.producer is not None
+                    yield Unlinked(link.producer, link.consumer, link.operand, reason)
 
 
-def outer_traffic(group: FusedGroup, engine: Engine) -> Fraction:
-    """What every fused mapping takes at least: results that leave are written to the outermost level once."""
+def least_energy(group: FusedGroup, engine: Engine) -> Fraction:
+    """What every fused mapping takes at least.
+
+    Results that leave are written to the outermost level once.  All operations run of layers whose results
+    leave, and of those that such layers read whole; what these read from outside is read once.
+    """
     outermost = engine.levels[0]
-    return sum(
-        (
-            group.operator(name).output.footprint(group.operator(name).bounds)
-            * outermost.write_energy_of(group.operator(name).output.role)
-            for name in group.leaving
-        ),
-        Fraction(0),
-    )
+    least = Fraction(0)
+    whole = set(group.leaving)
+    for name in reversed(group.names):
+        if any(r.reader in whole and group.is_plain(r) for r in group.read_by(name)):
+            whole.add(name)
+        operator = group.operator(name)
+        if name in group.leaving:
+            output = operator.output
+            least += output.footprint(operator.bounds) * outermost.write_energy_of(output.role)
+        if name in whole:
+            least += operator.iterations * engine.mac_energy
+            least += sum(
+                (
+                    touched(operator, tensor) * outermost.read_energy_of(tensor.role)
+                    for tensor in operator.inputs
+                    if group.reading(name, tensor.name) is None
+                ),
+                Fraction(0),
+            )
+    return least
 
 
 def alike(group: FusedGroup) -> object:
@@ -304,21 +387,33 @@ def alike(group: FusedGroup) -> object:
         tuple(group.operators.values()),
         tuple(
             sorted(
-                (number[r.reader], r.operand, number[r.producer], r.axes, r.offsets) for r in group.readings
+                (number[r.reader], r.operand, number[r.producer], r.axes, r.offsets, r.rows)
+                for r in group.readings
             )
         ),
         frozenset(number[name] for name in group.leaving),
+        frozenset((number[name], row) for name, row in group.rows),
     )
 
 
-def _renamed(answer: GroupAnswer, group: FusedGroup, engine: Engine) -> GroupAnswer:
-    """The answer for another group that is the same but for names."""
-    names = dict(zip(answer.group.names, group.names, strict=True))
-    if answer.tree is None or names == {name: name for name in names}:
+def _renamed(answer: GroupAnswer, group: FusedGroup) -> GroupAnswer:
+    """The answer for another group that is the same but for names, not yet evaluated."""
+    if answer.tree is None:
         return replace(answer, group=group, seconds=0.0)
-    tree = answer.tree.renamed(names)
-    evaluation = evaluate_fused(group, engine, cost_model("hierarchy"), tree)
-    return replace(answer, group=group, tree=tree, evaluation=evaluation, seconds=0.0)
+    names = dict(zip(answer.group.names, group.names, strict=True))
+    return replace(answer, group=group, tree=answer.tree.renamed(names), evaluation=None, seconds=0.0)
+
+
+def _better(before: GroupAnswer, after: GroupAnswer) -> GroupAnswer:
+    """What two searches of one group know together."""
+    bound = max(before.bound, after.bound)
+    seconds = before.seconds + after.seconds
+    if after.value is None and before.value is not None:
+        # A search that ended without an answer found nothing below the first one's.
+        return replace(before, bound=min(bound, before.value), seconds=seconds)
+    if before.value is not None and after.value is not None and before.value < after.value:
+        after = replace(after, tree=before.tree, evaluation=before.evaluation, value=before.value)
+    return replace(after, bound=bound if after.value is None else min(bound, after.value), seconds=seconds)
 
 
 def status_of(value: Fraction | None, bound: Fraction, *, stopped: bool) -> Status:

@@ -182,7 +182,7 @@ class SkeletonSpace:
                 offsets = self.group.offsets_of_windows(reading.reader)
                 wanted |= {ranks[reading.reader, dim] for dim in operand.dims - offsets}
         loops: dict[int, tuple[str, str]] = {}
-        for rank in sorted(wanted):
+        for rank in sorted(wanted - {ranks[loop] for loop in self.group.whole}):
             own = {
                 name: [dim for dim in self.group.operator(name).bounds if ranks[name, dim] == rank]
                 for name in layers

@@ -26,6 +26,7 @@ from tilewright.solvers.mapping.fused.network import FusionProblem, search_netwo
 from tilewright.solvers.mapping.fused.network import GroupAnswer as GroupAnswer
 from tilewright.solvers.second_opinion import Proof, Verdict
 from tilewright.workloads.network import Network
+from tilewright.workloads.passing import without_passed
 from tilewright.workloads.selection import select_layers
 
 if TYPE_CHECKING:
@@ -132,7 +133,14 @@ def fuse(
     chosen = {name for layer in select_layers(network, layers, all_operators) for name in layer.names}
     names = tuple(layer.name for layer in network.layers if layer.name in chosen)
     problem = FusionProblem(
-        network, engine, names, cost_model or engine.cost_model, most, factors, storage, home
+        without_passed(network, names),
+        engine,
+        names,
+        cost_model or engine.cost_model,
+        most,
+        factors,
+        storage,
+        home,
     )
     problem.check()
     started = time.monotonic()
