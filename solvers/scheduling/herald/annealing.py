@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +13,7 @@ from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObj
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.formulation.scheduling.herald.timeline import in_start_order
-from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.scheduling.herald import compiled
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
 
@@ -26,6 +26,50 @@ _STEPS = 220  # per task, in the first rounds
 _GROWTH = 1.15
 _PART = 1 / 8  # of the time that is left, for one round
 _TRIAL = 50  # steps before the speed is known
+
+
+class Pace:
+    """Cuts rounds of annealing into slices, between which limits are looked at.
+
+    Parameters
+    ----------
+    steps : of one round, unless its part of the time that is left is shorter
+    seed : of all rounds
+
+    Attributes
+    ----------
+    speed : steps per second in the latest slice; 0 before the first one
+    """
+
+    def __init__(self, steps: float, seed: int) -> None:
+        self.steps, self.speed = steps, 0.0
+        self._seed = seed
+
+    def slices(
+        self, search: ScheduleSearch, hot: float, cold: float, number: int
+    ) -> Iterator[compiled.Cooling]:
+        """The slices of one round; each is measured until the next one is asked for.
+
+        Parameters
+        ----------
+        search : whose limits count
+        hot, cold : first and last temperature of the round
+        number : of the round
+        """
+        passed = 0.0
+        while passed < 1 and not search.done:
+            whole = self.steps
+            left = search.limits.remaining
+            if left is not None and self.speed:
+                whole = min(whole, max(_TRIAL, _PART * left * self.speed))
+            steps = max(_TRIAL, min(int(self.speed * _SLICE), int(whole * (1 - passed)) + 1))
+            until = min(1.0, passed + steps / whole)
+            first, last = (hot * (cold / hot) ** at for at in (passed, until))
+            seed = (self._seed * 7919 + number * 104729 + int(passed * 1000)) % 2**31
+            moment = time.monotonic()
+            yield compiled.Cooling(steps, first, last, seed)
+            self.speed = steps / max(1e-6, time.monotonic() - moment)
+            passed = until
 
 
 class ScheduleAnnealing:
@@ -53,24 +97,13 @@ class ScheduleAnnealing:
         self._best: tuple[Fraction, Prices] | None = None  # value of an own schedule, and by which prices
         self._seeds: list[Schedule] = []
         self._number = 0
-        self._steps = float(_STEPS * len(problem.tasks))
-        self._speed = 0.0  # steps per second
-        tasks, most = len(problem.tasks), max(len(own) for own in options)
-        layouts = {name: i for i, name in enumerate(sorted({o.layout for own in options for o in own}))}
-        engine, cycles, fetch, layout = (np.zeros((tasks, most), np.int64) for _ in range(4))
-        energy = np.zeros((tasks, most))
-        for task, own in enumerate(options):
-            for i, option in enumerate(own):
-                engine[task, i], cycles[task, i] = option.engine, option.cycles
-                fetch[task, i], layout[task, i] = option.fetch, layouts[option.layout]
-                energy[task, i] = float(option.energy)
+        self._pace = Pace(float(_STEPS * len(problem.tasks)), seed)
+        self._graph = task_graph(problem, options)
         self._draws = compiled.Draws(
-            energy,
+            energies(options),
             np.array([len(own) for own in options], np.int64),
-            np.cumsum(np.sqrt(cycles.max(axis=1).astype(np.float64))),
+            np.cumsum(np.sqrt(self._graph.cycles.max(axis=1).astype(np.float64))),
         )
-        edges = (*_rows(problem.before), *_rows(problem.after))
-        self._graph = compiled.TaskGraph(engine, cycles, fetch, layout, problem.context_cycles, *edges)
 
     def decode(
         self, choice: Sequence[int], priority: Sequence[float], delay: Sequence[int] | None = None
@@ -114,28 +147,17 @@ class ScheduleAnnealing:
         elif self._best is not None:
             self._prices = self._best[1]
         state = self._beginning(search, anew)
-        if self._speed == 0:
+        if not self._pace.speed:
             self.walk(by_energy, state, compiled.Cooling(1, _COLD, _COLD, 0))  # compiles
-        top, passed = _HOT[self._number // len(self._all_prices) % len(_HOT)], 0.0
-        while passed < 1 and not search.done:
-            whole = self._steps
-            left = search.limits.remaining
-            if left is not None and self._speed:
-                whole = min(whole, max(_TRIAL, _PART * left * self._speed))
-            steps = max(_TRIAL, min(int(self._speed * _SLICE), int(whole * (1 - passed)) + 1))
-            until = min(1.0, passed + steps / whole)
-            hot, cold = (top * (_COLD / top) ** at for at in (passed, until))
-            seed = (self._seed * 7919 + self._number * 104729 + int(passed * 1000)) % 2**31
-            moment = time.monotonic()
-            _, choice, priority, delay = self.walk(by_energy, state, compiled.Cooling(steps, hot, cold, seed))
-            self._speed = steps / max(1e-6, time.monotonic() - moment)
-            passed = until
+        top = _HOT[self._number // len(self._all_prices) % len(_HOT)]
+        for cooling in self._pace.slices(search, top, _COLD, self._number):
+            _, choice, priority, delay = self.walk(by_energy, state, cooling)
             key = search.confirm(self.decode(choice, priority, delay), source, origin=Origin.HEURISTIC)
             if self._best is None or key < self._best[0]:
                 self._best = key, self._prices
         self._number += 1
         if self._number > _STARTS:
-            self._steps *= _GROWTH
+            self._pace.steps *= _GROWTH
 
     def _beginning(self, search: ScheduleSearch, anew: bool) -> compiled.State:
         if self._seeds:
@@ -180,6 +202,27 @@ def tails(problem: SchedulingProblem, chosen: Sequence[Option]) -> list[float]:
     for task in reversed(problem.order):
         tail[task] = chosen[task].cycles + max((tail[other] for other in problem.after[task]), default=0.0)
     return tail
+
+
+def task_graph(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> compiled.TaskGraph:
+    """Tasks, their options and what depends on what, as arrays."""
+    shape = len(options), max(len(own) for own in options)
+    layouts = {name: i for i, name in enumerate(sorted({o.layout for own in options for o in own}))}
+    engine, cycles, fetch, layout = (np.zeros(shape, np.int64) for _ in range(4))
+    for task, own in enumerate(options):
+        for i, option in enumerate(own):
+            engine[task, i], cycles[task, i] = option.engine, option.cycles
+            fetch[task, i], layout[task, i] = option.fetch, layouts[option.layout]
+    edges = (*_rows(problem.before), *_rows(problem.after))
+    return compiled.TaskGraph(engine, cycles, fetch, layout, problem.context_cycles, *edges)
+
+
+def energies(options: Sequence[tuple[Option, ...]]) -> Floats:
+    """The energy of every option, in pJ, shape (tasks, options)."""
+    energy = np.zeros((len(options), max(len(own) for own in options)))
+    for task, own in enumerate(options):
+        energy[task, : len(own)] = [float(option.energy) for option in own]
+    return energy
 
 
 def _rows(lists: Sequence[Sequence[int]]) -> tuple[Int64s, Int64s]:
