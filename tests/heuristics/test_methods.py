@@ -25,6 +25,9 @@ SHORT = {"annealing": "annealing[walkers=16,steps=40]", "genetic": "genetic[popu
 """Methods that run for as long as they are told to run here for a short time."""
 
 METHODS = [SHORT.get(name, name) for name in HEURISTICS.names()]
+
+OWN_MACHINE = {"gemmini-auto": "gemmini"}
+"""Methods that know one machine alone."""
 LAYER = "conv:N=2,K=32,C=16,P=14,Q=14,R=3,S=3,pad=1"
 
 
@@ -70,11 +73,20 @@ def test_against_the_exhaustive_oracle(method: str, data: st.DataObject) -> None
 @pytest.mark.parametrize("arch", ["dmazerunner-256", "nvdla-256", "eyeriss-168", "tpu-edge"])
 @pytest.mark.parametrize("method", METHODS)
 def test_presets(method: str, arch: str) -> None:
-    """Every method finds a mapping of a common layer on every kind of machine."""
+    """Every method finds a mapping of a common layer on every kind of machine that it knows."""
     problem = medium(arch)
     result = solve(problem, method)
     judged(result, problem, optimum(arch))
+    assert (result.answer is None) == (method in OWN_MACHINE)
+
+
+@pytest.mark.parametrize(("method", "arch"), OWN_MACHINE.items())
+def test_a_method_of_one_machine_maps_there(method: str, arch: str) -> None:
+    """A method that knows one machine alone finds a mapping there."""
+    problem = medium(arch, None)
+    result = solve(problem, method)
     assert result.answer is not None
+    judged(result, problem, optimum(arch, None))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -111,7 +123,8 @@ def test_a_stop_ends_it(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_offers_are_marked(method: str) -> None:
     """Every improvement is a heuristic's and bears the method's name."""
-    result = solve(medium("nvdla-256"), method)
+    machine = OWN_MACHINE.get(method, "nvdla-256")
+    result = solve(medium(machine, None if method in OWN_MACHINE else "perfect"), method)
     improvements = [point for point in result.trace if point.improved]
     assert improvements
     assert {point.source for point in improvements} == {method.partition("[")[0]}

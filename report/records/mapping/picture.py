@@ -90,7 +90,7 @@ class MoveShown:
     ----------
     level : where the tile lives
     index, count : place of the tile among all that the loops outside visit
-    is_new : whether another tile lived there before
+    is_new : whether the evaluator counts the tile as brought in this round
     elements : of the tile at this step
     """
 
@@ -252,7 +252,16 @@ def _move(
     for place, node, trips in around:
         if place < store and isinstance(node, Temporal) and node.dim in own:
             index, count = index * trips + at[place], count * trips
-    held = tuple(at[place] for place, node, _ in around if place in at and place < store and node.dim in own)
+    # As the evaluator counts: a round of an outer loop brings a tile anew if a loop inside it moves the tile.
+    innermost = max(
+        (
+            place
+            for place, node, trips in around
+            if place < store and trips > 1 and node.dim in own and place in at
+        ),
+        default=-1,
+    )
+    held = tuple(at[place] for place, _, _ in around if place in at and place <= innermost)
     is_new = before.get(name) != held
     before[name] = held
     place_of = mapping.nodes[store]
