@@ -65,39 +65,112 @@ class Rule(NamedTuple):
 
 
 class Dispatched(NamedTuple):
-    """Filled in by dispatching; the last four are scratch.
+    """Filled in by dispatching; all but the first three are scratch.
 
     Parameters
     ----------
-    starts, ends, choice : per task
-    ready, waiting, arrival : per task: those that are ready, how many others it waits for, and when their
-        results are there
-    free, last : per engine: its end, and the start of its last task
+    starts, ends, choice : per task; a start of -1 has not been dispatched
+    waiting : per task, how many others it waits for
+    free, last, running : per engine: its end, the start of its last task, and that task until it has ended
+    worth, entry, count : per engine, a heap of what it may take: how much each is worth, ``task * options +
+        option``, and how many there are
     """
 
     starts: Int64s
     ends: Int64s
     choice: Int64s
-    ready: Int64s
     waiting: Int64s
-    arrival: Int64s
     free: Int64s
     last: Int64s
+    running: Int64s
+    worth: Floats
+    entry: Int64s
+    count: Int64s
 
 
 @compiled
-def room(tasks: int, engines: int) -> Dispatched:
-    """Room for one schedule."""
+def room(tasks: int, options: int, engines: int) -> Dispatched:
+    """Room for one schedule of tasks with so many options at most."""
     return Dispatched(
         np.zeros(tasks, np.int64),
         np.zeros(tasks, np.int64),
         np.zeros(tasks, np.int64),
         np.zeros(tasks, np.int64),
-        np.zeros(tasks, np.int64),
-        np.zeros(tasks, np.int64),
         np.zeros(engines, np.int64),
+        np.zeros(engines, np.int64),
+        np.zeros(engines, np.int64),
+        np.zeros((engines, tasks * options)),
+        np.zeros((engines, tasks * options), np.int64),
         np.zeros(engines, np.int64),
     )
+
+
+@compiled
+def _offer(graph: TaskGraph, costs: Costs, rule: Rule, task: int, filled: Dispatched) -> None:
+    """Put the options of a task that is ready on the heaps of their engines."""
+    most = graph.engine.shape[1]
+    priority = costs.tail[task] + rule.task[task] + rule.run[costs.run[task]]
+    for option in range(costs.options[task]):
+        if costs.excess[task, option] > rule.weights[_EXCESS]:
+            continue
+        here = graph.engine[task, option]
+        at = filled.count[here]
+        filled.count[here] = at + 1
+        value = priority - rule.weights[_PRICE] * costs.regret[task, option]
+        while at > 0 and filled.worth[here, (at - 1) // 2] < value:
+            above = (at - 1) // 2
+            filled.worth[here, at] = filled.worth[here, above]
+            filled.entry[here, at] = filled.entry[here, above]
+            at = above
+        filled.worth[here, at] = value
+        filled.entry[here, at] = task * most + option
+
+
+@compiled
+def _drop(filled: Dispatched, here: int) -> None:
+    """Take the best entry off an engine's heap."""
+    count = filled.count[here] - 1
+    filled.count[here] = count
+    value, entry = filled.worth[here, count], filled.entry[here, count]
+    at = 0
+    while 2 * at + 1 < count:
+        below = 2 * at + 1
+        if below + 1 < count and filled.worth[here, below + 1] > filled.worth[here, below]:
+            below += 1
+        if filled.worth[here, below] <= value:
+            break
+        filled.worth[here, at] = filled.worth[here, below]
+        filled.entry[here, at] = filled.entry[here, below]
+        at = below
+    filled.worth[here, at] = value
+    filled.entry[here, at] = entry
+
+
+@compiled
+def _best(graph: TaskGraph, now: int, filled: Dispatched) -> int:
+    """The engine whose best task is worth most of those that are free; -1 where there is none."""
+    most, chosen, value = graph.engine.shape[1], -1, -np.inf
+    for here in range(filled.free.shape[0]):
+        if filled.free[here] > now:
+            continue
+        while filled.count[here] > 0 and filled.starts[filled.entry[here, 0] // most] >= 0:
+            _drop(filled, here)  # another engine has taken it
+        if filled.count[here] > 0 and filled.worth[here, 0] > value:
+            value, chosen = filled.worth[here, 0], here
+    return chosen
+
+
+@compiled
+def _least_excess(graph: TaskGraph, costs: Costs, filled: Dispatched) -> int:
+    """The entry of the ready task and option of the least excess."""
+    most, chosen, value = graph.engine.shape[1], -1, np.inf
+    for task in range(costs.options.shape[0]):
+        if filled.waiting[task] > 0 or filled.starts[task] >= 0:
+            continue
+        for option in range(costs.options[task]):
+            if costs.excess[task, option] < value:
+                value, chosen = costs.excess[task, option], task * most + option
+    return chosen
 
 
 @compiled
@@ -105,8 +178,8 @@ def dispatch(graph: TaskGraph, costs: Costs, rule: Rule, limit: float, filled: D
     """Dispatch all tasks; returns the makespan, or -1 where it is sure to exceed the limit.
 
     Time goes from one end of a task to the next.  As long as some free engine may take a task that is ready,
-    the pair of the highest worth is taken.  Where no engine works and none would take a task, the largest
-    excess does not count.
+    the pair of the highest worth is taken.  Where no engine works and none would take a task, the least excess
+    is taken.
 
     Parameters
     ----------
@@ -116,78 +189,64 @@ def dispatch(graph: TaskGraph, costs: Costs, rule: Rule, limit: float, filled: D
     limit : makespan beyond which the schedule is left unfinished
     filled : the schedule
     """
-    engine, cycles, fetch, layout, lag, before_at, before, after_at, after = graph
-    _, regret, excess, options, run, tail, least, prices = costs
-    extra, offset, weights = rule
-    starts, ends, choice, ready, waiting, arrival, free, last = filled
-    tasks, engines = tail.shape[0], free.shape[0]
+    cycles, fetch, layout, lag = graph.cycles, graph.fetch, graph.layout, graph.context_cycles
+    before_at, before, after_at, after = graph.before_at, graph.before, graph.after_at, graph.after
+    starts, ends, choice, waiting, free, last, running, _, entry, held = filled
+    tasks, engines, most = starts.shape[0], free.shape[0], graph.engine.shape[1]
     free[:] = 0
     last[:] = 0
-    count = 0
+    running[:] = -1
+    held[:] = 0
+    starts[:] = -1
     rest = 0.0  # priced cycles of what is not dispatched, at least
     for task in range(tasks):
-        rest += least[task]
+        rest += costs.least[task]
         waiting[task] = before_at[task + 1] - before_at[task]
+    for task in range(tasks):
         if waiting[task] == 0:
-            arrival[task] = 0
-            ready[count] = task
-            count += 1
-    price, largest = weights[_PRICE], weights[_EXCESS]
-    left, makespan, now, forced = tasks, 0, 0, False
+            _offer(graph, costs, rule, task, filled)
+    left, makespan, now = tasks, 0, 0
     while left > 0:
-        place, taken, most = -1, 0, -np.inf
-        for at in range(count):
-            task = ready[at]
-            if arrival[task] > now:
-                continue
-            priority = tail[task] + extra[task] + offset[run[task]]
-            for option in range(options[task]):
-                if free[engine[task, option]] > now or (excess[task, option] > largest and not forced):
-                    continue
-                worth = priority - price * regret[task, option]
-                if worth > most:
-                    most, place, taken = worth, at, option
-        if place < 0:
+        here = _best(graph, now, filled)
+        if here < 0:
             following, spent = _NEVER, rest
             for index in range(engines):
                 if free[index] > now:
                     following = min(following, free[index])
             for index in range(engines):
-                spent += prices[index] * max(free[index], min(now, following))
+                spent += costs.engines[index] * max(free[index], now)
             if spent > limit:
                 return -1
-            forced = following == _NEVER
-            if not forced:
+            if following < _NEVER:
                 now = following
-            continue
-        forced = False
-        task = ready[place]
-        count -= 1
-        ready[place] = ready[count]
-        here = engine[task, taken]
-        start = max(now, last[here] + fetch[task, taken])
+                for index in range(engines):
+                    done = running[index]
+                    if done < 0 or free[index] > now:
+                        continue
+                    running[index] = -1
+                    for at in range(after_at[done], after_at[done + 1]):
+                        other = after[at]
+                        waiting[other] -= 1
+                        if waiting[other] == 0:
+                            if now + costs.tail[other] > limit:
+                                return -1
+                            _offer(graph, costs, rule, other, filled)
+                continue
+        taken = entry[here, 0] if here >= 0 else _least_excess(graph, costs, filled)
+        task, option = taken // most, taken % most
+        here = graph.engine[task, option]
+        start = max(now, last[here] + fetch[task, option])
         if lag > 0:
             for at in range(before_at[task], before_at[task + 1]):
                 source = before[at]
-                if layout[source, choice[source]] != layout[task, taken]:
+                if layout[source, choice[source]] != layout[task, option]:
                     start = max(start, ends[source] + lag)
-        end = start + cycles[task, taken]
-        starts[task], ends[task], choice[task] = start, end, taken
-        last[here], free[here] = start, end
+        end = start + cycles[task, option]
+        starts[task], ends[task], choice[task] = start, end, option
+        last[here], free[here], running[here] = start, end, task
         makespan = max(makespan, end)
-        rest -= least[task]
+        rest -= costs.least[task]
         left -= 1
-        for index in range(after_at[task], after_at[task + 1]):
-            other = after[index]
-            waiting[other] -= 1
-            if waiting[other] == 0:
-                arrival[other] = 0
-                for at in range(before_at[other], before_at[other + 1]):
-                    arrival[other] = max(arrival[other], ends[before[at]])
-                if arrival[other] + tail[other] > limit:
-                    return -1
-                ready[count] = other
-                count += 1
     return makespan
 
 
@@ -209,7 +268,7 @@ def anneal_rule(
     steps, hot, cold, seed = cooling
     random = stream(seed)
     tasks, runs = rule.task.shape[0], rule.run.shape[0]
-    filled = room(tasks, costs.engines.shape[0])
+    filled = room(tasks, graph.engine.shape[1], costs.engines.shape[0])
     length = float(dispatch(graph, costs, rule, np.inf, filled))
     least = 0.0
     for task in range(tasks):

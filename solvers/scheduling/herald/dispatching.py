@@ -73,7 +73,7 @@ class Dispatching:
     def decode(self, rule: dispatch_kernel.Rule) -> Schedule:
         """The schedule of a rule; the evaluator's shared memory may delay what the kernel's does not."""
         tasks = len(self._options)
-        filled = dispatch_kernel.room(tasks, len(self._problem.engines))
+        filled = dispatch_kernel.room(tasks, self._graph.engine.shape[1], len(self._problem.engines))
         dispatch_kernel.dispatch(self._graph, self._costs, rule, np.inf, filled)
         starts = {task: int(filled.starts[task]) for task in range(tasks)}
         chosen = {task: self._options[task][int(filled.choice[task])] for task in range(tasks)}

@@ -1,4 +1,4 @@
-"""Improving schedules on one thread, by annealing and large-neighbourhood search, whichever pays more."""
+"""Improving schedules on one thread by whichever method pays most: dispatching, annealing, neighbourhoods."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.dispatching import Dispatching
 from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
-_FIRST = 8  # rounds of annealing before the neighbourhoods have their first turn
+_FIRST = ("dispatching",) + 3 * ("annealing",) + ("windows",)  # turns before gains decide
 _MEMORY = 0.7  # weight of the earlier gains in a mean
-_CURIOUS = 0.15  # part of the turns that the method which has paid less gets
+_CURIOUS = 0.15  # part of the turns that a method which has paid less gets
 
 
 class Improver:
@@ -25,7 +26,7 @@ class Improver:
     problem : to be scheduled
     options : of every task
     seed : of all random choices
-    prices : of engines and energy; neighbourhoods use the first ones
+    prices : of engines and energy; dispatching and neighbourhoods use the first ones
     """
 
     def __init__(
@@ -38,7 +39,13 @@ class Improver:
         self.annealing = ScheduleAnnealing(problem, options, seed, prices)
         self.windows = WindowSearch(problem, options, seed, prices[0])
         self._random = random.Random(seed)
-        self._gain = {"annealing": 0.0, "windows": 0.0}
+        self._dispatching = Dispatching(problem, options, seed, prices[0])
+        self._rounds: dict[str, Callable[[ScheduleSearch], None]] = {
+            "annealing": self.annealing.round,
+            "dispatching": self._dispatching.round,
+            "windows": self.windows.round,
+        }
+        self._gain = dict.fromkeys(self._rounds, 0.0)
         self._turns = 0
 
     def run(self, search: ScheduleSearch, until: Callable[[], bool] | None = None) -> None:
@@ -47,13 +54,10 @@ class Improver:
             self.turn(search)
 
     def turn(self, search: ScheduleSearch) -> None:
-        """One round of annealing, or as many seconds of neighbourhoods."""
+        """One round of one method."""
         name = self._next()
         value, begun = search.key, time.monotonic()
-        if name == "annealing":
-            self.annealing.round(search)
-        else:
-            self.windows.round(search)
+        self._rounds[name](search)
         seconds = max(1e-3, time.monotonic() - begun)
         gained = 0.0
         if value is not None and search.key is not None and value > 0:
@@ -62,9 +66,7 @@ class Improver:
         self._turns += 1
 
     def _next(self) -> str:
-        if self._turns < _FIRST:
-            return "annealing"
-        if self._turns == _FIRST:
-            return "windows"
-        ahead, behind = sorted(self._gain, key=lambda name: -self._gain[name])
-        return behind if self._random.random() < _CURIOUS else ahead
+        if self._turns < len(_FIRST):
+            return _FIRST[self._turns]
+        first, *behind = sorted(self._gain, key=lambda name: -self._gain[name])
+        return self._random.choice(behind) if self._random.random() < _CURIOUS else first
