@@ -72,7 +72,7 @@ class Dispatched(NamedTuple):
     starts, ends, choice : per task; a start of -1 has not been dispatched
     waiting : per task, how many others it waits for
     free, last, running : per engine: its end, the start of its last task, and that task until it has ended
-    worth, entry, count : per engine, a heap of what it may take: how much each is worth, ``task * options +
+    worth, entry, held : per engine, a heap of what it may take: how much each is worth, ``task * options +
         option``, and how many there are
     """
 
@@ -85,7 +85,7 @@ class Dispatched(NamedTuple):
     running: Int64s
     worth: Floats
     entry: Int64s
-    count: Int64s
+    held: Int64s
 
 
 @compiled
@@ -114,8 +114,8 @@ def _offer(graph: TaskGraph, costs: Costs, rule: Rule, task: int, filled: Dispat
         if costs.excess[task, option] > rule.weights[_EXCESS]:
             continue
         here = graph.engine[task, option]
-        at = filled.count[here]
-        filled.count[here] = at + 1
+        at = filled.held[here]
+        filled.held[here] = at + 1
         value = priority - rule.weights[_PRICE] * costs.regret[task, option]
         while at > 0 and filled.worth[here, (at - 1) // 2] < value:
             above = (at - 1) // 2
@@ -129,8 +129,8 @@ def _offer(graph: TaskGraph, costs: Costs, rule: Rule, task: int, filled: Dispat
 @compiled
 def _drop(filled: Dispatched, here: int) -> None:
     """Take the best entry off an engine's heap."""
-    count = filled.count[here] - 1
-    filled.count[here] = count
+    count = filled.held[here] - 1
+    filled.held[here] = count
     value, entry = filled.worth[here, count], filled.entry[here, count]
     at = 0
     while 2 * at + 1 < count:
@@ -153,9 +153,9 @@ def _best(graph: TaskGraph, now: int, filled: Dispatched) -> int:
     for here in range(filled.free.shape[0]):
         if filled.free[here] > now:
             continue
-        while filled.count[here] > 0 and filled.starts[filled.entry[here, 0] // most] >= 0:
+        while filled.held[here] > 0 and filled.starts[filled.entry[here, 0] // most] >= 0:
             _drop(filled, here)  # another engine has taken it
-        if filled.count[here] > 0 and filled.worth[here, 0] > value:
+        if filled.held[here] > 0 and filled.worth[here, 0] > value:
             value, chosen = filled.worth[here, 0], here
     return chosen
 
@@ -178,8 +178,8 @@ def dispatch(graph: TaskGraph, costs: Costs, rule: Rule, limit: float, filled: D
     """Dispatch all tasks; returns the makespan, or -1 where it is sure to exceed the limit.
 
     Time goes from one end of a task to the next.  As long as some free engine may take a task that is ready,
-    the pair of the highest worth is taken.  Where no engine works and none would take a task, the least excess
-    is taken.
+    the pair of the highest worth is taken.  Where no engine works and none would take a task, the least
+    excess is taken.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Schedules by engines that choose among the tasks that are ready, and annealing of the rule by which they do.
+"""Schedules by engines that choose among the tasks that are ready, and annealing of the rule of choice.
 
 Runs of a network are chains that compete for engines.  With options fixed beforehand, an engine idles where
 none of its tasks is ready; where it may take another's task at a price, long lists of runs come within a few
@@ -25,6 +25,7 @@ _PRICES, _EXCESSES = (1.0, 10.0, 100.0), (1.0, 3.0, 100.0)  # of the first rules
 _HOT, _COLD = 3e-3, 1e-6  # relative
 _STEPS = 20_000  # of the first round
 _GROWTH = 1.5
+_FLOOR, _TINY = 1e-3, 1e-300  # excess is a multiple of at least so much of the dearest option
 
 
 class Dispatching:
@@ -49,7 +50,9 @@ class Dispatching:
         for task, own in enumerate(options):
             costs = np.array([prices.of(option) for option in own])
             regret[task, : len(own)] = costs - costs.min()
-            excess[task, : len(own)] = regret[task, : len(own)] / max(costs.min(), 1e-300)
+            excess[task, : len(own)] = regret[task, : len(own)] / max(
+                costs.min(), _FLOOR * costs.max(), _TINY
+            )
             least[task] = min(prices.engines[option.engine] * option.cycles for option in own)
         run = np.zeros(len(options), np.int64)
         for number, tasks in enumerate(problem.instances.values()):
@@ -91,12 +94,10 @@ class Dispatching:
     def start(self, search: ScheduleSearch, source: str = "dispatching") -> None:
         """Offer the best of the first rules."""
         by_energy = search.problem.objective is ScheduleObjective.EDP
+        rules = self.rules()
         still = Cooling(0, _HOT, _COLD, 0)
-        values = [
-            (dispatch_kernel.anneal_rule(self._graph, self._costs, by_energy, rule, still)[0], at)
-            for at, rule in enumerate(self.rules())
-        ]
-        self._rule = self.rules()[min(values)[1]]
+        values = [self.walk(by_energy, rule, still)[0] for rule in rules]
+        self._rule = rules[values.index(min(values))]
         search.confirm(self.decode(self._rule), source, origin=Origin.HEURISTIC)
 
     def round(self, search: ScheduleSearch, source: str = "dispatching") -> None:
@@ -106,12 +107,18 @@ class Dispatching:
             assert self._rule is not None
         by_energy = search.problem.objective is ScheduleObjective.EDP
         best, rule = np.inf, self._rule
-        walk = dispatch_kernel.Rule(rule.task.copy(), rule.run.copy(), rule.weights.copy())
+        state = dispatch_kernel.Rule(rule.task.copy(), rule.run.copy(), rule.weights.copy())
         for cooling in self._pace.slices(search, _HOT, _COLD, self._number):
-            value, better = dispatch_kernel.anneal_rule(self._graph, self._costs, by_energy, walk, cooling)
+            value, better = self.walk(by_energy, state, cooling)
             if value < best:
                 best, rule = value, better
                 search.confirm(self.decode(rule), source, origin=Origin.HEURISTIC)
         self._rule = rule
         self._number += 1
         self._pace.steps *= _GROWTH
+
+    def walk(
+        self, by_energy: bool, rule: dispatch_kernel.Rule, cooling: Cooling
+    ) -> tuple[float, dispatch_kernel.Rule]:
+        """Walk on from a rule, in place; returns the best value's logarithm and the rule that has it."""
+        return dispatch_kernel.anneal_rule(self._graph, self._costs, by_energy, rule, cooling)

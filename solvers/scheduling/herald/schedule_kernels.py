@@ -15,8 +15,10 @@ from tilewright.formulation.scheduling.herald.problem import (
 )
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.solvers.compiling import Kernels
-from tilewright.solvers.scheduling.herald import compiled
+from tilewright.solvers.scheduling.herald import compiled, dispatch_kernel
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.dispatching import Dispatching
+from tilewright.solvers.scheduling.herald.prices import even_prices
 
 
 def _anneal() -> None:
@@ -24,11 +26,22 @@ def _anneal() -> None:
     tasks = tuple(Task("net", "net", name, options) for name in ("first", "second"))
     problem = SchedulingProblem("compiling", ("a", "b"), tasks, ())
     search = ScheduleSearch(ScheduleGoal(problem, ScheduleObjective.MAKESPAN), Limits())
-    ScheduleAnnealing(problem, feasible_options(problem), seed=0).run(search, rounds=1)
+    feasible = feasible_options(problem)
+    ScheduleAnnealing(problem, feasible, seed=0).run(search, rounds=1)
+    Dispatching(problem, feasible, 0, even_prices(problem)).start(search)
     compiled.timetable(1, 1)
 
 
 SCHEDULES: Final = Kernels(
-    (__name__, "SCHEDULES"), (compiled.anneal, compiled.list_schedule, compiled.timetable), _anneal
+    (__name__, "SCHEDULES"),
+    (
+        compiled.anneal,
+        compiled.list_schedule,
+        compiled.timetable,
+        dispatch_kernel.anneal_rule,
+        dispatch_kernel.dispatch,
+        dispatch_kernel.room,
+    ),
+    _anneal,
 )
 """What annealing needs."""
