@@ -2,9 +2,9 @@
 
     python -m studies.herald_large [--seconds 60] [--problems FILE.json]
 
-Prints one row per problem.  The problems (``studies/herald_large.json``) are synthetic: networks of layers with
-three options each (engine, cycles, pJ, cycles of the first fetch, bytes held, bytes fetched, layout), edges
-between layers, and runs of each network in turn until the number of tasks is reached.
+Prints one row per problem.  The problems (``herald_large.json``) are synthetic: networks of layers with
+three options each, edges between layers, and runs of each network in turn until the number of tasks is
+reached.  An option is engine, cycles, pJ, cycles of the first fetch, bytes held, bytes fetched, and layout.
 """
 
 from __future__ import annotations

@@ -78,20 +78,18 @@ def map_fused(given: Mapping[str, Any]) -> int:
     ----------
     given : the parameters of ``map``
     """
-    from tilewright.api.mapping.fusion import MOST_LAYERS, GroupAnswer, fuse
+    from tilewright.api.arguments import Budget, SearchRequest
+    from tilewright.api.mapping.fusion import MOST_LAYERS, GroupAnswer, NetworkFused
     from tilewright.cli.terminal.clock import call
     from tilewright.cli.terminal.console import show, tell, write
     from tilewright.cli.terminal.signals import graceful_stop
-    from tilewright.formulation.limits import Limits
-    from tilewright.hardware.mapping.load import load_engine
+    from tilewright.formulation.stopping import NEVER
     from tilewright.report.text.quantities import energy_text
     from tilewright.workloads.catalog import resolve_model
 
     for parameter, flag in REFUSED.items():
         if given[parameter]:
             raise InputError(flag, None, "cannot be used with --fuse")
-    if given["objective"] != "energy":
-        raise InputError("--objective", None, f"expected energy with --fuse, got {given['objective']}")
     if given["solver"] != "auto":
         raise InputError("--solver", None, "cannot be chosen with --fuse")
     form = options.parse_choice(given["format"], "--format", ("table", "json"))
@@ -101,7 +99,6 @@ def map_fused(given: Mapping[str, Any]) -> int:
             raise suffix_error(out, (".json",))
         check_writable(out)
     quiet = given["quiet"]
-    engine = load_engine(given["arch"])
     network = resolve_model(
         given["model"], given["batch"], options.parse_onnx(given["dim"], skip=given["skip_unsupported"])
     )
@@ -112,29 +109,29 @@ def map_fused(given: Mapping[str, Any]) -> int:
         if not quiet:
             tell(f"{names}: {answer.reason or value} ({answer.seconds:.1f} s)")
 
+    question = NetworkFused(
+        network,
+        given["arch"],
+        given["objective"],
+        layers=given["layers"] or (),
+        all_operators=given["all_operators"],
+        cost_model=given["cost_model"],
+        factors=options.parse_factors(given["factors"]),
+        storage=options.parse_storage(given["storage"]),
+        home=given["fuse_at"],
+        max_group=MOST_LAYERS if given["max_group"] is None else given["max_group"],
+    )
     seconds = options.parse_duration(given["time_limit"])
+    budget = Budget(
+        seconds,
+        options.parse_gap(given["gap"]),
+        NEVER,
+        options.parse_threads(given["threads"]),
+        given["seed"],
+        call.limit_from(seconds),
+    )
     with graceful_stop() as stop:
-        limits = Limits(
-            seconds=seconds,
-            gap=options.parse_gap(given["gap"]),
-            threads=options.parse_threads(given["threads"]),
-            seed=given["seed"],
-            stop=stop,
-            started=call.limit_from(seconds),
-        )
-        result = fuse(
-            network,
-            engine,
-            limits=limits,
-            layers=given["layers"] or (),
-            all_operators=given["all_operators"],
-            cost_model=given["cost_model"],
-            factors=options.parse_factors(given["factors"]),
-            storage=options.parse_storage(given["storage"]),
-            home=given["fuse_at"],
-            most=MOST_LAYERS if given["max_group"] is None else given["max_group"],
-            told=told,
-        )
+        result = question.answer(SearchRequest(None, budget, stop), told)
         interrupted = stop.is_set()
     if out is not None:
         result.save(out)

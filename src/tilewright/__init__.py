@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tilewright.api.mapping.evaluation import evaluate as evaluate
     from tilewright.api.mapping.exploration import explore as explore
     from tilewright.api.mapping.exploration_document import ExplorationDocument as ExplorationDocument
+    from tilewright.api.mapping.fusion import FusedResult as FusedResult
+    from tilewright.api.mapping.fusion import NetworkFused as NetworkFused
     from tilewright.api.mapping.layer import Layer as Layer
     from tilewright.api.mapping.layer import LayerOnMachine as LayerOnMachine
     from tilewright.api.mapping.layer import layer as layer
@@ -83,6 +85,7 @@ _PLACES = {
     "tilewright.api.mapping.evaluation": ("MappingEvaluation", "evaluate"),
     "tilewright.api.mapping.exploration": ("explore",),
     "tilewright.api.mapping.exploration_document": ("ExplorationDocument",),
+    "tilewright.api.mapping.fusion": ("FusedResult", "NetworkFused"),
     "tilewright.api.mapping.layer": ("Layer", "LayerOnMachine", "layer"),
     "tilewright.api.mapping.machine": ("Machine", "machine", "machines"),
     "tilewright.api.mapping.mapping": ("LayerMapping",),
@@ -118,6 +121,7 @@ __all__ = [
     "Conversion",
     "DisagreementError",
     "ExplorationDocument",
+    "FusedResult",
     "IllegalPlanError",
     "InputError",
     "Layer",
@@ -130,6 +134,7 @@ __all__ = [
     "MappingEvaluation",
     "MappingResult",
     "Network",
+    "NetworkFused",
     "NetworkOnMachine",
     "NetworkOnTiles",
     "Observer",

@@ -208,3 +208,42 @@ def test_fused_files_are_evaluated_and_shown(call: Call, saved: Path, tmp_path: 
     assert outcome.code == 2
     assert "unknown level 'GBUFF'" in outcome.err
     assert len(outcome.err.strip().splitlines()) == 1
+
+
+def test_python_asks_the_same_question(model: str, saved: Path) -> None:
+    """``on(..., fuse=True)`` gives the document of the command line."""
+    question = tw.network(model).on("tpu-edge", fuse=True, factors="perfect")
+    fused = tw.solve(question)
+    assert isinstance(fused, tw.FusedResult)
+    assert fused.optimal
+    document = json.loads(saved.read_text())
+    assert fused.to_dict()["totals"] == document["totals"]
+    assert fused.to_dict()["input_hash"] == document["input_hash"]
+    assert [row["layers"] for row in fused.rows()] == [
+        [layer["name"] for layer in group["layers"]] for group in document["groups"]
+    ]
+    assert "NetworkFused" in repr(question)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("max_group", 7, "max_group: expected 2 to 4 layers, got 7"),
+        ("objective", "edp", "objective: expected energy"),
+        ("layers", ["nothing*"], "nothing"),
+    ],
+)
+def test_python_names_the_argument(model: str, argument: str, value: Any, message: str) -> None:
+    """An argument that cannot be is an ``InputError`` by its own name."""
+    with pytest.raises(tw.InputError, match=message):
+        tw.network(model).on("tpu-edge", fuse=True, **{argument: value})
+
+
+@pytest.mark.parametrize(
+    "refused", [{"method": "cpsat"}, {"deterministic": True}, {"warm_starts": ["x.json"]}]
+)
+def test_python_refuses_what_fusion_has_not(model: str, refused: dict[str, Any]) -> None:
+    """Methods, warm starts and deterministic runs are for searches layer by layer."""
+    question = tw.network(model).on("tpu-edge", fuse=True)
+    with pytest.raises(tw.InputError, match="cannot be used with fuse=True"):
+        tw.solve(question, **refused)

@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from rich.text import Text
 
+from tilewright.api.arguments import SearchRequest, named_arguments
 from tilewright.api.checked import Check
 from tilewright.api.display import Displayed
-from tilewright.formulation.limits import Limits
+from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.foundation.disk import write_file
 from tilewright.foundation.errors import InputError
-from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.checks.mapping.fused import fused_faults
 from tilewright.report.records.files import json_text
 from tilewright.report.records.mapping.fused_build import fused_document
@@ -24,8 +24,10 @@ from tilewright.report.text.mapping.fused_network import fused_document_views
 from tilewright.report.text.proofs import proof_data
 from tilewright.solvers.mapping.fused.network import FusionProblem, search_network_fusion
 from tilewright.solvers.mapping.fused.network import GroupAnswer as GroupAnswer
+from tilewright.solvers.mapping.network_problem import Factors, Storage
+from tilewright.solvers.mapping.solve import AUTO
 from tilewright.solvers.second_opinion import Proof, Verdict
-from tilewright.workloads.network import Network
+from tilewright.workloads.network import Network as LayerGraph
 from tilewright.workloads.passing import without_passed
 from tilewright.workloads.selection import select_layers
 
@@ -96,62 +98,105 @@ class FusedResult(Displayed):
         return f"FusedResult({self.record.model!r}, {len(self.record.groups)} groups, {self.value} pJ)"
 
 
-def fuse(
-    network: Network,
-    engine: Engine,
-    *,
-    limits: Limits,
-    layers: Sequence[str] = (),
-    all_operators: bool = False,
-    cost_model: str | None = None,
-    factors: str | None = None,
-    storage: str | None = None,
-    home: str | None = None,
-    most: int = MOST_LAYERS,
-    told: Callable[[GroupAnswer], None] = lambda answer: None,
-) -> FusedResult:
-    """The best cover of a network by groups of layers that are fused.
+class FuseDemands(TypedDict, total=False):
+    """The keyword arguments of `NetworkFused`, which explains them."""
+
+    layers: Sequence[str]
+    all_operators: bool
+    cost_model: str | None
+    factors: Factors | None
+    storage: Storage | None
+    home: str | None
+    max_group: int
+
+
+class NetworkFused:
+    """The question which layers of a network are fused on a machine; `solve` gives a `FusedResult`.
 
     Parameters
     ----------
-    network, engine : the layers with their links, and the machine
-    limits : of the whole call
+    network : the layers with their links
+    machine : a `Machine`, or a name or file of one
+    objective : ``energy``
     layers : glob patterns of layer names; by default all layers
     all_operators : pooling and element-wise layers too
     cost_model : by default the machine's own; fused mappings are counted by ``hierarchy`` alone
     factors, storage : the space of the layers' own mappings
     home : the only level that may be a home
-    most : layers of a group at most
-    told : hears of every layer and every group when its search is over
+    max_group : layers of a group at most, 2 to 4
 
     Raises
     ------
-    InputError : for a cost model, a home or a layer that cannot be
+    InputError : for an objective, a cost model, a home, a size of group or a layer that cannot be
     """
-    if not 2 <= most <= MOST_LAYERS:
-        raise InputError("--max-group", None, f"expected 2 to {MOST_LAYERS} layers, got {most}")
-    chosen = {name for layer in select_layers(network, layers, all_operators) for name in layer.names}
-    names = tuple(layer.name for layer in network.layers if layer.name in chosen)
-    problem = FusionProblem(
-        without_passed(network, names),
-        engine,
-        names,
-        cost_model or engine.cost_model,
-        most,
-        factors,
-        storage,
-        home,
-    )
-    problem.check()
-    started = time.monotonic()
-    answer = search_network_fusion(problem, limits, told)
-    settings = FusedSettings(
-        time_limit_s=limits.seconds, gap=limits.gap, threads=limits.threads, seed=limits.seed
-    )
-    record = fused_document(
-        problem, answer, settings, stopped=limits.stop.is_set(), seconds=time.monotonic() - started
-    )
-    return FusedResult(record)
+
+    def __init__(
+        self,
+        network: LayerGraph,
+        machine: Machine | str | Path,
+        objective: str = "energy",
+        *,
+        layers: Sequence[str] = (),
+        all_operators: bool = False,
+        cost_model: str | None = None,
+        factors: Factors | None = None,
+        storage: Storage | None = None,
+        home: str | None = None,
+        max_group: int = MOST_LAYERS,
+    ) -> None:
+        self.machine = machine_of(machine)
+        engine = self.machine.engine
+        with named_arguments():
+            if objective != "energy":
+                raise InputError("--objective", None, f"expected energy with --fuse, got {objective}")
+            if not 2 <= max_group <= MOST_LAYERS:
+                raise InputError("--max-group", None, f"expected 2 to {MOST_LAYERS} layers, got {max_group}")
+            chosen = {name for layer in select_layers(network, layers, all_operators) for name in layer.names}
+            names = tuple(layer.name for layer in network.layers if layer.name in chosen)
+            self.problem = FusionProblem(
+                without_passed(network, names),
+                engine,
+                names,
+                cost_model or engine.cost_model,
+                max_group,
+                factors,
+                storage,
+                home,
+            )
+            self.problem.check()
+
+    def answer(
+        self, request: SearchRequest, told: Callable[[GroupAnswer], None] = lambda answer: None
+    ) -> FusedResult:
+        """What `solve` calls.
+
+        Parameters
+        ----------
+        request : has neither a method nor warm starts, deterministic searches or observers
+        told : hears of every layer and every group when its search is over
+        """
+        refused = {
+            "method": request.method not in (None, AUTO),
+            "warm_starts": bool(request.warm_starts),
+            "deterministic": request.deterministic,
+            "observer": bool(request.listeners),
+        }
+        for name, is_given in refused.items():
+            if is_given:
+                raise InputError(name, None, "cannot be used with fuse=True")
+        limits = request.limits()
+        started = time.monotonic()
+        answer = search_network_fusion(self.problem, limits, told)
+        settings = FusedSettings(
+            time_limit_s=limits.seconds, gap=limits.gap, threads=limits.threads, seed=limits.seed
+        )
+        record = fused_document(
+            self.problem, answer, settings, stopped=limits.stop.is_set(), seconds=time.monotonic() - started
+        )
+        return FusedResult(record)
+
+    def __repr__(self) -> str:
+        return f"NetworkFused({self.problem.network.name!r} on {self.machine.name!r})"
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from rich.console import RenderableType
 
@@ -21,6 +21,9 @@ from tilewright.workloads.catalog import list_models, resolve_model
 from tilewright.workloads.network import Network as LayerGraph
 from tilewright.workloads.onnx.options import Asker, OnnxOptions
 from tilewright.workloads.selection import SelectedLayer, select_layers
+
+if TYPE_CHECKING:
+    from tilewright.api.mapping.fusion import FuseDemands, NetworkFused
 
 
 class Network(Displayed):
@@ -72,17 +75,43 @@ class Network(Displayed):
     def __len__(self) -> int:
         return len(self.graph)
 
+    @overload
     def on(
-        self, machine: Machine | str | Path, objective: str = "energy", **asked: Unpack[NetworkDemands]
-    ) -> NetworkOnMachine:
+        self,
+        machine: Machine | str | Path,
+        objective: str = "energy",
+        *,
+        fuse: Literal[False] = False,
+        **asked: Unpack[NetworkDemands],
+    ) -> NetworkOnMachine: ...
+
+    @overload
+    def on(
+        self,
+        machine: Machine | str | Path,
+        objective: str = "energy",
+        *,
+        fuse: Literal[True],
+        **asked: Unpack[FuseDemands],
+    ) -> NetworkFused: ...
+
+    def on(
+        self, machine: Machine | str | Path, objective: str = "energy", *, fuse: bool = False, **asked: Any
+    ) -> NetworkOnMachine | NetworkFused:
         """The question for the best mapping of every distinct layer on a machine, which `solve` answers.
 
         Parameters
         ----------
         machine, objective, asked : as for `Layer.on`; and ``layers``, glob patterns of names, and
             ``all_operators``, pooling and element-wise layers too
+        fuse : ask which layers pass results on without the outermost level instead, with the arguments of
+            `NetworkFused`
         """
-        return NetworkOnMachine(self, machine, objective, **asked)
+        if not fuse:
+            return NetworkOnMachine(self, machine, objective, **asked)
+        from tilewright.api.mapping.fusion import NetworkFused
+
+        return NetworkFused(self.graph, machine, objective, **asked)
 
     def select(self, layers: Sequence[str] = (), all_operators: bool = False) -> list[SelectedLayer]:
         """The distinct operators among the layers of some names; raises ``InputError`` where none is left."""
