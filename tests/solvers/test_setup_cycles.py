@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from fractions import Fraction
 from importlib.util import find_spec
+from itertools import islice
 
 import pytest
 from brute import every_mapping
@@ -14,6 +15,7 @@ from effort import effort
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
@@ -85,19 +87,24 @@ def machine(choose: random.Random) -> Engine:
     return Engine("set-up", "hierarchy", 8, Fraction(1, 2), Fraction(500), tuple(levels))
 
 
-@pytest.mark.parametrize("seed", range(PROBLEMS))
-def test_optima_are_those_of_plain_enumeration(seed: int) -> None:
-    """The proven optimum is the least over all mappings, whatever takes set-up cycles."""
+def enumerated(seed: int, most: int) -> tuple[Operator, Engine, str, list[Mapping]]:
+    """A problem that has so many mappings at most, and all of them."""
     choose = random.Random(seed)
-    operator, engine = layer(choose), machine(choose)
-    factors = choose.choice(("perfect", "imperfect"))
+    while True:
+        operator, engine = layer(choose), machine(choose)
+        factors = choose.choice(("perfect", "imperfect"))
+        mappings = [*islice(every_mapping(operator, engine, factors == "perfect"), most + 1)]
+        if len(mappings) <= most:
+            return operator, engine, factors, mappings
+
+
+def prove(seed: int, most: int) -> None:
+    """The proven optimum is the least over all mappings, whatever takes set-up cycles."""
+    operator, engine, factors, mappings = enumerated(seed, most)
     solver = SOLVERS[seed % len(SOLVERS)]
     points = [
         (each.energy, each.cycles)
-        for each in (
-            evaluate_mapping(operator, engine, HIERARCHY, mapping)
-            for mapping in every_mapping(operator, engine, factors == "perfect")
-        )
+        for each in (evaluate_mapping(operator, engine, HIERARCHY, mapping) for mapping in mappings)
         if not each.violations
     ]
     for text in ("cycles", "edp"):
@@ -110,6 +117,19 @@ def test_optima_are_those_of_plain_enumeration(seed: int) -> None:
         least = min(goal.key(energy, cycles) for energy, cycles in points)
         assert (result.status, result.key, result.bound) == (Status.OPTIMAL, least, least), (solver, text)
         assert least_key(problem) <= least
+
+
+@pytest.mark.parametrize("seed", range(PROBLEMS))
+def test_optima_are_those_of_plain_enumeration(seed: int) -> None:
+    """On small machines and layers with up to a thousand mappings."""
+    prove(seed, 1_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1_000, 1_300))
+def test_optima_are_those_of_plain_enumeration_at_length(seed: int) -> None:
+    """The same on 300 more, with up to fifty thousand mappings."""
+    prove(seed, 50_000)
 
 
 def test_uneven_storage_is_refused() -> None:
