@@ -87,8 +87,8 @@ def run() -> None:
     seconds = time.monotonic() - started
     _print_figures(networks)
     _print_sources()
-    _print_atomic(networks)
-    _print_ratios(networks)
+    print_atomic(networks)
+    print_ratios(networks)
     _print_workloads()
     print(f"\nAll {len(networks)} networks are built in {seconds:.1f} s.")
 
@@ -116,7 +116,8 @@ def _print_sources() -> None:
         print(f"| {name} | {figures['parameters'].about} | {figures['macs'].about} |")
 
 
-def _print_atomic(networks: dict[str, Network]) -> None:
+def print_atomic(networks: dict[str, Network]) -> None:
+    """Table I of Atomic Dataflow beside the networks of that paper."""
     print("\n| network | layers, table I | ours | parameters, table I | ours | |\n|---|---|---|---|---|---|")
     for name, counts in atomic_counts().items():
         ours, printed = networks[name], float(counts["parameters"])
@@ -126,7 +127,8 @@ def _print_atomic(networks: dict[str, Network]) -> None:
         )
 
 
-def _print_ratios(networks: dict[str, Network]) -> None:
+def print_ratios(networks: dict[str, Network]) -> None:
+    """Table I of Herald beside the networks of that paper."""
     print("\n| network | min | table I | median | table I | max | table I |\n|---|---|---|---|---|---|---|")
     for name, printed in HERALD_RATIOS.items():
         ratios = [channel_activation_ratio(networks[name], layer) for layer in networks[name].mac_layers]

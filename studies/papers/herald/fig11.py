@@ -1,0 +1,191 @@
+"""Design spaces of two- and three-way HDAs: latency and energy of every partition, monoliths labelled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Statement, Verdict
+from studies.papers.herald.spaces import (
+    CLASSES,
+    MAELSTROM,
+    QUICK,
+    STEPS,
+    WORKLOADS,
+    best_fda,
+    design_space,
+    monoliths,
+    most_gained,
+    on_preset,
+)
+from studies.papers.study import Study
+from tilewright.report.plots.style import MARKERS, PALETTE, canvas
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SPACES = {
+    "NVDLA + Shi-diannao": MAELSTROM,
+    "Shi-diannao + Eyeriss": ("shidiannao", "eyeriss"),
+    "Eyeriss + NVDLA": ("eyeriss", "nvdla"),
+    "three-way": ("nvdla", "shidiannao", "eyeriss"),
+}
+
+
+def chosen(value: object) -> tuple[str, ...]:
+    """What the command line names alone, or a size lists."""
+    return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
+
+
+def measure(study: Study) -> Data:
+    """A row per point of every plot."""
+    rows: list[Row] = []
+    for workload in chosen(study["workload"]):
+        for size in chosen(study["class"]):
+            plot = {"workload": workload, "class": size}
+            for name, preset in monoliths(size).items():
+                cell = study.cell("preset", on_preset, name=workload, system=preset, method=study["method"], seconds=None)
+                rows.append({**plot, "kind": name, **cell})
+            for name in study["spaces"]:
+                steps = list(study["steps"][size])
+                if len(SPACES[name]) > 2:
+                    steps = [2 * steps[0], steps[1]]
+                points = study.cell(
+                    "design space",
+                    design_space,
+                    name=workload,
+                    size=size,
+                    flows=list(SPACES[name]),
+                    steps=steps,
+                    method=study["method"],
+                )
+                rows += [{**plot, "kind": name, **point} for point in points]
+    return {"rows": rows, "shown": _best(rows)}
+
+
+def plots(rows: list[Row]) -> dict[tuple[str, str], dict[str, list[Row]]]:
+    """The points by plot and kind."""
+    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    for row in rows:
+        found.setdefault((row["workload"], row["class"]), {}).setdefault(row["kind"], []).append(row)
+    return found
+
+
+def _best(rows: list[Row]) -> list[Row]:
+    shown: list[Row] = []
+    for (workload, size), kinds in plots(rows).items():
+        for kind, points in kinds.items():
+            best = min(points, key=lambda row: row["edp"])
+            parts = " / ".join(f"{pes:g} PEs, {rate:g} GB/s" for pes, rate in best.get("parts", []))
+            shown.append(
+                {
+                    "workload, class": f"{workload}, {size}",
+                    "kind": kind,
+                    "points": len(points),
+                    "best partition": parts,
+                    "Mcycles": best["cycles"] / 1e6,
+                    "mJ": best["energy"] / 1e9,
+                    "EDP [GJ cycle]": best["edp"] / 1e21,
+                    "least bound": min(row["bound"] for row in points) / 1e21,
+                }
+            )
+    return shown
+
+
+def on_front(point: Row, points: list[Row]) -> bool:
+    """Whether no other point is better in both latency and energy."""
+    return not any(
+        other["cycles"] <= point["cycles"] and other["energy"] <= point["energy"] and other is not point
+        for other in points
+    )
+
+
+def judge(data: Data) -> Verdict:
+    """HDAs and RDAs on the front and FDAs not; 73.6 % less EDP than the best FDA."""
+    gains, latency, energy, over_rda, hda_front, fda_front, certain = [], [], [], [], 0, 0, []
+    every = plots(data["rows"])
+    for kinds in every.values():
+        single = {kind: points[0] for kind, points in kinds.items() if kind not in SPACES}
+        fda = best_fda(single)
+        points = [point for own in kinds.values() for point in own]
+        hdas = [point for kind, own in kinds.items() if kind in SPACES for point in own]
+        best = min(hdas, key=lambda row: row["edp"])
+        maelstrom = min(kinds["NVDLA + Shi-diannao"], key=lambda row: row["edp"])
+        gains.append(100 * (1 - best["edp"] / fda["edp"]))
+        certain.append(100 * (1 - min(row["bound"] for row in hdas) / fda["edp"]))
+        latency.append(100 * (1 - maelstrom["cycles"] / fda["cycles"]))
+        energy.append(100 * (1 - maelstrom["energy"] / fda["energy"]))
+        over_rda.append(100 * (1 - maelstrom["energy"] / single["RDA"]["energy"]))
+        hda_front += any(on_front(point, points) for point in hdas)
+        fda_front += not any(on_front(row, points) for kind, row in single.items() if kind.startswith("FDA"))
+    count = len(every)
+    compared: list[Compared] = [
+        Number("EDP below the best FDA, mean [%]", 73.6, sum(gains) / count, "{:.1f}"),
+        Number("Maelstrom: latency below the best FDA [%]", 65.3, sum(latency) / count, "{:.1f}"),
+        Number("Maelstrom: energy below the best FDA [%]", 5.0, sum(energy) / count, "{:.1f}"),
+        Number("Maelstrom: energy below the RDA [%]", 22.0, sum(over_rda) / count, "{:.1f}"),
+        Statement("the best HDAs are on the Pareto front", f"in {hda_front} of {count} plots", hda_front == count),
+        Statement("no FDA is on it", f"in {fda_front} of {count} plots", fda_front == count),
+    ]
+    return Verdict(
+        compared,
+        differs=f"Bounds prove that {most_gained(max(certain))}, so that the scheduler is not the cause; costs of layers "
+        "are ([measured](herald.md#where-this-differs-from-the-paper)).",
+        needed="MAESTRO's costs of the FDAs would be needed.",
+        best="Every point has a bound; the table has the least of each space beside its best EDP.",
+    )
+
+
+def draw(data: Data) -> Figure:
+    """A plot per workload and class, as in the paper."""
+    every = plots(data["rows"])
+    columns = min(3, len(every))
+    lines = -(-len(every) // columns)
+    figure, axes = canvas(columns, 0.7 + 3.3 * lines, rows=lines)
+    for axis in axes[len(every) :]:
+        axis.set_visible(False)
+    for axis, ((workload, size), kinds) in zip(axes, every.items(), strict=False):
+        place = 0
+        for kind, points in kinds.items():
+            xs, ys = ([row[name] / unit for row in points] for name, unit in (("cycles", 1e6), ("energy", 1e9)))
+            if kind in SPACES:
+                colour = PALETTE[list(SPACES).index(kind)]
+                axis.plot(xs, ys, ".", color=colour, markersize=5, label=f"HDA {kind}")
+            else:
+                axis.plot(xs, ys, MARKERS[place % len(MARKERS)], color="#333333", markersize=5)
+                axis.annotate(kind, (xs[0], ys[0]), xytext=(5, 3), textcoords="offset points", fontsize=7)
+                place += 1
+        axis.set_xscale("log")
+        axis.set_xlabel("latency [Mcycles]")
+        axis.set_title(f"{workload}, {size}")
+    axes[0].set_ylabel("energy [mJ]")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2 if columns < 2 else 4)
+    return figure
+
+
+FIGURE = PaperFigure(
+    title="Design spaces of HDAs",
+    claim="The best HDAs have 73.6 % less EDP than the best FDAs on average and lie, like RDAs, on the Pareto front.",
+    sizes={
+        "smoke": {
+            "workload": "handposex2",
+            "class": "edge",
+            "spaces": ("NVDLA + Shi-diannao",),
+            "steps": {"edge": (256, 8)},
+            "method": QUICK,
+        },
+        "short": {"workload": "ar-vr-b", "class": "edge", "spaces": tuple(SPACES), "steps": STEPS, "method": QUICK},
+        "full": {
+            "workload": WORKLOADS,
+            "class": CLASSES,
+            "spaces": tuple(SPACES),
+            "steps": {"edge": (64, 4), "mobile": (256, 8), "cloud": (512, 32)},
+            "method": "herald",
+        },
+    },
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    options={"class": CLASSES, "workload": WORKLOADS},
+    shown=("shown",),
+)

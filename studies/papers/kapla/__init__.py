@@ -1,0 +1,3 @@
+"""x"""
+from studies.papers.figure import Paper
+PAPER = Paper("kapla","","",{})
