@@ -50,6 +50,11 @@ def measure(study: Study) -> Data:
     return {"rows": rows, "shown": shown}
 
 
+def _words(data: Data, sign: int) -> str:
+    rows = [row for row in data["shown"] if sign * (row["printed EDP"] / row["EDP"] - 1) > 0.01]
+    return ", ".join(row["layer"] for row in rows) or "none"
+
+
 def judge(data: Data) -> Verdict:
     """Best designs, EDPs and totals."""
     compared: list[Compared] = []
@@ -63,6 +68,7 @@ def judge(data: Data) -> Verdict:
         compared.append(Number("total on 256 B, 512 kB", TOTAL[0], sums["proven 0"], "{:.3g}"))
         ratio = sums["proven 1"] / sums["proven 0"]
         compared.append(Number("total on 256 B, 1 MB over it", TOTAL[2] / TOTAL[1], ratio, "{:.3f}"))
+        compared.append(Statement("512 kB is better in total than 1 MB", f"{ratio:.3f} times", ratio > 1))
     lost = [100 * (sums[f"searched {place}"] / sums[f"proven {place}"] - 1) for place in (0, 1)]
     return Verdict(
         compared,
@@ -71,8 +77,8 @@ def judge(data: Data) -> Verdict:
         f"{sums['searched 1'] / sums['searched 0']:.3f}.",
         needed="The mappings behind the printed EDPs would be needed.",
         explained=sums["searched 1"] > sums["searched 0"],
-        best="All EDPs are proven optima of their layer and design, so that a printed EDP below ours belongs to another "
-        "model or machine, not to a better mapping.",
+        best="All EDPs are proven optima of their layer and design: printed ones above ours have a better mapping "
+        f"({_words(data, 1)}), a printed one below ours belongs to another layer or model ({_words(data, -1)}).",
     )
 
 
