@@ -5,6 +5,7 @@
     python -m studies herald fig11 --class cloud --workload ar-vr-a
     python -m studies atomic fig8 --draw-only
     python -m studies set all --size smoke
+    python -m studies summary                  # five papers in one picture
     python -m studies all --write              # every figure; docs/papers.md gets its parts and pictures
 
 PAPER is dmazerunner, kapla, herald, atomic or set.  What has been measured is kept in a folder, the store of
@@ -16,12 +17,13 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from studies.papers.figure import SIZES, PaperFigure, Plain
-from studies.papers.page import PAGE, PICTURES, Shown, figure_section, rewritten
+from studies.papers import summary
+from studies.papers.figure import SIZES, PaperFigure, Plain, Row
+from studies.papers.page import PAGE, PICTURES, Shown, figure_section, markdown, rewritten, stated
 from studies.papers.registry import PAPERS, figure, label, names
 from studies.papers.study import NotMeasuredError, OutOfTimeError, Study
 from tilewright.foundation.errors import InputError
@@ -36,25 +38,32 @@ def listed() -> list[str]:
             entry = figure(paper, name)
             options = ""
             if isinstance(entry, PaperFigure):
-                options = "".join(f" [--{option} {'|'.join(of) or '…'}]" for option, of in entry.options.items())
+                options = "".join(
+                    f" [--{option} {'|'.join(of) or '…'}]" for option, of in entry.options.items()
+                )
             state = f" ({entry.kind})" if isinstance(entry, Plain) else options
             lines.append(f"{paper:12} {name:8} {entry.title}{state}")
     return lines
+
+
+def _study(what: str, asked: argparse.Namespace, values: Mapping[str, Any]) -> Study:
+    folder = asked.store / asked.size
+    folder.mkdir(parents=True, exist_ok=True)
+    return Study(
+        folder,
+        asked.size,
+        values,
+        draw_only=asked.draw_only,
+        limit=asked.limit,
+        told=lambda line: print(f"{what}: {line}", file=sys.stderr, flush=True),
+    )
 
 
 def show(paper: str, name: str, asked: argparse.Namespace, options: dict[str, Any]) -> Shown:
     """Measure what is missing and draw."""
     entry = figure(paper, name)
     assert isinstance(entry, PaperFigure)
-    values = {**entry.sizes[asked.size], **options}
-    study = Study(
-        asked.store / asked.size,
-        asked.size,
-        values,
-        draw_only=asked.draw_only,
-        limit=asked.limit,
-        told=lambda line: print(f"{paper} {name}: {line}", file=sys.stderr, flush=True),
-    )
+    study = _study(f"{paper} {name}", asked, {**entry.sizes[asked.size], **options})
     try:
         data = entry.measure(study)
     except (NotMeasuredError, OutOfTimeError) as error:
@@ -62,8 +71,7 @@ def show(paper: str, name: str, asked: argparse.Namespace, options: dict[str, An
         return Shown(paper, name, study, note=f"{why} {error}"[:150])
     drawn = entry.draw
     if drawn is not None:
-        study.folder.mkdir(parents=True, exist_ok=True)
-        save(lambda: drawn(data), asked.store / asked.size / f"{paper}-{name}.png")
+        save(lambda: drawn(data), study.folder / f"{paper}-{name}.png")
     return Shown(paper, name, study, data, entry.judge(data), picture=drawn is not None)
 
 
@@ -74,7 +82,11 @@ def _options(words: Sequence[str], entries: Sequence[PaperFigure]) -> dict[str, 
     ------
     InputError : for an option that the figure does not have, or a value that it does not take
     """
-    known = {name: choices for entry in entries for name, choices in entry.options.items()} if len(entries) == 1 else {}
+    known = (
+        {name: choices for entry in entries for name, choices in entry.options.items()}
+        if len(entries) == 1
+        else {}
+    )
     values: dict[str, Any] = {}
     for word, value in zip(words[::2], [*words[1::2], ""], strict=False):
         name = word.removeprefix("--")
@@ -95,15 +107,33 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m studies", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("paper", nargs="?", metavar="PAPER", help=f"{', '.join(PAPERS)}, all")
-    parser.add_argument("figure", nargs="?", default="all", metavar="FIGURE", help="such as fig9a; all by default")
+    parser.add_argument("paper", nargs="?", metavar="PAPER", help=f"{', '.join(PAPERS)}, summary, all")
+    parser.add_argument(
+        "figure", nargs="?", default="all", metavar="FIGURE", help="such as fig9a; all by default"
+    )
     parser.add_argument("--list", action="store_true", help="all figures and tables with their options")
     parser.add_argument("--size", choices=SIZES, default="short", help="of samples and limits")
-    parser.add_argument("--store", type=Path, default=Path("figures"), help="folder of what has been measured")
+    parser.add_argument(
+        "--store", type=Path, default=Path("figures"), help="folder of what has been measured"
+    )
     parser.add_argument("--draw-only", action="store_true", help="compute nothing")
-    parser.add_argument("--limit", type=float, default=float("inf"), help="seconds of the processor for a figure")
+    parser.add_argument(
+        "--limit", type=float, default=float("inf"), help="seconds of the processor for a figure"
+    )
     parser.add_argument("--write", action="store_true", help="write docs/papers.md and its pictures")
     return parser
+
+
+def summarise(asked: argparse.Namespace) -> tuple[list[Row], Study] | None:
+    """The rows of the summary, drawn; ``None`` where they are not measured."""
+    study = _study("summary", asked, summary.SIZES[asked.size])
+    try:
+        rows = summary.measure(study)
+    except (NotMeasuredError, OutOfTimeError) as error:
+        print(f"summary: not measured: {error}", file=sys.stderr)
+        return None
+    save(lambda: summary.draw(rows), study.folder / "summary.png")
+    return rows, study
 
 
 def _run(asked: argparse.Namespace, words: Sequence[str]) -> int:
@@ -116,7 +146,12 @@ def _run(asked: argparse.Namespace, words: Sequence[str]) -> int:
         ]
         for paper in papers
     }
-    entries = [entry for paper, own in chosen.items() for name in own if isinstance(entry := figure(paper, name), PaperFigure)]
+    entries = [
+        entry
+        for paper, own in chosen.items()
+        for name in own
+        if isinstance(entry := figure(paper, name), PaperFigure)
+    ]
     options = _options(words, entries)
     every: dict[str, dict[str, Shown]] = {paper: {} for paper in PAPERS}
     missing = 0
@@ -139,8 +174,12 @@ def _write(every: dict[str, dict[str, Shown]], asked: argparse.Namespace) -> Non
     for paper, figures in every.items():
         for name, shown in figures.items():
             if shown.picture:
-                shutil.copy(asked.store / asked.size / f"{paper}-{name}.png", PICTURES / f"{paper}-{name}.png")
-    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), every), encoding="utf-8")
+                shutil.copy(shown.study.folder / f"{paper}-{name}.png", PICTURES / f"{paper}-{name}.png")
+    known = summarise(asked)
+    text = "" if known is None else f"{markdown(known[0])}\n\n{stated(known[1], 'python -m studies summary')}"
+    if known is not None:
+        shutil.copy(known[1].folder / "summary.png", PICTURES / "summary.png")
+    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), every, text), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -155,6 +194,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.write and (asked.paper, asked.figure) != ("all", "all"):
         parser.error("--write takes all")
     try:
+        if asked.paper == "summary":
+            known = summarise(asked)
+            print("" if known is None else markdown(known[0]))
+            return int(known is None)
         return _run(asked, words)
     except InputError as error:
         print(error, file=sys.stderr)

@@ -10,7 +10,9 @@ from pathlib import Path
 from random import Random
 
 from studies.answers import AnswerStore
+from tilewright.formulation.scheduling.tiled.kapla.aggregate import AggregateEstimator
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, Priced, priced_chain
+from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimates, Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme, SegmentSpace
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
@@ -39,7 +41,7 @@ class ChainCell:
     Parameters
     ----------
     network : of the catalog, ``:training`` behind it for its training graph
-    way : ``proven``, ``priced``, ``random``, ``tangram`` or ``kapla``
+    way : one of `WAYS`
     number : the seed of ``random``, the rows that ``kapla`` keeps
     spatial, temporal : layers of a segment
     seconds : of the processor
@@ -193,8 +195,17 @@ class _Search:
         )
 
     def run_kapla(self) -> None:
-        """KAPLA's pruning and best few chains."""
-        solver = KaplaSolver(self.form, self.slicing, self.cell.number, stop=self.stop, found=self.found)
+        """KAPLA's pruning and best few chains, by the close estimate."""
+        self._kapla(Estimator)
+
+    def run_kapla_as_printed(self) -> None:
+        """The same by the loose estimate that the paper describes."""
+        self._kapla(AggregateEstimator)
+
+    def _kapla(self, estimator: Callable[[ClosedForm, int], Estimates]) -> None:
+        solver = KaplaSolver(
+            self.form, self.slicing, self.cell.number, estimator, stop=self.stop, found=self.found
+        )
         solver.solve()
         self.counted = _Count(solver.pruning.schemes, solver.pruning.valid, solver.pruning.kept)
 
@@ -210,6 +221,7 @@ WAYS: dict[str, Callable[[_Search], None]] = {
     "random": _Search.run_random,
     "tangram": _Search.run_tangram,
     "kapla": _Search.run_kapla,
+    "kapla-printed": _Search.run_kapla_as_printed,
 }
 """How chains are chosen, by the names that cells give."""
 

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from studies.papers.study import Study
 
 SIZES = ("smoke", "short", "full")
+
+
+def every_size(**values: Any) -> dict[str, Mapping[str, Any]]:
+    """The same values in every size."""
+    return dict.fromkeys(SIZES, values)
+
+
 TOLERANCE = 0.10
 """Share by which a figure may miss a printed one and still repeats it."""
 
@@ -42,7 +49,9 @@ class Number:
     def holds(self) -> bool:
         """Whether both are as near as that, or are written alike."""
         printed, ours = self.cells
-        return isfinite(self.ours) and printed == ours or abs(self.ours - self.printed) <= TOLERANCE * abs(self.printed)
+        return (isfinite(self.ours) and printed == ours) or abs(self.ours - self.printed) <= TOLERANCE * abs(
+            self.printed
+        )
 
     @property
     def cells(self) -> tuple[str, str]:
@@ -137,7 +146,8 @@ class Verdict:
         if not self.compared:
             return "The text prints no number and no order to compare with."
         holding = sum(one.holds for one in self.compared)
-        return f"{holding} of {len(self.compared)} printed numbers and statements hold here (numbers within 10 %)."
+        count = f"{holding} of {len(self.compared)}"
+        return f"{count} printed numbers and statements hold here (numbers within 10 %)."
 
 
 WORDS = (

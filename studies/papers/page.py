@@ -37,18 +37,17 @@ class Shown:
     note: str = ""
     picture: bool = False
 
-    @property
-    def state(self) -> str:
-        """Size, version, date and seconds of what is shown."""
-        study = self.study
-        size = {"smoke": "trial", "short": "short run", "full": "full run"}[study.size]
-        dates = sorted(study.dates)
-        when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else "no date"
-        words = f"{size} of version {__version__}, {when}, {study.seconds:,.0f} s of the processor"
-        if study.sources:
-            pages = ", ".join(f"[{source}]({source}.md)" for source in sorted(study.sources))
-            words += f"; tables of {pages}"
-        return words
+
+def stated(study: Study, command: str) -> str:
+    """Size, version, date, seconds and command of what is shown."""
+    size = {"smoke": "Trial", "short": "Short run", "full": "Full run"}[study.size]
+    dates = sorted(study.dates)
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else "no date"
+    words = f"{size} of version {__version__}, {when}, {study.seconds:,.0f} s of the processor"
+    if study.sources:
+        pages = ", ".join(f"[{source}]({source}.md)" for source in sorted(study.sources))
+        words += f"; tables of {pages}"
+    return _wrapped(f"{words}: `{command}`")
 
 
 def markdown(rows: list[Row]) -> str:
@@ -96,7 +95,7 @@ def figure_section(shown: Shown, described: PaperFigure) -> Iterator[str]:
     yield _wrapped(f"**{verdict.word.capitalize()}.**  {verdict.first}  {differs}  {needed}")
     if verdict.best:
         yield _wrapped(f"**Proven.**  {verdict.best}")
-    yield _wrapped(f"{shown.state[0].upper()}{shown.state[1:]}: `python -m studies {shown.paper} {shown.name}`")
+    yield stated(shown.study, f"python -m studies {shown.paper} {shown.name}")
 
 
 def paper_part(name: str, every: dict[str, Shown]) -> str:
@@ -106,13 +105,17 @@ def paper_part(name: str, every: dict[str, Shown]) -> str:
     for own in names(name):
         entry = figure(name, own)
         if isinstance(entry, Plain):
-            rows.append({"": label(own), "what it shows": entry.title, "here": entry.here, "state": entry.kind})
+            rows.append(
+                {"": label(own), "what it shows": entry.title, "here": entry.here, "state": entry.kind}
+            )
             continue
         shown = every[own]
         state = "not measured" if shown.verdict is None else shown.verdict.word
         link = f"[{label(own)}](#{anchor(own, entry)})"
         command = f"`python -m studies {name} {own}`"
-        rows.append({"": link, "what it shows": f"{entry.title}.  {entry.claim}", "here": command, "state": state})
+        rows.append(
+            {"": link, "what it shows": f"{entry.title}.  {entry.claim}", "here": command, "state": state}
+        )
     parts = [f"## {described.title}", _wrapped(f"{described.source}  {described.about}"), markdown(rows)]
     for own in names(name):
         entry = figure(name, own)
@@ -133,7 +136,9 @@ def counted(papers: dict[str, dict[str, Shown]]) -> list[Row]:
     for name in PAPERS:
         words = [shown.verdict.word if shown.verdict else "not measured" for shown in papers[name].values()]
         plain = sum(isinstance(figure(name, own), Plain) for own in names(name))
-        row: Row = {"paper": f"[{paper(name).title}](#{re.sub(r'[^a-z0-9]+', '-', paper(name).title.lower())})"}
+        row: Row = {
+            "paper": f"[{paper(name).title}](#{re.sub(r'[^a-z0-9]+', '-', paper(name).title.lower())})"
+        }
         for word in ("reproduced", "reproduced in part", "differs, explained", "not reproduced"):
             row[word] = words.count(word)
         row["nothing to compare"] = words.count("nothing printed to compare")
@@ -142,10 +147,19 @@ def counted(papers: dict[str, dict[str, Shown]]) -> list[Row]:
     return rows
 
 
-def rewritten(text: str, papers: dict[str, dict[str, Shown]]) -> str:
-    """The page with all parts that are given."""
+def rewritten(text: str, papers: dict[str, dict[str, Shown]], summary: str = "") -> str:
+    """The page with all of its parts.
+
+    Parameters
+    ----------
+    text : of the page
+    papers : every figure by paper and name
+    summary : the table of the summary
+    """
 
     def replaced(mark: re.Match[str]) -> str:
+        if mark[2] == "summary":
+            return f"{mark[1]}\n{summary}\n\n{mark[3]}"
         if mark[2] == "all":
             return f"{mark[1]}\n{markdown(counted(papers))}\n\n{mark[3]}"
         return f"{mark[1]}\n{paper_part(mark[2], papers[mark[2]])}{mark[3]}"

@@ -1,7 +1,7 @@
 """A figure's measurement: its values, and cells that are computed once and kept in one store.
 
-The store is a folder, the one of `studies.figures`: what a page of the manual has measured is not measured again.
-New cells stand in ``papers.sqlite`` there, the others in the file of the study that they belong to.
+The store is a folder, the one of `studies.figures`: what a page of the manual has measured is not measured
+again.  New cells stand in ``papers.sqlite`` there, the others in the file of the study that they belong to.
 """
 
 from __future__ import annotations

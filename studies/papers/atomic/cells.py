@@ -57,7 +57,14 @@ def bounds_of(study: Study, name: str, rows: Sequence[Row], batch: int) -> list[
     """The bounds of every row's network."""
     own = asked(study, name)
     return [
-        study.cell("bound over all sizes", least, network=row["network"], batch=batch, link=own.links[0], options=own.options)
+        study.cell(
+            "bound over all sizes",
+            least,
+            network=row["network"],
+            batch=batch,
+            link=own.links[0],
+            options=own.options,
+        )
         for row in rows
     ]
 
@@ -65,5 +72,3 @@ def bounds_of(study: Study, name: str, rows: Sequence[Row], batch: int) -> list[
 def label(network: str) -> str:
     """The paper's name of a network."""
     return NETWORKS.get(network, network)
-
-

@@ -30,17 +30,24 @@ def judge(data: Data) -> Verdict:
         ranked = sorted(("ls", "cnn-p", "il-pipe", "atomic"), key=lambda name: row[name])
         compared.append(
             Statement(
-                f"{row['network']}: IL-Pipe and atomic take least", " < ".join(ranked), set(ranked[:2]) == {"il-pipe", "atomic"}
+                f"{row['network']}: IL-Pipe and atomic take least",
+                " < ".join(ranked),
+                set(ranked[:2]) == {"il-pipe", "atomic"},
             )
         )
         ratio, dearer = row["atomic"] / row["il-pipe"], row["network"] in DEARER
         said = "slightly more" if dearer else "less"
         compared.append(
-            Statement(f"{row['network']}: atomic takes {said} than IL-Pipe", f"{ratio:.2f} times", (ratio > 1) == dearer)
+            Statement(
+                f"{row['network']}: atomic takes {said} than IL-Pipe",
+                f"{ratio:.2f} times",
+                (ratio > 1) == dearer,
+            )
         )
     return Verdict(
         compared,
-        differs="LS reads what it needs from DRAM in the paper; here its results stay on chip where buffers allow it.  No "
+        differs="LS reads what it needs from DRAM in the paper; here its results stay on chip where "
+        "buffers allow it.  No "
         "measurement with the paper's LS is at hand.",
         needed="The baselines' buffering would be needed.",
         best=proven(data),
@@ -60,7 +67,8 @@ def draw(data: Data) -> Figure:
 
 FIGURE = PaperFigure(
     title="Energy, batch 20",
-    claim="IL-Pipe and Atomic Dataflow take least, the latter slightly more on three networks and less on four.",
+    claim="IL-Pipe and Atomic Dataflow take least, the latter slightly more on three networks and less on "
+    "four.",
     sizes=SIZES,
     measure=measure,
     judge=judge,

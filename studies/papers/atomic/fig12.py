@@ -43,7 +43,8 @@ def judge(data: Data) -> Verdict:
             compared.append(Statement(f"{row['network']} is fastest on 4x4", f"on {best}", best == "4x4"))
     return Verdict(
         compared,
-        differs="Links keep their width, so that few engines have few of them; no measurement here changes that alone.",
+        differs="Links keep their width, so that few engines have few of them; no measurement here changes "
+        "that alone.",
         needed="The paper's links of every grid would be needed.",
     )
 
@@ -52,7 +53,8 @@ def curves(data: Data, columns: Sequence[str], axis_label: str) -> Figure:
     """A line per network, relative to its least."""
     figure, axes = canvas(1, 2.8)
     series = {
-        row["network"]: [row[column] / min(row[name] for name in columns) for column in columns] for row in data["rows"]
+        row["network"]: [row[column] / min(row[name] for name in columns) for column in columns]
+        for row in data["rows"]
     }
     lines(axes[0], list(range(len(columns))), series)
     axes[0].set_xticks(range(len(columns)), columns)

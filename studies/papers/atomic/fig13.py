@@ -22,11 +22,15 @@ def judge(data: Data) -> Verdict:
     for row in data["rows"]:
         below, above = row["32 KiB"] / row["128 KiB"], row["128 KiB"] / row["512 KiB"]
         words = f"{below:.2f} times faster from 32 to 128 KiB, {above:.2f} times from there to 512"
-        compared.append(Statement(f"{row['network']}: larger buffers help, less beyond 128 KB", words, below > above >= 1))
+        compared.append(
+            Statement(f"{row['network']}: larger buffers help, less beyond 128 KB", words, below > above >= 1)
+        )
     return Verdict(
         compared,
-        differs="Every plan for a small buffer is legal in a larger one, so a slower plan there is the search's doing, which "
-        "offers sizes that take half of a buffer; longer searches (`--size full`) show how much of it is time.",
+        differs="Every plan for a small buffer is legal in a larger one, so a slower plan there is the "
+        "search's doing, which "
+        "offers sizes that take half of a buffer; longer searches (`--size full`) show how much of it is "
+        "time.",
         needed="More seconds of search would be needed.",
     )
 

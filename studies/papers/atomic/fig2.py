@@ -36,7 +36,8 @@ WAYS = {
         if 64 % (channels * rows * columns) == 0
     ),
 }
-"""Parts of output channels, rows, columns and input channels, 64 in all; the text names the directions only."""
+"""Parts of output channels, rows, columns and input channels, 64 in all; the text names the directions "
+"only."""
 
 
 def share(unit: Unit, cut: tuple[int, int, int, int], machine: TiledMachine) -> float:
@@ -71,7 +72,10 @@ def measure(study: Study) -> Data:
             row[f"{way} [%]"] = 100 * fmean(own)
             row[f"_{way}"] = own
         rows.append(row)
-    return {"rows": rows, "shown": [{key: row[key] for key in row if not key.startswith("_")} for row in rows]}
+    return {
+        "rows": rows,
+        "shown": [{key: row[key] for key in row if not key.startswith("_")} for row in rows],
+    }
 
 
 def judge(data: Data) -> Verdict:
@@ -86,21 +90,27 @@ def judge(data: Data) -> Verdict:
         return Verdict(needed="A network of the paper would be needed.")
     nearest = min(off, key=lambda way: off[way])
     compared: list[Compared] = [
-        Number(f"{row['network']}, cut along {nearest} [%]", row["printed [%]"], row[f"{nearest} [%]"], "{:.2f}")
+        Number(
+            f"{row['network']}, cut along {nearest} [%]", row["printed [%]"], row[f"{nearest} [%]"], "{:.2f}"
+        )
         for row in data["rows"]
     ]
     best = [row["best of all even cuts [%]"] for row in data["rows"]]
     spans = [
-        f"{row['network']} {min(row[f'{way} [%]'] for way in ways):.1f} to {max(row[f'{way} [%]'] for way in ways):.1f}"
+        f"{row['network']} {min(row[f'{way} [%]'] for way in ways):.1f} to "
+        f"{max(row[f'{way} [%]'] for way in ways):.1f}"
         for row in data["rows"]
     ]
     return Verdict(
         compared,
-        differs="The text does not say along which dimensions layers are cut; changing that alone moves the mean utilization "
+        differs="The text does not say along which dimensions layers are cut; changing that alone moves "
+        "the mean utilization "
         f"as follows, in percent: {', '.join(spans)}.",
         needed="The directions of every layer would be needed.",
         explained=all(
-            min(row[f"{way} [%]"] for way in ways) <= row["printed [%]"] <= max(row[f"{way} [%]"] for way in ways)
+            min(row[f"{way} [%]"] for way in ways)
+            <= row["printed [%]"]
+            <= max(row[f"{way} [%]"] for way in ways)
             for row in data["rows"]
         ),
         best="With the best even cut of every layer, by enumeration of all cuts into 64, the means are "

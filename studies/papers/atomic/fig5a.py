@@ -24,7 +24,9 @@ NEAR = 0.3
 
 def problem_of(network: str) -> TiledProblem:
     """A network on the paper's machine, one sample."""
-    return TiledProblem(resolve_model(network, 1), load_tiled_machine("atomic-8x8"), tiled_objective("makespan"))
+    return TiledProblem(
+        resolve_model(network, 1), load_tiled_machine("atomic-8x8"), tiled_objective("makespan")
+    )
 
 
 def atoms(network: str, printed: bool, seed: int) -> dict[str, Any]:
@@ -52,11 +54,12 @@ def measure(study: Study) -> Data:
 
 def near(row: Row) -> float:
     """The largest share of atoms whose cycles lie within 30 % of a common number."""
-    pairs = sorted(zip(row["cycles"], row["atoms"], strict=True))
-    total = sum(row["atoms"])
-    return max(
-        sum(count for own, count in pairs if (1 - NEAR) * middle <= own <= (1 + NEAR) * middle) for middle, _ in pairs
-    ) / total
+    pairs: list[tuple[int, int]] = sorted(zip(row["cycles"], row["atoms"], strict=True))
+    within = [
+        sum(count for own, count in pairs if (1 - NEAR) * middle <= own <= (1 + NEAR) * middle)
+        for middle, _ in pairs
+    ]
+    return max(within) / sum(count for _, count in pairs)
 
 
 def judge(data: Data) -> Verdict:
@@ -72,7 +75,8 @@ def judge(data: Data) -> Verdict:
     ]
     return Verdict(
         compared,
-        needed="The parameters of annealing, which the text does not print, would be needed for the very histograms.",
+        needed="The parameters of annealing, which the text does not print, would be needed for the very "
+        "histograms.",
     )
 
 

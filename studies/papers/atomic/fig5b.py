@@ -9,7 +9,13 @@ from studies.papers.atomic.fig5a import NETWORKS, problem_of
 from studies.papers.figure import Compared, Data, PaperFigure, Row, Statement, Verdict
 from studies.papers.study import Study
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
-from tilewright.heuristics.scheduling.tiled.annealing import Annealing, SizedLayer, annealed_sizes, energy_of, sized_layers
+from tilewright.heuristics.scheduling.tiled.annealing import (
+    Annealing,
+    SizedLayer,
+    annealed_sizes,
+    energy_of,
+    sized_layers,
+)
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_sizes
 from tilewright.report.plots.style import PALETTE, canvas
 
@@ -35,9 +41,13 @@ def trace(network: str, method: str, seed: int, steps: list[int]) -> list[list[f
             sizes = annealed_sizes(problem, numbers, Annealing(printed=True, iterations=step))
             evaluations = step + 1
         else:
-            sizes = genetic_sizes(problem, numbers, Genetics(printed=True, generations=step, population=POPULATION))
+            sizes = genetic_sizes(
+                problem, numbers, Genetics(printed=True, generations=step, population=POPULATION)
+            )
             evaluations = POPULATION + step * (POPULATION - 1)
-        least = min(least, energy_of(layers, [_place(*pair) for pair in zip(layers, sizes, strict=True)], True))
+        least = min(
+            least, energy_of(layers, [_place(*pair) for pair in zip(layers, sizes, strict=True)], True)
+        )
         points.append([float(evaluations), least])
     return points
 
@@ -52,7 +62,9 @@ def measure(study: Study) -> Data:
     rows: list[Row] = []
     for network in study["networks"]:
         for method, steps in (("annealing", study["steps"]), ("genetic", study["generations"])):
-            points = study.cell("convergence", trace, network=network, method=method, seed=1, steps=list(steps))
+            points = study.cell(
+                "convergence", trace, network=network, method=method, seed=1, steps=list(steps)
+            )
             rows.append({"network": network, "method": method, "points": points})
     return {"rows": rows}
 
@@ -63,13 +75,13 @@ def judge(data: Data) -> Verdict:
     for annealed, genetic in zip(data["rows"][::2], data["rows"][1::2], strict=True):
         last, other = annealed["points"][-1], genetic["points"][-1]
         by_then = [value for evaluations, value in genetic["points"] if evaluations <= last[0]]
-        words = f"variance {last[1]:.3g} after {last[0]:.0f} evaluations, genetic {min(by_then, default=other[1]):.3g}"
-        compared.append(
-            Statement(f"{annealed['network']}: annealing stops lower", words, last[1] < min(by_then, default=other[1]))
-        )
+        least = min(by_then, default=other[1])
+        words = f"variance {last[1]:.3g} after {last[0]:.0f} evaluations, genetic {least:.3g}"
+        compared.append(Statement(f"{annealed['network']}: annealing stops lower", words, last[1] < least))
     return Verdict(
         compared,
-        needed="Operators and parameters of the paper's genetic search, which it does not print, would be needed.",
+        needed="Operators and parameters of the paper's genetic search, which it does not print, would be "
+        "needed.",
         differs="Where one of them differs, it is by evaluations of the variance, not by seconds.",
     )
 
@@ -79,7 +91,9 @@ def draw(data: Data) -> Figure:
     networks = list(dict.fromkeys(row["network"] for row in data["rows"]))
     figure, axes = canvas(len(networks), 2.5)
     for axis, network in zip(axes, networks, strict=True):
-        for row, colour in zip((row for row in data["rows"] if row["network"] == network), PALETTE, strict=False):
+        for row, colour in zip(
+            (row for row in data["rows"] if row["network"] == network), PALETTE, strict=False
+        ):
             xs, ys = zip(*row["points"], strict=True)
             axis.step(xs, [max(y, 1e-3) for y in ys], where="post", color=colour, label=row["method"])
         axis.set_yscale("log")

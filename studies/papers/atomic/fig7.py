@@ -61,13 +61,16 @@ def judge(data: Data) -> Verdict:
     for row in data["rows"]:
         ratio = row["permutations"] / row["zigzag"]
         words = f"{ratio:.3f} times the zig-zag's energy of links"
-        compared.append(Statement(f"{row['network']}: the chosen permutation lowers the cost", words, ratio < 1))
+        compared.append(
+            Statement(f"{row['network']}: the chosen permutation lowers the cost", words, ratio < 1)
+        )
     left = [row["matching"] / row["permutations"] for row in data["rows"]]
     return Verdict(
         compared,
         differs="",
         needed="",
-        best="The assignment of a round's atoms that costs least of all (solved exactly, round by round) leaves "
+        best="The assignment of a round's atoms that costs least of all (solved exactly, round by round) "
+        "leaves "
         f"{min(left):.2f} to {max(left):.2f} times the energy of links of the best permutation of layers.",
     )
 
@@ -76,8 +79,14 @@ def draw(data: Data) -> Figure:
     """Energy of links by network and placement."""
     figure, axes = canvas(1, 2.6)
     series = {name: [row[name] / 1e9 for row in data["rows"]] for name in MAPPINGS}
-    names = {"zigzag": "zig-zag", "permutations": "permutations (equation 2)", "matching": "least of each round"}
-    grouped_bars(axes[0], [row["network"] for row in data["rows"]], {names[name]: own for name, own in series.items()})
+    names = {
+        "zigzag": "zig-zag",
+        "permutations": "permutations (equation 2)",
+        "matching": "least of each round",
+    }
+    grouped_bars(
+        axes[0], [row["network"] for row in data["rows"]], {names[name]: own for name, own in series.items()}
+    )
     axes[0].set_ylabel("energy of links [mJ]")
     legend(axes[0])
     return figure

@@ -57,7 +57,8 @@ def proven(data: Data) -> str:
     best = [min(row[method] for method in METHODS) / row["bound"] for row in data["rows"]]
     printed = [row["printed"] / row["bound"] for row in data["rows"]]
     return (
-        f"No plan has less than the bound: the pipeline as printed takes {min(printed):.2f} to {max(printed):.2f} times as "
+        f"No plan has less than the bound: the pipeline as printed takes {min(printed):.2f} to "
+        f"{max(printed):.2f} times as "
         f"much, the best plan here {min(best):.2f} to {max(best):.2f} times."
     )
 
@@ -71,8 +72,10 @@ def judge(data: Data) -> Verdict:
     own = ratios(data, "ls", "printed")
     return Verdict(
         compared,
-        differs="This LS gives every layer the size of atoms that suits it, while the paper's cuts each layer evenly over all "
-        f"engines (figure 2 measures what that costs); against the same LS the pipeline as printed is {min(own):.2f} to "
+        differs="This LS gives every layer the size of atoms that suits it, while the paper's cuts each "
+        "layer evenly over all "
+        "engines (figure 2 measures what that costs); against the same LS the pipeline as printed is "
+        f"{min(own):.2f} to "
         f"{max(own):.2f} times as fast.",
         needed="Link widths and sizes of the baselines' atoms would be needed.",
         best=proven(data),
@@ -92,7 +95,8 @@ def draw(data: Data) -> Figure:
 
 FIGURE = PaperFigure(
     title="Latency, batch 1",
-    claim="Atomic Dataflow is 1.45 to 2.30 times as fast as CNN-P (the same as LS here), 1.42 to 3.78 times as IL-Pipe.",
+    claim="Atomic Dataflow is 1.45 to 2.30 times as fast as CNN-P (the same as LS here), 1.42 to 3.78 "
+    "times as IL-Pipe.",
     sizes=SIZES,
     measure=measure,
     judge=judge,

@@ -18,11 +18,14 @@ def judge(data: Data) -> Verdict:
     own = ratios(data, "ls", "cnn-p")
     compared: list[Compared] = [
         span("atomic over CNN-P", (1.12, 1.38), ratios(data, "cnn-p", "atomic")),
-        Statement("CNN-P exceeds LS in all cases", f"{min(own):.2f} to {max(own):.2f} times LS", min(own) > 1),
+        Statement(
+            "CNN-P exceeds LS in all cases", f"{min(own):.2f} to {max(own):.2f} times LS", min(own) > 1
+        ),
     ]
     return Verdict(
         compared,
-        differs="LS and atomic take all samples of a layer through sizes of their own, and pipelines wait for their longest "
+        differs="LS and atomic take all samples of a layer through sizes of their own, and pipelines wait "
+        "for their longest "
         "region; no measurement here separates that from the width of links.",
         needed="The paper's sizes of atoms and regions would be needed.",
         best=proven(data),
@@ -31,7 +34,8 @@ def judge(data: Data) -> Verdict:
 
 FIGURE = PaperFigure(
     title="Throughput, batch 20",
-    claim="Atomic Dataflow has 1.12 to 1.38 times CNN-P's throughput (KC), 1.08 to 1.42 (YX); CNN-P exceeds LS.",
+    claim="Atomic Dataflow has 1.12 to 1.38 times CNN-P's throughput (KC), 1.08 to 1.42 (YX); CNN-P "
+    "exceeds LS.",
     sizes=SIZES,
     measure=measure,
     judge=judge,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 
-from studies.papers.figure import Compared, Data, Number, PaperFigure, Verdict
+from studies.papers.figure import Compared, Data, Number, PaperFigure, Verdict, every_size
 from studies.papers.study import Study, number
 from studies.zoo_table import atomic_counts, print_atomic
 from tilewright.workloads.catalog import resolve_model
@@ -44,7 +44,12 @@ def judge(data: Data) -> Verdict:
     for row in data["rows"]:
         compared.append(Number(f"{row['network']}: layers", row["layers, printed"], row["layers"], "{:.0f}"))
         compared.append(
-            Number(f"{row['network']}: parameters [M]", row["parameters, printed [M]"], row["parameters [M]"], "{:.1f}")
+            Number(
+                f"{row['network']}: parameters [M]",
+                row["parameters, printed [M]"],
+                row["parameters [M]"],
+                "{:.1f}",
+            )
         )
     return Verdict(
         compared,
@@ -57,7 +62,7 @@ def judge(data: Data) -> Verdict:
 FIGURE = PaperFigure(
     title="Layers and parameters of the networks",
     claim="Eight networks of 23 to 1,329 layers and 2 to 850 million parameters.",
-    sizes=dict.fromkeys(("smoke", "short", "full"), {}),
+    sizes=every_size(),
     measure=measure,
     judge=judge,
 )

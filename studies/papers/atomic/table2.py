@@ -1,4 +1,5 @@
-"""PE utilization without memory delay, overhead of the network and reuse on chip, batch 20; three link widths."""
+"""PE utilization without memory delay, overhead of the network and reuse on chip, batch 20; three link "
+"widths."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def _links(study: Study, widths: Sequence[int]) -> list[Row]:
     """Overhead and reuse of atomic at link widths, on the first network."""
     values = asked(study, "table2")
     cells = [
-        Cell(values.networks[0], f"atomic-8x8[link={width}]", "atomic", 20, "makespan", values.seconds) for width in widths
+        Cell(values.networks[0], f"atomic-8x8[link={width}]", "atomic", 20, "makespan", values.seconds)
+        for width in widths
     ]
     answers = study.cells(WORK, "tiled.sqlite", cells)
     place = list(NETWORKS).index(values.networks[0]) if values.networks[0] in NETWORKS else None
@@ -65,8 +67,10 @@ def judge(data: Data) -> Verdict:
         printed = data["rows"][0]["printed NoC overhead [%]"]
         nearest = min(data["links"], key=lambda row: abs(row["NoC overhead [%]"] - printed))
         differs += (
-            f"  Changing the width of links alone, from {data['links'][0]['B/cycle']} to {data['links'][-1]['B/cycle']} "
-            f"B/cycle, takes the overhead from {spread[0]:.1f} to {spread[-1]:.1f} %; {nearest['B/cycle']} B/cycle comes "
+            f"  Changing the width of links alone, from {data['links'][0]['B/cycle']} to "
+            f"{data['links'][-1]['B/cycle']} "
+            f"B/cycle, takes the overhead from {spread[0]:.1f} to {spread[-1]:.1f} %; {nearest['B/cycle']} "
+            "B/cycle comes "
             "nearest to the printed one."
         )
     return Verdict(compared, differs=differs, needed="The width of links and the paper's LS would be needed.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,13 +39,15 @@ def sampled(layer: str, tilings: int, seed: int) -> float:
 
 
 def measure(study: Study) -> Data:
-    """A row per layer: the least energy, a sample's, and what the two mechanisms of the text have at least."""
+    """A row per layer: the least energy, a sample's, and what the two mechanisms of the text have at "
+    "least."""
     rows: list[Row] = []
     for layer in study["layers"]:
         least = study.cell("optimum", solved, layer=layer, objective="energy", method="auto")
         row: Row = {"layer": layer, "proven [mJ]": least["energy"] / 1e9, "status": least["status"]}
         samples = [
-            study.cell("sample", sampled, layer=layer, tilings=EXPLORED[layer], seed=seed) for seed in study["seeds"]
+            study.cell("sample", sampled, layer=layer, tilings=EXPLORED[layer], seed=seed)
+            for seed in study["seeds"]
         ]
         row["sample [mJ]"] = float(np.median(samples)) / 1e9
         annealed = study.cell("annealing", solved, layer=layer, objective="energy", method="annealing")
@@ -63,7 +65,8 @@ def judge(data: Data) -> Verdict:
             Number("energy saved over an auto-optimiser, most [%]", 30.84, max(saved), "{:.2f}"),
             Number("the same on average [%]", 15.55, float(np.mean(saved)), "{:.2f}"),
         ),
-        differs="The optimiser of Yang et al. is not here: the sample has as many tilings as it explored on the three layers "
+        differs="The optimiser of Yang et al. is not here: the sample has as many tilings as it explored "
+        "on the three layers "
         "of which the text prints the number, drawn at random, nine orders each.",
         needed="That optimiser's mappings would be needed.",
         best="The least energies are proven; no optimiser can be below them on this machine and model.",
@@ -74,7 +77,11 @@ def draw(data: Data) -> Figure:
     """Bars of energy by layer."""
     figure, axes = canvas(1, 2.8)
     names = ("sample [mJ]", "annealing [mJ]", "proven [mJ]")
-    grouped_bars(axes[0], [row["layer"] for row in data["rows"]], {name: [row[name] for row in data["rows"]] for name in names})
+    grouped_bars(
+        axes[0],
+        [row["layer"] for row in data["rows"]],
+        {name: [row[name] for row in data["rows"]] for name in names},
+    )
     axes[0].set_ylabel("energy [mJ]")
     legend(axes[0])
     return figure

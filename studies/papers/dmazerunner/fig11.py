@@ -61,10 +61,14 @@ def judge(data: Data) -> Verdict:
     compared: list[Number] = []
     if len(data["rows"]) == len(LAYERS):
         compared += [
-            Number(f"methods, {row['tilings']}", row["printed"], row["count"], "{:.3g}") for row in data["shown"]
+            Number(f"methods, {row['tilings']}", row["printed"], row["count"], "{:.3g}")
+            for row in data["shown"]
         ]
         losses = {name: row["EDP over the optima [%]"] for name, row in zip(SETS, data["shown"], strict=True)}
-        compared += [Number(f"{SETS[name]}: EDP lost [%]", loss, losses[name], "{:.2f}") for name, loss in LOSSES.items()]
+        compared += [
+            Number(f"{SETS[name]}: EDP lost [%]", loss, losses[name], "{:.2f}")
+            for name, loss in LOSSES.items()
+        ]
     for row in data["rows"]:
         if row["layer"] in ONE_LAYER:
             whole, left, loss = ONE_LAYER[row["layer"]]
@@ -75,7 +79,8 @@ def judge(data: Data) -> Verdict:
     return Verdict(
         compared,
         differs="The spaces agree under all prunings, tiling by tiling with the released tool "
-        "(`tests/heuristics/test_dmazerunner.py`); where the percentages differ is not told by what is published, and no "
+        "(`tests/heuristics/test_dmazerunner.py`); where the percentages differ is not told by what is "
+        "published, and no "
         "measurement here shows it.",
         needed="How the paper forms its total, and its mapping of conv5_1, would be needed.",
         best="Losses are against the proven optimum of every layer.",
@@ -92,7 +97,9 @@ def draw(data: Data) -> Figure:
     axes[0].set_ylabel("methods evaluated")
     legend(axes[0])
     loss = [row["EDP over the optima [%]"] for row in data["shown"]]
-    of_loss = {"EDP over the proven optimum": (0.0, LOSSES["1"], number(""), LOSSES["1-3"])} if whole else None
+    of_loss = (
+        {"EDP over the proven optimum": (0.0, LOSSES["1"], number(""), LOSSES["1-3"])} if whole else None
+    )
     grouped_bars(axes[1], names, {"EDP over the proven optimum": loss}, of_loss)
     axes[1].set_ylabel("[%]")
     legend(axes[1], 1)

@@ -41,9 +41,17 @@ def judge(data: Data) -> Verdict:
     }
     small = [value for registers, value in least.items() if _size(registers) < 128]
     large = [value for registers, value in least.items() if _size(registers) >= 128]
-    pads = ", ".join(f"{row['value'] / best['value']:.3f} at {row['scratchpad']}" for row in designs if row["registers"] == best["registers"] and _size(row["scratchpad"]) >= 256 << 10)
+    pads = ", ".join(
+        f"{row['value'] / best['value']:.3f} at {row['scratchpad']}"
+        for row in designs
+        if row["registers"] == best["registers"] and _size(row["scratchpad"]) >= 256 << 10
+    )
     compared = [
-        Statement("registers of 256 B give the lowest EDPs", f"least at {best['registers']}", best["registers"] == "256 B"),
+        Statement(
+            "registers of 256 B give the lowest EDPs",
+            f"least at {best['registers']}",
+            best["registers"] == "256 B",
+        ),
         Statement(
             "a scratchpad of 512 kB gives the least total",
             f"least at {best['scratchpad']} ({pads})",
@@ -52,12 +60,15 @@ def judge(data: Data) -> Verdict:
     ]
     if small and large:
         words = f"{min(small) / min(large):.2f} times as much below 128 B"
-        compared.append(Statement("EDP is notably lower from 128 B of registers on", words, min(small) > min(large)))
+        compared.append(
+            Statement("EDP is notably lower from 128 B of registers on", words, min(small) > min(large))
+        )
     solved = sum(row["status"] == "solved" for row in data["designs"])
     return Verdict(
         compared,
         differs="Whether the authors' search or the memories decide is measured in table 4.",
-        best=f"Of {len(data['designs'])} designs {solved} are solved to the optimum and the others discarded by a proven "
+        best=f"Of {len(data['designs'])} designs {solved} are solved to the optimum and the others "
+        "discarded by a proven "
         f"bound; the best is {best['registers']} with {best['scratchpad']}.",
     )
 
@@ -72,7 +83,14 @@ def draw(data: Data) -> Figure:
         points = [(x, own[name]) for x, name in enumerate(registers) if name in own and own[name]["value"]]
         colour = PALETTE[place % len(PALETTE)]
         heights = [row["value"] / 1e12 for _, row in points]
-        axes[0].plot([x for x, _ in points], heights, color=colour, marker=MARKERS[place % len(MARKERS)], markersize=4, label=pad)
+        axes[0].plot(
+            [x for x, _ in points],
+            heights,
+            color=colour,
+            marker=MARKERS[place % len(MARKERS)],
+            markersize=4,
+            label=pad,
+        )
     axes[0].set_xticks(range(len(registers)), registers)
     axes[0].set_xlabel("register file of a PE")
     axes[0].set_ylabel("sum of layer EDPs [J cycle]")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from studies.papers.figure import Data, Number, PaperFigure, Row, Statement, Verdict
+from studies.papers.figure import Data, Number, PaperFigure, Row, Verdict, every_size
 from studies.papers.study import Study
 from tilewright.heuristics.mapping.dmazerunner.orderings import loop_orderings
 from tilewright.report.plots.style import LOADS, canvas
@@ -15,9 +15,11 @@ from tilewright.workloads.mapping.operator import Operator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
 
 TRIPS = {"N": 2, "C": 4, "R": 3, "K": 8}
-"""Of the paper's four loops n, c, fy and m: 192 iterations; the text prints N = 2, 12 for c and fy together."""
+"""Of the paper's four loops n, c, fy and m: 192 iterations; the text prints N = 2, 12 for c and fy "
+"together."""
 
 
 def reuse(operator: Operator, ordering: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -77,7 +79,9 @@ def reuse_map(data: Data) -> Figure:
     for y, row in enumerate(rows):
         for x, operand in enumerate(operands):
             share = row[f"_{operand}"] / most
-            colour = "#F4F4F4" if row[f"_{operand}"] == 1 else LOADS[min(len(LOADS) - 1, int(share * len(LOADS)))]
+            colour = (
+                "#F4F4F4" if row[f"_{operand}"] == 1 else LOADS[min(len(LOADS) - 1, int(share * len(LOADS)))]
+            )
             axes[0].add_patch(_cell(x, y, colour))
             text = row[f"reuse of {operand}"]
             text = text if text == "-" else f"{text}: {row[f'_{operand}']:,} times"
@@ -92,7 +96,7 @@ def reuse_map(data: Data) -> Figure:
     return figure
 
 
-def _cell(x: int, y: int, colour: str) -> object:
+def _cell(x: int, y: int, colour: str) -> Rectangle:
     from matplotlib.patches import Rectangle
 
     return Rectangle((x - 0.49, y - 0.46), 0.98, 0.92, facecolor=colour, edgecolor="none")
@@ -112,7 +116,8 @@ def judge(data: Data) -> Verdict:
             Number("iterations that O is reused for under c and fy", 12, max(both), "{:.0f}"),
         ),
         differs="Nothing differs.",
-        needed="The trip counts of the example stand in the drawing; those used here have its products 192, 2 and 12.",
+        needed="The trip counts of the example stand in the drawing; those used here have its products "
+        "192, 2 and 12.",
         best="The count is complete: all 24 orderings are enumerated without the rule that prunes them.",
     )
 
@@ -120,7 +125,7 @@ def judge(data: Data) -> Verdict:
 FIGURE = PaperFigure(
     title="Orderings of a nest of four loops with unique reuse",
     claim="Of 4! = 24 orderings 5 have unique reuse of the operands.",
-    sizes=dict.fromkeys(("smoke", "short", "full"), {"layer": "conv:N=2,C=4,K=8,P=1,Q=1,R=3,S=1"}),
+    sizes=every_size(layer="conv:N=2,C=4,K=8,P=1,Q=1,R=3,S=1"),
     measure=tables,
     judge=judge,
     draw=reuse_map,

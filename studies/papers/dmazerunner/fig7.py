@@ -75,11 +75,13 @@ def judge(data: Data) -> Verdict:
     register = fmean(row["RF"] / row["total"] for row in data["rows"])
     return Verdict(
         compared,
-        differs="The second model is the project's own hierarchy model (counts as Timeloop's), not the tool of Yang et "
+        differs="The second model is the project's own hierarchy model (counts as Timeloop's), not the "
+        "tool of Yang et "
         "al., so that the printed differences are of another pair.  Most of the difference lies in the part "
         f"{largest}, which alone makes {100 * by_part[largest]:+.2f} % of the energy.",
         needed="That tool and its mappings would be needed.",
-        best=f"Every mapping is the proven least energy of its mechanism; registers take {100 * register:.0f} % of it on "
+        best="Every mapping is the proven least energy of its mechanism; registers take "
+        f"{100 * register:.0f} % of it on "
         "average, as the paper says of optimised mappings (most of the energy goes to registers).",
     )
 
@@ -105,7 +107,11 @@ def draw(data: Data) -> Figure:
 FIGURE = PaperFigure(
     title="Energy of conv5_2 by component for dataflow mechanisms",
     claim="The model is within 4.19 % of the energy model of Yang et al., 0.3 % for Oy|Ox, 14 % for M|Fx.",
-    sizes={"smoke": {"mechanisms": ("P|Q",)}, "short": {"mechanisms": MECHANISMS}, "full": {"mechanisms": MECHANISMS}},
+    sizes={
+        "smoke": {"mechanisms": ("P|Q",)},
+        "short": {"mechanisms": MECHANISMS},
+        "full": {"mechanisms": MECHANISMS},
+    },
     measure=measure,
     judge=judge,
     draw=draw,

@@ -55,10 +55,12 @@ def judge(data: Data) -> Verdict:
     ratio = sum(row["least cycles"] for row in data["rows"]) / sum(row["MACs / PEs"] for row in data["rows"])
     proven = sum(row["proven"] == "optimal" for row in data["rows"])
     return Verdict(
-        differs="The one printed number, 11 % between the model's and the chip's total cycles, needs the chip's processing "
+        differs="The one printed number, 11 % between the model's and the chip's total cycles, needs the "
+        "chip's processing "
         "times, which the text does not print.",
         needed="The chip's times per layer and the mappings that it ran would be needed.",
-        best=f"The least cycles are proven on {proven} of {len(data['rows'])} layers and are {ratio:.2f} times the ideal "
+        best=f"The least cycles are proven on {proven} of {len(data['rows'])} layers and are {ratio:.2f} "
+        "times the ideal "
         "multiply-accumulates over PEs: no mapping on this machine is faster.",
     )
 
@@ -77,7 +79,11 @@ def draw(data: Data) -> Figure:
 FIGURE = PaperFigure(
     title="Cycles of AlexNet's convolutions on Eyeriss",
     claim="Estimated cycles are within 11 % of the chip's in total.",
-    sizes={"smoke": {"layers": ("conv3",)}, "short": {"layers": CONVOLUTIONS}, "full": {"layers": CONVOLUTIONS}},
+    sizes={
+        "smoke": {"layers": ("conv3",)},
+        "short": {"layers": CONVOLUTIONS},
+        "full": {"layers": CONVOLUTIONS},
+    },
     measure=measure,
     judge=judge,
     draw=draw,

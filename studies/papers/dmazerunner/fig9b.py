@@ -68,7 +68,8 @@ def judge(data: Data) -> Verdict:
     return Verdict(
         compared,
         differs=f"On {widest} the median over all mechanisms is {spreads[widest]:.2f} times the least one.",
-        best=f"{proven} of {asked} optima (mechanism and layer) are proven, those without any mapping among them.",
+        best=f"{proven} of {asked} optima (mechanism and layer) are proven, those without any mapping "
+        "among them.",
     )
 
 
@@ -94,7 +95,8 @@ def draw(data: Data) -> Figure:
 SHORT = {"layers": LAYERS, "mechanisms": OTHERS}
 FIGURE = PaperFigure(
     title="Optima of seventeen further mechanisms",
-    claim="Optima are similar; Fy|Fx, C|Fx and Ox|Fy are high at least on conv1, where sums are reduced between PEs.",
+    claim="Optima are similar; Fy|Fx, C|Fx and Ox|Fy are high at least on conv1, where sums are reduced "
+    "between PEs.",
     sizes={"smoke": {"layers": ("conv5_2",), "mechanisms": ("N|K", "C|P")}, "short": SHORT, "full": SHORT},
     measure=measure,
     judge=judge,

@@ -1,4 +1,5 @@
-"""The six layers of the paper on its machine, proven under demands, and what previous techniques make of them."""
+"""The six layers of the paper on its machine, proven under demands, and what previous techniques make of "
+"them."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def operator(layer: str) -> Operator:
 
 def problem(layer: str, objective: str, demands: Sequence[str] = ()) -> LayerProblem:
     """The mapping problem of a layer with perfect factors, as the paper's tool has it."""
-    return layer_problem(operator(layer), load_engine(MACHINE), parse_objective(objective), constraints=demands)
+    return layer_problem(
+        operator(layer), load_engine(MACHINE), parse_objective(objective), constraints=demands
+    )
 
 
 def mechanism(loops: str) -> list[str]:
@@ -37,7 +40,9 @@ def mechanism(loops: str) -> list[str]:
     return [f"spatial({loop})>=2" for loop in loops.split("|")]
 
 
-def solved(layer: str, objective: str, method: str, demands: Sequence[str] = (), seed: int = 1) -> dict[str, Any]:
+def solved(
+    layer: str, objective: str, method: str, demands: Sequence[str] = (), seed: int = 1
+) -> dict[str, Any]:
     """What a method comes to on a layer; no key where it has no mapping.
 
     Parameters
@@ -49,7 +54,10 @@ def solved(layer: str, objective: str, method: str, demands: Sequence[str] = (),
     seed : of random methods
     """
     result = solve(problem(layer, objective, demands), method, Limits(seed=seed))
-    row: dict[str, Any] = {"status": str(result.status), "bound": None if result.bound is None else float(result.bound)}
+    row: dict[str, Any] = {
+        "status": str(result.status),
+        "bound": None if result.bound is None else float(result.bound),
+    }
     if result.evaluation is not None:
         evaluation = result.evaluation
         energy, cycles = float(evaluation.energy), evaluation.cycles

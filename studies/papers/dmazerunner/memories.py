@@ -19,7 +19,9 @@ FILE: Final = str(ROOT / "examples" / "dmazerunner_layers.yaml")
 def explored(registers: list[str], scratchpads: list[str], layers: list[str]) -> dict[str, Any]:
     """The least sum of the layers' EDPs on every design of a grid, and the best design of every layer."""
     vary = {"levels.SPM.capacity": list(scratchpads), "levels.RF.capacity": list(registers)}
-    exploration = tw.explore(FILE, MACHINE, vary, "sum-edp", layers=layers, each_layer=True, values=True, jobs=1)
+    exploration = tw.explore(
+        FILE, MACHINE, vary, "sum-edp", layers=layers, each_layer=True, values=True, jobs=1
+    )
     document = exploration.to_dict()
     designs = [
         {
@@ -45,4 +47,3 @@ def on_design(layer: str, registers: str, scratchpad: str, method: str) -> float
     result = solve(stated, method)
     assert result.key is not None
     return float(result.key)
-

@@ -30,7 +30,12 @@ def measure(study: Study) -> Data:
         for place, (registers, scratchpad) in enumerate(DESIGNS):
             for name, method in (("proven", "auto"), ("searched", PRUNED)):
                 row[f"{name} {place}"] = study.cell(
-                    "on a design", on_design, layer=best["layer"], registers=registers, scratchpad=scratchpad, method=method
+                    "on a design",
+                    on_design,
+                    layer=best["layer"],
+                    registers=registers,
+                    scratchpad=scratchpad,
+                    method=method,
                 )
         rows.append(row)
     shown: list[Row] = [
@@ -63,7 +68,10 @@ def judge(data: Data) -> Verdict:
         holds = row["best design"] == row["printed"]
         compared.append(Statement(f"{row['layer']}: best at {row['printed']}", words, holds))
         compared.append(Number(f"{row['layer']}: EDP", row["printed EDP"], row["EDP"], "{:.3g}"))
-    sums = {name: sum(row[name] for row in data["rows"]) for name in ("proven 0", "proven 1", "searched 0", "searched 1")}
+    sums = {
+        name: sum(row[name] for row in data["rows"])
+        for name in ("proven 0", "proven 1", "searched 0", "searched 1")
+    }
     if len(data["rows"]) == len(PRINTED):
         compared.append(Number("total on 256 B, 512 kB", TOTAL[0], sums["proven 0"], "{:.3g}"))
         ratio = sums["proven 1"] / sums["proven 0"]
@@ -72,13 +80,17 @@ def judge(data: Data) -> Verdict:
     lost = [100 * (sums[f"searched {place}"] / sums[f"proven {place}"] - 1) for place in (0, 1)]
     return Verdict(
         compared,
-        differs="Exchanging our proof for the published search alone (OPT1-3) changes the totals of the two designs by "
-        f"{lost[0]:+.2f} % and {lost[1]:+.2f} %, and their ratio from {sums['proven 1'] / sums['proven 0']:.3f} to "
+        differs="Exchanging our proof for the published search alone (OPT1-3) changes the totals of the "
+        "two designs by "
+        f"{lost[0]:+.2f} % and {lost[1]:+.2f} %, and their ratio from "
+        f"{sums['proven 1'] / sums['proven 0']:.3f} to "
         f"{sums['searched 1'] / sums['searched 0']:.3f}.",
         needed="The mappings behind the printed EDPs would be needed.",
         explained=sums["searched 1"] > sums["searched 0"],
-        best="All EDPs are proven optima of their layer and design: printed ones above ours have a better mapping "
-        f"({_words(data, 1)}), a printed one below ours belongs to another layer or model ({_words(data, -1)}).",
+        best="All EDPs are proven optima of their layer and design: printed ones above ours have a better "
+        "mapping "
+        f"({_words(data, 1)}), a printed one below ours belongs to another layer or model "
+        f"({_words(data, -1)}).",
     )
 
 

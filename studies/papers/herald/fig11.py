@@ -43,7 +43,9 @@ def measure(study: Study) -> Data:
         for size in chosen(study["class"]):
             plot = {"workload": workload, "class": size}
             for name, preset in monoliths(size).items():
-                cell = study.cell("preset", on_preset, name=workload, system=preset, method=study["method"], seconds=None)
+                cell = study.cell(
+                    "preset", on_preset, name=workload, system=preset, method=study["method"], seconds=None
+                )
                 rows.append({**plot, "kind": name, **cell})
             for name in study["spaces"]:
                 steps = list(study["steps"][size])
@@ -123,12 +125,15 @@ def judge(data: Data) -> Verdict:
         Number("Maelstrom: latency below the best FDA [%]", 65.3, sum(latency) / count, "{:.1f}"),
         Number("Maelstrom: energy below the best FDA [%]", 5.0, sum(energy) / count, "{:.1f}"),
         Number("Maelstrom: energy below the RDA [%]", 22.0, sum(over_rda) / count, "{:.1f}"),
-        Statement("the best HDAs are on the Pareto front", f"in {hda_front} of {count} plots", hda_front == count),
+        Statement(
+            "the best HDAs are on the Pareto front", f"in {hda_front} of {count} plots", hda_front == count
+        ),
         Statement("no FDA is on it", f"in {fda_front} of {count} plots", fda_front == count),
     ]
     return Verdict(
         compared,
-        differs=f"Bounds prove that {most_gained(max(certain))}, so that the scheduler is not the cause; costs of layers "
+        differs=f"Bounds prove that {most_gained(max(certain))}, so that the scheduler is not the cause; "
+        "costs of layers "
         "are ([measured](herald.md#where-this-differs-from-the-paper)).",
         needed="MAESTRO's costs of the FDAs would be needed.",
         best="Every point has a bound; the table has the least of each space beside its best EDP.",
@@ -146,7 +151,9 @@ def draw(data: Data) -> Figure:
     for axis, ((workload, size), kinds) in zip(axes, every.items(), strict=False):
         place = 0
         for kind, points in kinds.items():
-            xs, ys = ([row[name] / unit for row in points] for name, unit in (("cycles", 1e6), ("energy", 1e9)))
+            xs, ys = (
+                [row[name] / unit for row in points] for name, unit in (("cycles", 1e6), ("energy", 1e9))
+            )
             if kind in SPACES:
                 colour = PALETTE[list(SPACES).index(kind)]
                 axis.plot(xs, ys, ".", color=colour, markersize=5, label=f"HDA {kind}")
@@ -165,7 +172,8 @@ def draw(data: Data) -> Figure:
 
 FIGURE = PaperFigure(
     title="Design spaces of HDAs",
-    claim="The best HDAs have 73.6 % less EDP than the best FDAs on average and lie, like RDAs, on the Pareto front.",
+    claim="The best HDAs have 73.6 % less EDP than the best FDAs on average and lie, like RDAs, on the "
+    "Pareto front.",
     sizes={
         "smoke": {
             "workload": "handposex2",
@@ -174,7 +182,13 @@ FIGURE = PaperFigure(
             "steps": {"edge": (256, 8)},
             "method": QUICK,
         },
-        "short": {"workload": "ar-vr-b", "class": "edge", "spaces": tuple(SPACES), "steps": STEPS, "method": QUICK},
+        "short": {
+            "workload": "ar-vr-b",
+            "class": "edge",
+            "spaces": tuple(SPACES),
+            "steps": STEPS,
+            "method": QUICK,
+        },
         "full": {
             "workload": WORKLOADS,
             "class": CLASSES,

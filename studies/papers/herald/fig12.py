@@ -8,7 +8,8 @@ from studies.papers.herald.spaces import QUICK, STEPS, best_fda, most_gained
 from studies.papers.study import Study
 
 PRINTED = {"unetx4": (26.4, 22.5, 11.7), "resnet50x4": (48.1, 29.0, 15.8)}
-"""Percent of EDP that Maelstrom saves over the best monolith, of latency that the RDA saves, of energy that it costs."""
+"""Percent of EDP that Maelstrom saves over the best monolith, of latency that the RDA saves, of energy "
+"that it costs."""
 
 
 def measure(study: Study) -> Data:
@@ -31,13 +32,31 @@ def judge(data: Data) -> Verdict:
             rda = single["RDA"]
             compared += [
                 Number(f"{workload}: EDP below the best FDA [%]", saved, ours, "{:.1f}"),
-                Number(f"{workload}: RDA's latency below Maelstrom's [%]", faster, 100 * (1 - rda["cycles"] / maelstrom["cycles"]), "{:.1f}"),
-                Number(f"{workload}: RDA's energy above Maelstrom's [%]", dearer, 100 * (rda["energy"] / maelstrom["energy"] - 1), "{:.1f}"),
+                Number(
+                    f"{workload}: RDA's latency below Maelstrom's [%]",
+                    faster,
+                    100 * (1 - rda["cycles"] / maelstrom["cycles"]),
+                    "{:.1f}",
+                ),
+                Number(
+                    f"{workload}: RDA's energy above Maelstrom's [%]",
+                    dearer,
+                    100 * (rda["energy"] / maelstrom["energy"] - 1),
+                    "{:.1f}",
+                ),
             ]
-        compared.append(Statement(f"{workload}: the best FDA is on the front", "", fig11.on_front(fda, points)))
+        compared.append(
+            Statement(f"{workload}: the best FDA is on the front", "", fig11.on_front(fda, points))
+        )
     return Verdict(
-        [one if not isinstance(one, Statement) else Statement(one.what, "it is" if one.holds else "it is not", one.holds) for one in compared],
-        differs=f"Bounds prove that {most_gained(max(certain))}; the rest is costs of layers, as in figure 11.",
+        [
+            one
+            if not isinstance(one, Statement)
+            else Statement(one.what, "it is" if one.holds else "it is not", one.holds)
+            for one in compared
+        ],
+        differs=f"Bounds prove that {most_gained(max(certain))}; the rest is costs of layers, as in figure "
+        "11.",
         needed="MAESTRO's costs of both networks would be needed.",
         best="Every point has a bound.",
     )
@@ -45,7 +64,8 @@ def judge(data: Data) -> Verdict:
 
 FIGURE = PaperFigure(
     title="Design spaces of single networks",
-    claim="Maelstrom has 26.4 % (UNet) and 48.1 % (ResNet-50) less EDP than the best monolith; RDAs are faster at more "
+    claim="Maelstrom has 26.4 % (UNet) and 48.1 % (ResNet-50) less EDP than the best monolith; RDAs are "
+    "faster at more "
     "energy.",
     sizes={
         "smoke": {

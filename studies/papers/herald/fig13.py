@@ -46,7 +46,9 @@ def measure(study: Study) -> Data:
         for workload in study["workloads"]:
             place = {"class": size, "workload": workload}
             for name, preset in monoliths(size).items():
-                cell = study.cell("preset", on_preset, name=workload, system=preset, method=study["method"], seconds=None)
+                cell = study.cell(
+                    "preset", on_preset, name=workload, system=preset, method=study["method"], seconds=None
+                )
                 rows.append({**place, "machine": name, "of": "", **cell})
             for own, parts in designs.items():
                 cell = study.cell(
@@ -68,13 +70,17 @@ def judge(data: Data) -> Verdict:
     slower, dearer, against_rda, against_fda = [], [], [], []
     places = {(row["class"], row["workload"]) for row in data["rows"]}
     for size, workload in places:
-        own = {row["machine"]: row for row in data["rows"] if (row["class"], row["workload"]) == (size, workload)}
+        own = {
+            row["machine"]: row for row in data["rows"] if (row["class"], row["workload"]) == (size, workload)
+        }
         home, fda = own[f"HDA for {workload}"], best_fda(own)
         for row in own.values():
             if row["of"] and row["of"] != workload:
                 slower.append(100 * (row["cycles"] / home["cycles"] - 1))
                 dearer.append(100 * (row["energy"] / home["energy"] - 1))
-                against_rda.append([100 * (1 - row[name] / own["RDA"][name]) for name in ("cycles", "energy")])
+                against_rda.append(
+                    [100 * (1 - row[name] / own["RDA"][name]) for name in ("cycles", "energy")]
+                )
                 against_fda.append([100 * (1 - row[name] / fda[name]) for name in ("cycles", "energy")])
     if not slower:
         return Verdict(needed="At least two workloads are needed.")
@@ -89,7 +95,8 @@ def judge(data: Data) -> Verdict:
     gap = max(1 - row["bound"] / row["edp"] for row in data["rows"])
     return Verdict(
         compared,
-        differs="The designs compared are the best of these grids, not table V's, and costs are not MAESTRO's; no "
+        differs="The designs compared are the best of these grids, not table V's, and costs are not "
+        "MAESTRO's; no "
         "measurement here separates the two.",
         needed="MAESTRO's costs would be needed.",
         best=f"Herald's schedules are at most {100 * gap:.0f} % above the bounds of their machines.",
@@ -101,10 +108,16 @@ def draw(data: Data) -> Figure:
     workloads = list(dict.fromkeys(row["workload"] for row in data["rows"]))
     machines = list(dict.fromkeys(row["machine"] for row in data["rows"]))
     figure, axes = canvas(1, 5.0, rows=2, sharex=True)
-    for axis, name, unit, label in zip(axes, ("cycles", "energy"), (1e6, 1e9), ("latency [Mcycles]", "energy [mJ]"), strict=True):
+    for axis, name, unit, label in zip(
+        axes, ("cycles", "energy"), (1e6, 1e9), ("latency [Mcycles]", "energy [mJ]"), strict=True
+    ):
         series = {
             machine: [
-                fmean(row[name] / unit for row in data["rows"] if (row["machine"], row["workload"]) == (machine, workload))
+                fmean(
+                    row[name] / unit
+                    for row in data["rows"]
+                    if (row["machine"], row["workload"]) == (machine, workload)
+                )
                 for workload in workloads
             ]
             for machine in machines
@@ -120,7 +133,12 @@ FIGURE = PaperFigure(
     title="Designs optimised for another workload",
     claim="Another workload's design costs 4.0 % of latency and 0.1 % of energy on average.",
     sizes={
-        "smoke": {"class": "edge", "workloads": ("handposex2", "mlpx2"), "steps": {"edge": (512, 8)}, "method": QUICK},
+        "smoke": {
+            "class": "edge",
+            "workloads": ("handposex2", "mlpx2"),
+            "steps": {"edge": (512, 8)},
+            "method": QUICK,
+        },
         "short": {"class": "edge", "workloads": WORKLOADS, "steps": STEPS, "method": QUICK},
         "full": {"class": CLASSES, "workloads": WORKLOADS, "steps": STEPS, "method": "herald"},
     },

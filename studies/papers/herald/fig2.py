@@ -53,7 +53,9 @@ def judge(data: Data) -> Verdict:
     if ("resnet50", "nvdla") in edp:
         own = {style: edp["resnet50", style] for style in STYLES}
         words = ", ".join(f"{style} {value / own['nvdla']:.2f}" for style, value in own.items())
-        compared.append(Statement("NVDLA has a low EDP on ResNet-50", words, min(own, key=lambda s: own[s]) == "nvdla"))
+        compared.append(
+            Statement("NVDLA has a low EDP on ResNet-50", words, min(own, key=lambda s: own[s]) == "nvdla")
+        )
     if ("unet", "nvdla") in edp:
         own = {style: edp["unet", style] for style in STYLES}
         words = ", ".join(f"{style} {value / own['nvdla']:.2f}" for style, value in own.items())
@@ -66,11 +68,14 @@ def judge(data: Data) -> Verdict:
     ]
     return Verdict(
         compared,
-        differs="UNet's layers have few channels only at its ends, and most of its work has 64 channels or more, which "
-        "fill the NVDLA style's array here; that MAESTRO's costs differ from the hierarchy model's is measured in "
+        differs="UNet's layers have few channels only at its ends, and most of its work has 64 channels or "
+        "more, which "
+        "fill the NVDLA style's array here; that MAESTRO's costs differ from the hierarchy model's is "
+        "measured in "
         "[Herald](herald.md#where-this-differs-from-the-paper).",
         needed="MAESTRO's own energy and latency of these layers would be needed.",
-        best=f"Every layer has the best of all mappings of its style; the best style for each layer alone has {min(best):.2f} "
+        best="Every layer has the best of all mappings of its style; the best style for each layer alone "
+        f"has {min(best):.2f} "
         "times the EDP of the best single style or more.",
     )
 
@@ -81,7 +86,9 @@ def draw(data: Data) -> Figure:
     figure, axes = canvas(len(networks), 2.8)
     for axis, network in zip(axes, networks, strict=True):
         own = {row["style"]: row["edp"] / 1e21 for row in data["rows"] if row["network"] == network}
-        grouped_bars(axis, [name.replace(" of each", "\nof each") for name in own], {"EDP": list(own.values())})
+        grouped_bars(
+            axis, [name.replace(" of each", "\nof each") for name in own], {"EDP": list(own.values())}
+        )
         axis.set_title(network)
         axis.tick_params(axis="x", labelrotation=20)
     axes[0].set_ylabel("EDP [GJ cycle]")
@@ -91,7 +98,8 @@ def draw(data: Data) -> Figure:
 SHORT = {"networks": ("resnet50", "unet")}
 FIGURE = PaperFigure(
     title="EDP of three styles on ResNet-50 and UNet",
-    claim="NVDLA's style has a low EDP on ResNet-50 and suffers on UNet, where a row-stationary one is efficient.",
+    claim="NVDLA's style has a low EDP on ResNet-50 and suffers on UNet, where a row-stationary one is "
+    "efficient.",
     sizes={"smoke": {"networks": ("handpose",)}, "short": SHORT, "full": SHORT},
     measure=measure,
     judge=judge,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from studies.papers.figure import Data, PaperFigure, Row, Statement, Verdict
+from studies.papers.figure import Data, PaperFigure, Row, Statement, Verdict, every_size
 from studies.papers.herald.fig2 import RESOURCES
 from studies.papers.pictures import grouped_bars, legend
 from studies.papers.study import Study
@@ -47,7 +47,12 @@ def measure(study: Study) -> Data:
         cell = study.cell("example layer", preferred, layer=LAYERS[name])
         for style, own in cell.items():
             rows.append(
-                {"layer": name, "style": style, "utilization [%]": 100 * own["utilization"], "EDP [J cycle]": own["edp"] / 1e12}
+                {
+                    "layer": name,
+                    "style": style,
+                    "utilization [%]": 100 * own["utilization"],
+                    "EDP [J cycle]": own["edp"] / 1e12,
+                }
             )
     return {"rows": rows}
 
@@ -64,7 +69,9 @@ def judge(data: Data) -> Verdict:
         if (name, liked) in use:
             words = f"{use[name, liked]:.1f} % against {use[name, other]:.1f} %"
             compared.append(
-                Statement(f"layer {name}: {liked} is better utilized", words, use[name, liked] > use[name, other])
+                Statement(
+                    f"layer {name}: {liked} is better utilized", words, use[name, liked] > use[name, other]
+                )
             )
     return Verdict(
         compared,
@@ -87,9 +94,10 @@ def draw(data: Data) -> Figure:
 
 FIGURE = PaperFigure(
     title="Three layers on two styles",
-    claim="Channels fill the NVDLA style's array and pixels the Shi-diannao style's, so that utilization and EDP differ "
+    claim="Channels fill the NVDLA style's array and pixels the Shi-diannao style's, so that utilization "
+    "and EDP differ "
     "dramatically.",
-    sizes=dict.fromkeys(("smoke", "short", "full"), {"layers": tuple(LAYERS)}),
+    sizes=every_size(layers=tuple(LAYERS)),
     measure=measure,
     judge=judge,
     draw=draw,

@@ -20,7 +20,14 @@ def measure(study: Study) -> Data:
     own = resources(size, step, 1)
     rows: list[Row] = []
     for flow, pes in (("shidiannao", 0), ("nvdla", own.pes)):
-        cell = study.cell("preset", on_preset, name=study["workload"], system=f"fda-{size}-{flow}", method="greedy", seconds=None)
+        cell = study.cell(
+            "preset",
+            on_preset,
+            name=study["workload"],
+            system=f"fda-{size}-{flow}",
+            method="greedy",
+            seconds=None,
+        )
         rows.append({"PEs for NVDLA": pes, **cell})
     half = own.bandwidth // 2
     for pes in range(step, own.pes, step):
@@ -52,13 +59,22 @@ def judge(data: Data) -> Verdict:
     return Verdict(
         (
             Number("even split over the best partition [%]", 17.0, over, "{:.1f}"),
-            Statement("the even split is not the best", f"best at {100 * share:.0f} % of the PEs for NVDLA", over > 0.1),
+            Statement(
+                "the even split is not the best",
+                f"best at {100 * share:.0f} % of the PEs for NVDLA",
+                over > 0.1,
+            ),
         ),
-        differs="The curve depends on the costs of layers, which are not MAESTRO's here; no measurement with MAESTRO's "
+        differs="The curve depends on the costs of layers, which are not MAESTRO's here; no measurement "
+        "with MAESTRO's "
         "costs of this workload is at hand.",
         needed="MAESTRO's costs of the workload would be needed.",
         best=f"Herald's schedules are at most {100 * max(gaps):.0f} % from the bounds of their partitions"
-        + (f"; no schedule on the even split is within {certain:.1f} % of the best partition's." if certain > 0 else "."),
+        + (
+            f"; no schedule on the even split is within {certain:.1f} % of the best partition's."
+            if certain > 0
+            else "."
+        ),
     )
 
 

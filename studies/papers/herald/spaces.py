@@ -53,7 +53,9 @@ def scheduled(problem: SchedulingProblem, method: str, seconds: float | None = N
     """A method's schedule of least EDP: cycles, energy, EDP, and the bound of its search."""
     scheduler = METHODS.make(method)
     goal = ScheduleGoal(problem, ScheduleObjective.EDP)
-    result = run_method(ScheduleSearch(goal, Limits(seconds=seconds, threads=1), exact=scheduler.exact), scheduler, method)
+    result = run_method(
+        ScheduleSearch(goal, Limits(seconds=seconds, threads=1), exact=scheduler.exact), scheduler, method
+    )
     assert result.evaluation is not None
     assert result.key is not None
     assert result.bound is not None
@@ -84,7 +86,8 @@ def design_space(
     """
     work, own = workload(name), resources(size, steps[0], steps[1])
     systems = {
-        parts: make_system("point", own, flows, parts) for parts in partitions_of(own, len(flows), "exhaustive", 0)
+        parts: make_system("point", own, flows, parts)
+        for parts in partitions_of(own, len(flows), "exhaustive", 0)
     }
     table = cost_table(workload_operators(work), [*systems.values()], Limits(threads=1))
     metric = METRIC_OF[ScheduleObjective.EDP]
@@ -96,7 +99,12 @@ def design_space(
 
 
 def on_parts(
-    name: str, size: str, flows: Sequence[str], parts: Sequence[Sequence[float]], method: str, seconds: float | None
+    name: str,
+    size: str,
+    flows: Sequence[str],
+    parts: Sequence[Sequence[float]],
+    method: str,
+    seconds: float | None,
 ) -> dict[str, float]:
     """A workload on one partition of a class."""
     exact = [(int(pes), int(rate)) for pes, rate in parts]
@@ -138,5 +146,7 @@ def most_gained(percent: float) -> str:
     percent : by which the least bound is below it; negative where it is above
     """
     if percent < 0:
-        return f"every schedule on any partition of these grids has at least {-percent:.1f} % more EDP than the best FDA"
-    return f"no schedule on any partition of these grids has {percent:.1f} % less EDP than the best FDA, or less still"
+        more = f"at least {-percent:.1f} % more EDP than the best FDA"
+        return f"every schedule on any partition of these grids has {more}"
+    less = f"more than {percent:.1f} % less EDP than the best FDA"
+    return f"no schedule on any partition of these grids has {less}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 
-from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Statement, Verdict
+from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Statement, Verdict, every_size
 from studies.papers.study import Study, number
 from studies.zoo_table import HERALD_RATIOS, print_ratios
 from tilewright.workloads.catalog import resolve_model
@@ -26,7 +26,9 @@ def most_of_convolutions(network: str) -> float:
     """The largest ratio of layers with a window or several output columns: fully connected ones left out."""
     built = resolve_model(network)
     return max(
-        channel_activation_ratio(built, layer) for layer in built.mac_layers if layer.operator.bounds.get("Q", 1) > 1
+        channel_activation_ratio(built, layer)
+        for layer in built.mac_layers
+        if layer.operator.bounds.get("Q", 1) > 1
     )
 
 
@@ -37,7 +39,9 @@ def measure(study: Study) -> Data:
         row: Row = {"network": own["network"]}
         for name, printed in zip(COLUMNS, HERALD_RATIOS[own["network"]], strict=True):
             row |= {name: number(own[name]), f"printed {name}": number(printed)}
-        row["max of convolutions"] = study.cell("most of convolutions", most_of_convolutions, network=own["network"])
+        row["max of convolutions"] = study.cell(
+            "most of convolutions", most_of_convolutions, network=own["network"]
+        )
         rows.append(row)
     return {"rows": rows}
 
@@ -50,12 +54,17 @@ def judge(data: Data) -> Verdict:
         for name in COLUMNS
     ]
     least, most = min(row["min"] for row in data["rows"]), max(row["max"] for row in data["rows"])
-    compared.append(Statement("ratios differ by five orders of magnitude", f"{most / least:,.0f} times", most / least > 1e5))
+    compared.append(
+        Statement(
+            "ratios differ by five orders of magnitude", f"{most / least:,.0f} times", most / least > 1e5
+        )
+    )
     row = next(row for row in data["rows"] if row["network"] == "resnet50")
     return Verdict(
         compared,
         differs="Leaving out fully connected layers alone takes the largest ratio of ResNet-50 from "
-        f"{row['max']:,.0f} to {row['max of convolutions']:.1f}, which is the printed one; others of these layers are "
+        f"{row['max']:,.0f} to {row['max of convolutions']:.1f}, which is the printed one; others of these "
+        "layers are "
         "counted by the paper in another way, which it does not say.",
         needed="The paper's lists of layers would be needed.",
     )
@@ -64,7 +73,7 @@ def judge(data: Data) -> Verdict:
 FIGURE = PaperFigure(
     title="Ratios of channels to activation size",
     claim="Five networks from 0.002 to 4,096.",
-    sizes=dict.fromkeys(("smoke", "short", "full"), {}),
+    sizes=every_size(),
     measure=measure,
     judge=judge,
     shown=("rows",),

@@ -24,9 +24,15 @@ def measure(study: Study) -> Data:
                 method=study["method"],
             )
             best = min(points, key=lambda row: row["edp"])
-            rates, pes = TABLE_V[size, workload.removesuffix("-1")] if workload in WORKLOADS else ((4, 12), (128, 896))
+            rates, pes = (
+                TABLE_V[size, workload.removesuffix("-1")] if workload in WORKLOADS else ((4, 12), (128, 896))
+            )
             printed = [[pe, rate] for pe, rate in zip(pes, rates, strict=True)]
-            row: Row = {"scenario": f"{workload}, {size}", "best": best["edp"], "bound": min(p["bound"] for p in points)}
+            row: Row = {
+                "scenario": f"{workload}, {size}",
+                "best": best["edp"],
+                "bound": min(p["bound"] for p in points),
+            }
             for name, parts in (("printed", printed), ("exchanged", printed[::-1])):
                 cell = study.cell(
                     "partition",
@@ -72,12 +78,15 @@ def judge(data: Data) -> Verdict:
     straight = max(row["EDP of the printed over the best"] for row in data["shown"])
     return Verdict(
         compared,
-        differs="Exchanging the printed columns alone, so that NVDLA has what is printed for Shi-diannao, takes the EDP "
-        f"from {straight:.2f} to {mirrored:.2f} times the best at most; the text around the table, too, has more PEs for "
+        differs="Exchanging the printed columns alone, so that NVDLA has what is printed for Shi-diannao, "
+        "takes the EDP "
+        f"from {straight:.2f} to {mirrored:.2f} times the best at most; the text around the table, too, "
+        "has more PEs for "
         "NVDLA.",
         needed="Which column is whose would be needed.",
         explained=mirrored < 1 + (straight - 1) / 2,
-        best="The bound is the least of all partitions of the grid, so that no other partition or schedule is below it.",
+        best="The bound is the least of all partitions of the grid, so that no other partition or schedule "
+        "is below it.",
     )
 
 
@@ -86,7 +95,12 @@ FIGURE = PaperFigure(
     claim="Partitions of PEs and bandwidth for nine scenarios, none of them even.",
     sizes={
         "smoke": {"workload": "handposex2", "class": "edge", "steps": {"edge": (128, 4)}, "method": QUICK},
-        "short": {"workload": ("ar-vr-a", "ar-vr-b", "mlperf-1"), "class": "edge", "steps": STEPS, "method": QUICK},
+        "short": {
+            "workload": ("ar-vr-a", "ar-vr-b", "mlperf-1"),
+            "class": "edge",
+            "steps": STEPS,
+            "method": QUICK,
+        },
         "full": {"workload": WORKLOADS, "class": CLASSES, "steps": STEPS, "method": "herald"},
     },
     measure=measure,

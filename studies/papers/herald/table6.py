@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Verdict
 from studies.papers.herald.fig11 import chosen
-from studies.papers.herald.spaces import CLASSES, MAELSTROM, QUICK, STEPS, best_fda, design_space, monoliths, most_gained, on_preset
+from studies.papers.herald.spaces import (
+    CLASSES,
+    MAELSTROM,
+    QUICK,
+    STEPS,
+    best_fda,
+    design_space,
+    monoliths,
+    most_gained,
+    on_preset,
+)
 from studies.papers.study import Study
 
 PRINTED = {
@@ -25,7 +35,9 @@ def measure(study: Study) -> Data:
     for size in chosen(study["class"]):
         for workload in study["workloads"]:
             single = {
-                name: study.cell("preset", on_preset, name=workload, system=preset, method=study["method"], seconds=None)
+                name: study.cell(
+                    "preset", on_preset, name=workload, system=preset, method=study["method"], seconds=None
+                )
                 for name, preset in monoliths(size).items()
                 if not name.startswith("SM")
             }
@@ -40,7 +52,9 @@ def measure(study: Study) -> Data:
             )
             best, fda, rda = min(points, key=lambda row: row["edp"]), best_fda(single), single["RDA"]
             row: Row = {"class": size, "workload": workload}
-            for name, other, figure in zip(GAINS, (fda, rda) * 2, ("cycles",) * 2 + ("energy",) * 2, strict=True):
+            for name, other, figure in zip(
+                GAINS, (fda, rda) * 2, ("cycles",) * 2 + ("energy",) * 2, strict=True
+            ):
                 row[f"{name} [%]"] = 100 * (1 - best[figure] / other[figure])
             row["most EDP that any schedule gains over the FDA [%]"] = 100 * (
                 1 - min(point["bound"] for point in points) / fda["edp"]
@@ -54,7 +68,11 @@ def judge(data: Data) -> Verdict:
     compared: list[Compared] = []
     for row in data["rows"]:
         for name, printed in zip(GAINS, PRINTED.get((row["class"], row["workload"]), ()), strict=False):
-            compared.append(Number(f"{row['class']}, {row['workload']}: {name} [%]", printed, row[f"{name} [%]"], "{:.1f}"))
+            compared.append(
+                Number(
+                    f"{row['class']}, {row['workload']}: {name} [%]", printed, row[f"{name} [%]"], "{:.1f}"
+                )
+            )
     certain = max(row["most EDP that any schedule gains over the FDA [%]"] for row in data["rows"])
     return Verdict(
         compared,
@@ -66,9 +84,15 @@ def judge(data: Data) -> Verdict:
 
 FIGURE = PaperFigure(
     title="Gains with one and eight batches of MLPerf",
-    claim="With eight batches gains are larger: up to 63.9 % of latency over the FDA and 80.4 % over the RDA.",
+    claim="With eight batches gains are larger: up to 63.9 % of latency over the FDA and 80.4 % over the "
+    "RDA.",
     sizes={
-        "smoke": {"class": "edge", "workloads": ("handposex2",), "steps": {"edge": (512, 8)}, "method": QUICK},
+        "smoke": {
+            "class": "edge",
+            "workloads": ("handposex2",),
+            "steps": {"edge": (512, 8)},
+            "method": QUICK,
+        },
         "short": {"class": "edge", "workloads": ("mlperf-1", "mlperf-8"), "steps": STEPS, "method": QUICK},
         "full": {"class": CLASSES, "workloads": ("mlperf-1", "mlperf-8"), "steps": STEPS, "method": QUICK},
     },

@@ -17,7 +17,12 @@ def measure(study: Study) -> Data:
     for workload in study["workloads"]:
         for count, system in enumerate(SYSTEMS, start=2):
             cell = study.cell(
-                "preset", on_preset, name=workload, system=system.format(study["class"]), method="herald", seconds=None
+                "preset",
+                on_preset,
+                name=workload,
+                system=system.format(study["class"]),
+                method="herald",
+                seconds=None,
             )
             layers, *seconds = PRINTED.get(workload, (0, 0.0, 0.0))
             rows.append(
@@ -40,13 +45,16 @@ def judge(data: Data) -> Verdict:
     compared: list[Compared] = []
     for row in data["rows"]:
         if row["printed layers"] and row["sub-accelerators"] == 2:
-            compared.append(Number(f"{row['workload']}: layers", row["printed layers"], row["layers"], "{:.0f}"))
+            compared.append(
+                Number(f"{row['workload']}: layers", row["printed layers"], row["layers"], "{:.0f}")
+            )
     mean = sum(row["ms per layer"] for row in data["rows"]) / len(data["rows"])
     words = f"{mean:.2f} ms on this machine"
     compared.append(Statement("11.09 ms per layer and design on an i9-9880H", words, mean < 2 * 11.09))
     return Verdict(
         compared,
-        differs="Layers here are those that multiply and accumulate; which others the paper counts is not printed.  Seconds "
+        differs="Layers here are those that multiply and accumulate; which others the paper counts is not "
+        "printed.  Seconds "
         "of two processors are not compared number by number.",
         needed="The paper's lists of layers would be needed.",
         best="The last column is how far Herald's schedule is above what is proven.",

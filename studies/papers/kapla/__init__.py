@@ -8,16 +8,25 @@ from studies.papers.figure import Paper, Plain
 
 PAPER: Final = Paper(
     title="KAPLA",
-    source="Li and Gao, *KAPLA: Pragmatic Representation and Fast Solving of Scalable NN Accelerator Dataflow*, 2023.",
+    source="Li and Gao, *KAPLA: Pragmatic Representation and Fast Solving of Scalable NN Accelerator "
+    "Dataflow*, 2023.",
     about="Chains of segments by the closed form on 8 x 8 nodes of 16 x 16 PEs with 512 kB, four samples "
-    "([where this differs](kapla-segments.md#beside-the-papers-tables)).  B is the proven best chain, S the same by pricing "
-    "every segment, R a tenth of the segments at random, T Tangram, K KAPLA.  M, annealing guided by boosted trees, is not "
+    "([where this differs](kapla-segments.md#beside-the-papers-tables)).  B is the proven best chain, S "
+    "the same by pricing "
+    "every segment, R a tenth of the segments at random, T Tangram, K KAPLA.  M, annealing guided by "
+    "boosted trees, is not "
     "here: on one node plain annealing (A) stands in its place.",
     plain={
         "fig1": Plain("drawing", "A machine of several nodes", "[tiled machines](tiled.md)"),
         "fig2": Plain("drawing", "A taxonomy of dataflows", "[segments](kapla-segments.md)"),
-        "fig3": Plain("drawing", "Directives of two layers", "[directives](kapla-segments.md#directives-of-whole-pipelines)"),
-        "fig4": Plain("drawing", "A specification of the hardware", "[tiled machine files](reference/tiled-machine.md)"),
+        "fig3": Plain(
+            "drawing",
+            "Directives of two layers",
+            "[directives](kapla-segments.md#directives-of-whole-pipelines)",
+        ),
+        "fig4": Plain(
+            "drawing", "A specification of the hardware", "[tiled machine files](reference/tiled-machine.md)"
+        ),
         "fig5": Plain("drawing", "Workflow of the solver", "[segments](kapla-segments.md)"),
         "fig6": Plain("drawing", "Stacking and caching", "`heuristics/mapping/kapla.py`"),
         "table1": Plain("notation", "Dimensions of tensors", "[layers](reference/layers.md)"),

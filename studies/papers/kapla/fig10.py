@@ -32,7 +32,11 @@ def measure(study: Study) -> Data:
 
     rows: list[Row] = []
     for own in study.manual("kapla-segments", "single-node", run):
-        row: Row = {"network": own["network"], "layers": number(own["layers"]), "proven": number(own["proven"])}
+        row: Row = {
+            "network": own["network"],
+            "layers": number(own["layers"]),
+            "proven": number(own["proven"]),
+        }
         rows.append({**row, "B": 0.0, **{way: number(own[f"{way} [%]"]) for way in ("R", "A", "K")}})
     return {"rows": rows}
 
@@ -51,10 +55,13 @@ def judge(data: Data) -> Verdict:
     count, layers = sum(row["proven"] for row in rows), sum(row["layers"] for row in rows)
     return Verdict(
         compared,
-        differs="Plain annealing stands in the place of the learned method, and the buffer of the preset is not the paper's, whose "
+        differs="Plain annealing stands in the place of the learned method, and the buffer of the preset "
+        "is not the paper's, whose "
         "size is lost in the text.",
-        needed="The sizes of the paper's edge machine and all seven networks (`--size full`) would be needed.",
-        best=f"B is proven on {count:.0f} of {layers:.0f} distinct layers, over all loops, orders and spatial unrollings.",
+        needed="The sizes of the paper's edge machine and all seven networks (`--size full`) would be "
+        "needed.",
+        best=f"B is proven on {count:.0f} of {layers:.0f} distinct layers, over all loops, orders and "
+        "spatial unrollings.",
     )
 
 

@@ -50,7 +50,8 @@ def judge(data: Data) -> Verdict:
     ]
     return Verdict(
         compared,
-        differs="Only the chains kept are priced here, and layers of one shape share what is known of them; the paper solves the "
+        differs="Only the chains kept are priced here, and layers of one shape share what is known of "
+        "them; the paper solves the "
         "loops of every layer of every chain kept.",
         needed="Intra-layer solving for every chain would be needed.",
         best="The overhead is against the proven best chain.",
@@ -61,7 +62,11 @@ def draw(data: Data) -> Figure:
     """Overhead on the left, seconds on the right."""
     figure, axes = canvas(2, 2.6)
     for axis, unit in zip(axes, ("%", "s"), strict=True):
-        lines(axis, list(KEPT), {row["network"]: [row[f"k={kept} [{unit}]"] for kept in KEPT] for row in data["rows"]})
+        lines(
+            axis,
+            list(KEPT),
+            {row["network"]: [row[f"k={kept} [{unit}]"] for kept in KEPT] for row in data["rows"]},
+        )
         axis.set_xscale("log", base=2)
         axis.set_xticks(KEPT, [str(kept) for kept in KEPT])
         axis.set_xlabel("chains kept")
@@ -73,7 +78,8 @@ def draw(data: Data) -> Figure:
 
 FIGURE = PaperFigure(
     title="Chains kept: energy and seconds",
-    claim="With fewer segments kept the overhead does not increase much, and the search is substantially faster.",
+    claim="With fewer segments kept the overhead does not increase much, and the search is substantially "
+    "faster.",
     sizes=SIZES,
     measure=measure,
     judge=judge,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from studies.figures import printed_tables
 from studies.papers.figure import Compared, Data, PaperFigure, Statement, Verdict
 from studies.papers.kapla.chains import SIZES, SMOKE, WAYS, asked, bars, known, mean, printed, proven
 from studies.papers.study import Study, number, read_table
-from studies.figures import printed_tables
 
 
 def measure(study: Study) -> Data:

@@ -27,13 +27,23 @@ def measure(study: Study) -> Data:
         brackets, batch = MACHINES[name]
         above, proven = [], 0
         for network in values.networks:
-            own = type(values)(values.networks, values.system, batch, values.spatial, values.temporal, values.seconds)
+            own = type(values)(
+                values.networks, values.system, batch, values.spatial, values.temporal, values.seconds
+            )
             system = f"kapla-16x16[{brackets}]"
             best = on_system(study, own.cell(network, "energy", "proven"), system)
             kapla = on_system(study, own.cell(network, "energy", "kapla", DEFAULT_KEPT), system)
             above.append(100 * (kapla.value / best.value - 1) if best.value and kapla.value else float("nan"))
             proven += best.status == "proven"
-        rows.append({"machine": name, "batch": batch, "overhead [%]": mean(above), "proven": proven, "networks": len(above)})
+        rows.append(
+            {
+                "machine": name,
+                "batch": batch,
+                "overhead [%]": mean(above),
+                "proven": proven,
+                "networks": len(above),
+            }
+        )
     return {"rows": rows}
 
 
@@ -41,12 +51,13 @@ def judge(data: Data) -> Verdict:
     """Overheads are small: 1.5 to 8.3 %."""
     most = max(row["overhead [%]"] for row in data["rows"])
     compared: list[Compared] = [
-        Statement("overheads are small, 8.3 % at most", f"{most:.2f} % at most", most <= max(PRINTED)),
+        Statement("overheads are small, 8.3 % at most", f"{most:.2f} % at most", most <= max(PRINTED))
     ]
     proven, every = (sum(row[name] for row in data["rows"]) for name in ("proven", "networks"))
     return Verdict(
         compared,
-        needed="Nodes, PEs and buffers of the printed rows, which are lost in the text, would be needed to compare row by row.",
+        needed="Nodes, PEs and buffers of the printed rows, which are lost in the text, would be needed to "
+        "compare row by row.",
         best=f"The overhead is against the proven best chain on {proven} of {every} networks and machines.",
     )
 

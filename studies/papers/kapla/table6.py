@@ -29,14 +29,21 @@ def measure(study: Study) -> Data:
 
 def judge(data: Data) -> Verdict:
     """Pruning takes away most of the schemes."""
-    ours, printed = (mean([row[name] for row in data["rows"]]) for name in ("pruned [%]", "printed pruned [%]"))
+    ours, printed = (
+        mean([row[name] for row in data["rows"]]) for name in ("pruned [%]", "printed pruned [%]")
+    )
     least = min(row["pruned [%]"] for row in data["rows"])
     compared: list[Compared] = [
-        Statement(f"pruning takes away most schemes ({printed:.1f} % on average)", f"{ours:.1f} %, at least {least:.1f}", least > 50)
+        Statement(
+            f"pruning takes away most schemes ({printed:.1f} % on average)",
+            f"{ours:.1f} %, at least {least:.1f}",
+            least > 50,
+        )
     ]
     return Verdict(
         compared,
-        differs="The paper counts one segment of each network, which one is not said; here all segments of a network are counted.",
+        differs="The paper counts one segment of each network, which one is not said; here all segments of "
+        "a network are counted.",
         needed="The paper's segments would be needed.",
         best="No scheme that fits is pruned: bounds only, tested on over 20,000 segments.",
     )

@@ -35,7 +35,9 @@ def measure(study: Study) -> Data:
         situation, seconds = tuple(place), float(study["seconds"])
         seeds = range(1, study["seeds"] + 1)
         asked = [cell(situation, method, 1, seconds) for method in ("tangram", "set", "bound")]
-        tangram, ours, bound, *annealed = answers(study, [*asked, *(cell(situation, "sa", seed, seconds) for seed in seeds)])
+        tangram, ours, bound, *annealed = answers(
+            study, [*asked, *(cell(situation, "sa", seed, seconds) for seed in seeds)]
+        )
         rows.append(
             {
                 "situation": label(situation),
@@ -58,15 +60,19 @@ def judge(data: Data) -> Verdict:
         Number(f"EDP saved over Tangram by the {name} seed [%]", printed, saved[name], "{:.1f}")
         for name, printed in (("best", 53.9), ("mean", 45.4), ("worst", 35.2))
     ]
-    compared.append(Statement("every sample is below Tangram", f"the worst is {worst:.3f} times Tangram", worst < 1))
+    compared.append(
+        Statement("every sample is below Tangram", f"the worst is {worst:.3f} times Tangram", worst < 1)
+    )
     ours = [row["our search"] for row in data["rows"]]
     bounds = [row["bound"] for row in data["rows"]]
     return Verdict(
         compared,
-        differs="Searches end by the clock here, before the paper's number of steps on the larger networks; the share that "
+        differs="Searches end by the clock here, before the paper's number of steps on the larger "
+        "networks; the share that "
         "this takes is not measured in a short run.",
         needed="The paper's 100 steps a layer on all ten situations (`--size full`) would be needed.",
-        best=f"Our search has {min(ours):.2f} to {max(ours):.2f} times Tangram's EDP, and no tree has less than "
+        best=f"Our search has {min(ours):.2f} to {max(ours):.2f} times Tangram's EDP, and no tree has less "
+        "than "
         f"{min(bounds):.2f} to {max(bounds):.2f} times.",
     )
 
@@ -75,10 +81,24 @@ def draw(data: Data) -> Figure:
     """A column of dots per situation with its mean, our search and the bound."""
     figure, axes = canvas(1, 2.8)
     for x, row in enumerate(data["rows"]):
-        axes[0].plot([x] * len(row["samples"]), row["samples"], "o", color=PALETTE[0], alpha=0.5, markersize=4, label="seeds" if x == 0 else "")
-        axes[0].hlines(fmean(row["samples"]), x - 0.25, x + 0.25, color=PALETTE[0], label="mean" if x == 0 else "")
-        axes[0].plot(x, row["our search"], "D", color=PALETTE[1], markersize=5, label="our search" if x == 0 else "")
-        axes[0].hlines(row["bound"], x - 0.25, x + 0.25, color="#222222", label="bound on all trees" if x == 0 else "")
+        axes[0].plot(
+            [x] * len(row["samples"]),
+            row["samples"],
+            "o",
+            color=PALETTE[0],
+            alpha=0.5,
+            markersize=4,
+            label="seeds" if x == 0 else "",
+        )
+        axes[0].hlines(
+            fmean(row["samples"]), x - 0.25, x + 0.25, color=PALETTE[0], label="mean" if x == 0 else ""
+        )
+        axes[0].plot(
+            x, row["our search"], "D", color=PALETTE[1], markersize=5, label="our search" if x == 0 else ""
+        )
+        axes[0].hlines(
+            row["bound"], x - 0.25, x + 0.25, color="#222222", label="bound on all trees" if x == 0 else ""
+        )
     axes[0].axhline(1.0, color="#888888", linestyle="--", linewidth=1.0)
     axes[0].set_xticks(range(len(data["rows"])), [row["situation"] for row in data["rows"]])
     axes[0].set_ylabel("EDP over Tangram's")
@@ -89,7 +109,8 @@ def draw(data: Data) -> Figure:
 
 FIGURE = PaperFigure(
     title="Variance over ten seeds",
-    claim="The best, mean and worst of ten seeds save 53.9, 45.4 and 35.2 % of Tangram's EDP; every sample saves some.",
+    claim="The best, mean and worst of ten seeds save 53.9, 45.4 and 35.2 % of Tangram's EDP; every sample "
+    "saves some.",
     sizes={
         "smoke": {"situations": (("edge", "darknet", 1),), "seconds": 0.2, "seeds": 3},
         "short": {"situations": (("edge", "resnet", 1), ("edge", "goog", 1)), "seconds": 3, "seeds": 10},

@@ -1,4 +1,5 @@
-"""The space of trees: depth, energy and delay of random ones and along annealing; DRAM, hops and DRAM's share."""
+"""The space of trees: depth, energy and delay of random ones and along annealing; DRAM, hops and DRAM's "
+"share."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def random_trees(network: str, platform: str, batch: int, count: int, seed: int)
     form = form_of(cell((platform, network, batch), "sa", seed, 1.0))
     begun = first_tree(form)
     assert begun is not None
-    random, dots = Random(seed), []
+    random = Random(seed)
+    dots: list[Dot] = []
     while len(dots) < count:
         tree: Node = begun[0]
         for _ in range(random.randrange(1, WALK * len(form.network))):
@@ -66,7 +68,9 @@ def path(network: str, platform: str, batch: int, steps: int, seed: int) -> list
     begun = first_tree(form)
     assert begun is not None
     trees: list[Node] = [begun[0]]
-    anneal(form, begun, Cooling(steps=steps), Random(seed), lambda: False, lambda tree, value: trees.append(tree))
+    anneal(
+        form, begun, Cooling(steps=steps), Random(seed), lambda: False, lambda tree, value: trees.append(tree)
+    )
     return [found for tree in trees if (found := dot(form, tree)) is not None]
 
 
@@ -95,26 +99,41 @@ def judge(data: Data) -> Verdict:
     for row in data["rows"]:
         name, dots, along = row["network"], row["random"], row["path"]
         tie = correlation([own[0] for own in dots], [own[1] for own in dots])
-        compared.append(Statement(f"{name}: deeper trees cost less energy", f"correlation {tie:.2f}", tie < -0.1))
         compared.append(
-            Statement(f"{name}: no dot is below the DRAM bound", f"share {max(own[5] for own in dots):.3f} at most", max(own[5] for own in dots) <= 1)
+            Statement(f"{name}: deeper trees cost less energy", f"correlation {tie:.2f}", tie < -0.1)
+        )
+        compared.append(
+            Statement(
+                f"{name}: no dot is below the DRAM bound",
+                f"share {max(own[5] for own in dots):.3f} at most",
+                max(own[5] for own in dots) <= 1,
+            )
         )
         deep = f"depth {along[0][0]:.1f} to {along[-1][0]:.1f}, delay {along[-1][2] / along[0][2]:.2f} times"
         compared.append(
-            Statement(f"{name}: annealing ends in a deeper tree of less delay", deep, along[-1][0] > along[0][0] and along[-1][2] < along[0][2])
+            Statement(
+                f"{name}: annealing ends in a deeper tree of less delay",
+                deep,
+                along[-1][0] > along[0][0] and along[-1][2] < along[0][2],
+            )
         )
         near = sorted(own[5] for own in dots)[-max(1, len(dots) // 20) :]
-        compared.append(Span(f"{name}: DRAM's share of the delay near the bound", 0.80, near[0], "{:.2f}", 0.98, near[-1]))
+        compared.append(
+            Span(f"{name}: DRAM's share of the delay near the bound", 0.80, near[0], "{:.2f}", 0.98, near[-1])
+        )
     return Verdict(
         compared,
-        differs="How the paper draws random trees is not in the text; here they are random steps away from the first tree.",
+        differs="How the paper draws random trees is not in the text; here they are random steps away from "
+        "the first tree.",
         needed="The paper's distribution of trees would be needed.",
-        best="That no dot lies below the DRAM bound is a theorem of the closed form, tested on every tree drawn.",
+        best="That no dot lies below the DRAM bound is a theorem of the closed form, tested on every tree "
+        "drawn.",
     )
 
 
 def draw(data: Data) -> Figure:
-    """Per network: energy over delay coloured by depth, with annealing's path; hops over DRAM; DRAM's share."""
+    """Per network: energy over delay coloured by depth, with annealing's path; hops over DRAM; DRAM's "
+    "share."""
     figure, axes = canvas(3, 0.7 + 2.5 * len(data["rows"]), rows=len(data["rows"]))
     for line, row in enumerate(data["rows"]):
         dots, along = row["random"], row["path"]
@@ -122,11 +141,20 @@ def draw(data: Data) -> Figure:
         shades = [own[0] for own in dots]
         delay, energy = [own[2] / 1e6 for own in dots], [own[1] / 1e9 for own in dots]
         drawn = first.scatter(delay, energy, c=shades, s=6, cmap="viridis")
-        first.plot([own[2] / 1e6 for own in along], [own[1] / 1e9 for own in along], "-", color="#D55E00", linewidth=1.0, label="annealing")
+        first.plot(
+            [own[2] / 1e6 for own in along],
+            [own[1] / 1e9 for own in along],
+            "-",
+            color="#D55E00",
+            linewidth=1.0,
+            label="annealing",
+        )
         figure.colorbar(drawn, ax=first, label="mean depth")
         first.set_ylabel(f"{row['network']}\nenergy [mJ]")
         first.legend()
-        second.scatter([own[3] / 1e6 for own in dots], [own[4] / 1e9 for own in dots], c=shades, s=6, cmap="viridis")
+        second.scatter(
+            [own[3] / 1e6 for own in dots], [own[4] / 1e9 for own in dots], c=shades, s=6, cmap="viridis"
+        )
         second.set_ylabel("bytes x hops [GB]")
         third.scatter(delay, [own[5] for own in dots], c=shades, s=6, cmap="viridis")
         third.set_ylabel("DRAM's share")
@@ -142,8 +170,20 @@ FIGURE = PaperFigure(
     claim="Deeper trees cost less energy; DRAM bounds the delay; annealing finds deep trees of low delay.",
     sizes={
         "smoke": {"networks": ("darknet",), "platform": "edge", "batch": 1, "count": 15, "steps": 3},
-        "short": {"networks": ("resnet", "trans"), "platform": "cloud", "batch": 8, "count": 200, "steps": 20},
-        "full": {"networks": ("resnet", "trans"), "platform": "cloud", "batch": 8, "count": 5000, "steps": 100},
+        "short": {
+            "networks": ("resnet", "trans"),
+            "platform": "cloud",
+            "batch": 8,
+            "count": 200,
+            "steps": 20,
+        },
+        "full": {
+            "networks": ("resnet", "trans"),
+            "platform": "cloud",
+            "batch": 8,
+            "count": 5000,
+            "steps": 100,
+        },
     },
     measure=measure,
     judge=judge,

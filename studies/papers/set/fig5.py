@@ -53,7 +53,12 @@ def measure(study: Study) -> Data:
     rows: list[Row] = []
     for method, name in SCHEMES.items():
         own = study.cell(
-            "execution", executed, method=method, part=list(study["part"]), batch=2, seconds=float(study["seconds"])
+            "execution",
+            executed,
+            method=method,
+            part=list(study["part"]),
+            batch=2,
+            seconds=float(study["seconds"]),
         )
         rows.append({"scheme": name, **own})
     shown = [
@@ -84,7 +89,8 @@ def judge(data: Data) -> Verdict:
     ratio = best["bound"] / (best["cycles"] * best["energy"])
     return Verdict(
         compared,
-        differs="Which two blocks (here those behind the first one), and the tile and the DRAM of the paper's 16-tile accelerator, are not in the text; those of "
+        differs="Which two blocks (here those behind the first one), and the tile and the DRAM of the "
+        "paper's 16-tile accelerator, are not in the text; those of "
         "the edge platform are taken.",
         needed="The paper's blocks and simulator would be needed.",
         best=f"No tree has less than {ratio:.2f} times the EDP of the best one here ({best['scheme']}).",
@@ -99,7 +105,14 @@ def draw(data: Data) -> Figure:
     end = max(run[2] for row in data["rows"] for run in row["runs"])
     for axis, row in zip(axes, data["rows"], strict=True):
         for layer, begin, last, first, tiles in row["runs"]:
-            box = Rectangle((begin / 1e3, first), (last - begin) / 1e3, tiles, facecolor=layer_colour(layer), edgecolor="white", linewidth=0.4)
+            box = Rectangle(
+                (begin / 1e3, first),
+                (last - begin) / 1e3,
+                tiles,
+                facecolor=layer_colour(layer),
+                edgecolor="white",
+                linewidth=0.4,
+            )
             axis.add_patch(box)
         axis.set_ylim(0, 16)
         axis.set_xlim(0, end / 1e3)
@@ -112,7 +125,8 @@ def draw(data: Data) -> Figure:
 
 FIGURE = PaperFigure(
     title="Execution of two Inception-ResNet-v1 blocks",
-    claim="SET's tree saves 41.1 % of latency, 31.5 % of energy, 61.1 % of DRAM accesses and 35.3 % of NoC traffic over LP.",
+    claim="SET's tree saves 41.1 % of latency, 31.5 % of energy, 61.1 % of DRAM accesses and 35.3 % of NoC "
+    "traffic over LP.",
     sizes={
         "smoke": {"part": tuple(range(14, 22)), "seconds": 0.2},
         "short": {"part": tuple(range(14, 31)), "seconds": 8},

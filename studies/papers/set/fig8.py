@@ -30,7 +30,9 @@ def measure(study: Study) -> Data:
         def run(platform: str = platform, values: dict[str, object] = values) -> str:
             networks, batches = (str(values[name]).split() for name in ("networks", "batches"))
             seeds = int(str(values.get("seeds", 1)))
-            asked = cells(networks, platform, [int(batch) for batch in batches], float(str(values["seconds"])), seeds)
+            asked = cells(
+                networks, platform, [int(batch) for batch in batches], float(str(values["seconds"])), seeds
+            )
             study.cells(TREES, STORE, asked)
             with contextlib.closing(tree_store(study.folder / STORE)) as store:
                 return "\n".join(table(asked, store, platform))
@@ -62,16 +64,22 @@ def judge(data: Data) -> Verdict:
         delay = geometric([row[f"{name}: delay"] for row in data["rows"]])
         energy = geometric([row[f"{name}: energy"] for row in data["rows"]])
         compared.append(Number(f"SET's annealing over {name}: times as fast", faster, delay, "{:.2f}"))
-        compared.append(Number(f"SET's annealing over {name}: energy saved [%]", saved, 100 * (1 - 1 / energy), "{:.1f}"))
+        compared.append(
+            Number(f"SET's annealing over {name}: energy saved [%]", saved, 100 * (1 - 1 / energy), "{:.1f}")
+        )
     ours = [row["set: delay"] * row["set: energy"] for row in data["rows"]]
     strong = [row["LS: delay"] * row["LS: energy"] for row in data["rows"]]
     return Verdict(
         compared,
-        differs="LS and LP are the best chains of temporal and of spatial segments by bounds here, not annealed within their "
-        f"pattern; that search alone makes LS {min(strong):.2f} to {max(strong):.2f} times annealing's product of delay "
+        differs="LS and LP are the best chains of temporal and of spatial segments by bounds here, not "
+        "annealed within their "
+        f"pattern; that search alone makes LS {min(strong):.2f} to {max(strong):.2f} times annealing's "
+        "product of delay "
         "and energy.",
-        needed="All batches and networks (`--size full`), and the paper's annealing of LS and LP, would be needed.",
-        best=f"Our search has {min(ours):.2f} to {max(ours):.2f} times the product of delay and energy of the published "
+        needed="All batches and networks (`--size full`), and the paper's annealing of LS and LP, would be "
+        "needed.",
+        best=f"Our search has {min(ours):.2f} to {max(ours):.2f} times the product of delay and energy of "
+        "the published "
         "annealing.",
     )
 
@@ -98,7 +106,11 @@ SMOKE = {"platforms": ("edge",), "networks": "darknet", "batches": "1", "seconds
 FIGURE = PaperFigure(
     title="LS, LP and SET",
     claim="SET is 1.90 times as fast as LP and 1.68 times as LS, with 21.7 and 21.5 % less energy.",
-    sizes={"smoke": SMOKE, "short": {"platforms": ("edge", "cloud")}, "full": {"platforms": ("edge", "cloud")}},
+    sizes={
+        "smoke": SMOKE,
+        "short": {"platforms": ("edge", "cloud")},
+        "full": {"platforms": ("edge", "cloud")},
+    },
     measure=measure,
     judge=judge,
     draw=draw,

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 METHODS = {"tangram": "Tangram", "sa": "SET's annealing", "set": "our search"}
 SITUATIONS = tuple(
-    (platform, network, batch) for platform in ("edge", "cloud") for network in ("resnet", "goog") for batch in (1, 4, 16, 64)
+    (platform, network, batch)
+    for platform in ("edge", "cloud")
+    for network in ("resnet", "goog")
+    for batch in (1, 4, 16, 64)
 )
 
 
@@ -49,10 +52,13 @@ def judge(data: Data) -> Verdict:
     best = geometric([row[ours] / row[tangram] for row in data["rows"]])
     return Verdict(
         compared,
-        differs="Tangram here prices its segments with the same closed form as SET, so that both are judged alike.  Giving the "
-        f"same seconds to our search instead, the only change, saves {100 * (1 - best):.1f} % of Tangram's EDP where "
+        differs="Tangram here prices its segments with the same closed form as SET, so that both are "
+        "judged alike.  Giving the "
+        f"same seconds to our search instead, the only change, saves {100 * (1 - best):.1f} % of Tangram's "
+        "EDP where "
         f"annealing saves {100 * (1 - edp):.1f} %.",
-        needed="Batches up to 64 on both platforms (`--size full`), and the released Tangram, would be needed.",
+        needed="Batches up to 64 on both platforms (`--size full`), and the released Tangram, would be "
+        "needed.",
         best=f"The bound on all trees is {min(gaps):.2f} to {max(gaps):.2f} of the best EDP known.",
     )
 

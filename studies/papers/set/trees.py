@@ -12,7 +12,12 @@ from studies.set_figures import PLATFORMS
 STORE: Final = "cells.sqlite"
 Situation = tuple[str, str, int]
 """Platform, network and batch."""
-NAMES: Final = {"resnet": "ResNet-50", "goog": "GoogLeNet", "ires": "Inception-ResNet", "trans": "Transformer"}
+NAMES: Final = {
+    "resnet": "ResNet-50",
+    "goog": "GoogLeNet",
+    "ires": "Inception-ResNet",
+    "trans": "Transformer",
+}
 
 
 def cell(situation: Situation, method: str, seed: int, seconds: float, part: Sequence[int] = ()) -> TreeCell:

@@ -1,0 +1,182 @@
+"""Five papers in one picture: the published heuristic, our best answer and our bound, by EDP.
+
+    python -m studies summary
+
+Every bar is the geometric mean of EDP over the paper's instances, our best answer being 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from studies.kapla_tables import DEFAULT_KEPT
+from studies.kapla_tables import WORK as CHAINS
+from studies.papers.atomic.cells import least
+from studies.papers.dmazerunner.fig11 import pruned
+from studies.papers.figure import Row
+from studies.papers.herald.spaces import on_preset
+from studies.papers.kapla.chains import STORE as CHAIN_STORE
+from studies.papers.kapla.chains import asked
+from studies.papers.set.trees import answers, cell, label
+from studies.papers.study import Study
+from studies.tiled_cells import Cell
+from studies.tiled_figures import PRINTED
+from studies.tiled_figures import WORK as PLANS
+from tilewright.report.plots.style import PALETTE, canvas
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SIZES = {
+    "smoke": {
+        "layers": ("conv5_2",),
+        "herald": (("handposex2", "hda-edge-maelstrom"),),
+        "networks": ("mlp",),
+        "kapla": {"networks": ("mlp",), "seconds": 2.0},
+        "trees": (("edge", "darknet", 1),),
+        "seconds": 0.3,
+    },
+    "short": {
+        "layers": ("conv1", "conv2_2", "conv3_2", "conv4_2", "conv5_1", "conv5_2"),
+        "herald": (
+            ("ar-vr-a", "hda-edge-maelstrom"),
+            ("ar-vr-b", "hda-edge-maelstrom-ar-vr-b"),
+            ("mlperf-1", "hda-edge-maelstrom-mlperf"),
+        ),
+        "networks": ("resnet50", "efficientnet-b0"),
+        "kapla": {},
+        "trees": (("edge", "resnet", 1), ("edge", "goog", 1), ("edge", "resnet", 4), ("cloud", "resnet", 1)),
+        "seconds": 6.0,
+    },
+}
+"""The instances of every paper; ``full`` has those of ``short`` with longer searches."""
+SIZES["full"] = SIZES["short"] | {"seconds": 60.0}
+
+Instances = list[Row]
+
+
+def _dmazerunner(study: Study) -> Instances:
+    """Six layers: OPT1-3, the proven optimum twice."""
+    rows = []
+    for layer in study["layers"]:
+        own = study.cell("prunings", pruned, layer=layer)
+        rows.append(
+            {"instance": layer, "published": own["1-3"], "best": own["optimum"], "bound": own["optimum"]}
+        )
+    return rows
+
+
+def _herald(study: Study) -> Instances:
+    """Workloads on Maelstrom: Herald's schedule, ours, and the bound of our search."""
+    rows = []
+    for workload, system in study["herald"]:
+        herald = study.cell("preset", on_preset, name=workload, system=system, method="herald", seconds=None)
+        ours = study.cell(
+            "preset", on_preset, name=workload, system=system, method="cpsat", seconds=2 * study["seconds"]
+        )
+        best, bound = min(herald["edp"], ours["edp"]), max(herald["bound"], ours["bound"])
+        rows.append(
+            {"instance": f"{workload} on {system}", "published": herald["edp"], "best": best, "bound": bound}
+        )
+    return rows
+
+
+def _kapla(study: Study) -> Instances:
+    """Networks of figure 9: KAPLA by its loose estimate, the proven best chain and its bound."""
+    own = asked(_with(study, study["kapla"]), "inference")
+    rows = []
+    for network in own.networks:
+        ways = (("kapla-printed", DEFAULT_KEPT), ("proven", 0))
+        printed, proven = study.cells(CHAINS, CHAIN_STORE, [own.cell(network, "edp", *way) for way in ways])
+        rows.append(
+            {"instance": network, "published": printed.value, "best": proven.value, "bound": proven.bound}
+        )
+    return rows
+
+
+def _with(study: Study, values: dict[str, object]) -> Study:
+    return Study(study.folder, study.size, values, study.draw_only)
+
+
+def _atomic(study: Study) -> Instances:
+    """Networks at batch 1: the pipeline as printed, our plan, and the bound over all plans."""
+    rows = []
+    for network in study["networks"]:
+        cells = [
+            Cell(network, "atomic-8x8[link=16]", method, 1, "edp", float(study["seconds"]))
+            for method in (PRINTED, "atomic", "ls")
+        ]
+        printed, *ours = study.cells(PLANS, "tiled.sqlite", cells)
+        best = min(own.cycles * own.total_energy for own in (printed, *ours) if own.is_plan)
+        bound = study.cell("bound over all sizes", least, network=network, batch=1, link=16, options="")
+        rows.append(
+            {
+                "instance": network,
+                "published": printed.cycles * printed.total_energy,
+                "best": best,
+                "bound": bound["cycles"] * bound["energy"],
+            }
+        )
+    return rows
+
+
+def _set(study: Study) -> Instances:
+    """Situations of figure 9: SET's annealing, the best tree known, and the bound over all trees."""
+    rows = []
+    for place in study["trees"]:
+        situation = tuple(place)
+        asked_for = [
+            cell(situation, method, 1, study["seconds"]) for method in ("sa", "set", "tangram", "bound")
+        ]
+        annealed, ours, tangram, bound = answers(study, asked_for)
+        best = min(annealed.value, ours.value, tangram.value)
+        rows.append(
+            {"instance": label(situation), "published": annealed.value, "best": best, "bound": bound.bound}
+        )
+    return rows
+
+
+PAPERS: dict[str, Callable[[Study], Instances]] = {
+    "dMazeRunner": _dmazerunner,
+    "Herald": _herald,
+    "KAPLA": _kapla,
+    "Atomic Dataflow": _atomic,
+    "SET": _set,
+}
+
+
+def measure(study: Study) -> list[Row]:
+    """A row per paper: geometric means over its instances, and what they are."""
+    rows: list[Row] = []
+    for paper, instances in PAPERS.items():
+        own = instances(study)
+        means = {
+            name: _mean([row[name] / row["best"] for row in own]) for name in ("published", "best", "bound")
+        }
+        rows.append({"paper": paper, **means, "instances": ", ".join(row["instance"] for row in own)})
+    return rows
+
+
+def _mean(ratios: list[float]) -> float:
+    product = 1.0
+    for ratio in ratios:
+        product *= ratio ** (1 / len(ratios))
+    return product
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Three bars for every paper."""
+    figure, axes = canvas(1, 2.9)
+    names = {"published": "published heuristic", "best": "our best", "bound": "our bound: none is below"}
+    for place, (name, words) in enumerate(names.items()):
+        heights = [row[name] for row in rows]
+        left = [x + 0.27 * (place - 1) for x in range(len(rows))]
+        axes[0].bar(left, heights, 0.25, color=(PALETTE[1], PALETTE[0], PALETTE[6])[place], label=words)
+        for x, height in zip(left, heights, strict=True):
+            axes[0].text(x, height, f"{height:.2f}", ha="center", va="bottom", fontsize=8)
+    axes[0].set_xticks(range(len(rows)), [row["paper"] for row in rows])
+    axes[0].set_ylabel("EDP, our best = 1")
+    axes[0].grid(visible=False, axis="x")
+    axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    return figure
