@@ -54,6 +54,7 @@ def _study(what: str, asked: argparse.Namespace, values: Mapping[str, Any]) -> S
         asked.size,
         values,
         draw_only=asked.draw_only,
+        from_manual=asked.manual,
         limit=asked.limit,
         told=lambda line: print(f"{what}: {line}", file=sys.stderr, flush=True),
     )
@@ -116,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--store", type=Path, default=Path("figures"), help="folder of what has been measured"
     )
+    parser.add_argument("--manual", action="store_true", help="take tables that other pages have from them")
     parser.add_argument("--draw-only", action="store_true", help="compute nothing")
     parser.add_argument(
         "--limit", type=float, default=float("inf"), help="seconds of the processor for a figure"

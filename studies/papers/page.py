@@ -60,6 +60,8 @@ def markdown(rows: list[Row]) -> str:
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, float) and value != value:
+        return "-"
     if isinstance(value, float):
         return f"{value:,.4g}" if abs(value) < 1e6 else f"{value:.3e}"
     if isinstance(value, int) and not isinstance(value, bool):

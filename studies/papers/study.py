@@ -70,6 +70,7 @@ class Study:
     size : of `SIZES`
     values : of the size, with those that the command line sets
     draw_only : compute nothing
+    from_manual : take tables that the manual has from its pages
     limit : seconds of the processor after which no cell begins
     told : called with a line on every finished cell
     """
@@ -78,6 +79,7 @@ class Study:
     size: str
     values: Mapping[str, Any]
     draw_only: bool = False
+    from_manual: bool = False
     limit: float = float("inf")
     told: Callable[[str], None] = lambda line: None
     seconds: float = 0.0
@@ -130,7 +132,8 @@ class Study:
                     store.put(cell, known)
                     self.told(work.reported(cell, known))
                 answers.append(known)
-        self.dates.add(f"{datetime.date.today()}")
+        if answers:
+            self.dates.add(f"{datetime.date.today()}")
         return answers
 
     def parameters(self, page: str, name: str) -> dict[str, Any]:
@@ -144,20 +147,18 @@ class Study:
         Parameters
         ----------
         page, name : of the table
-        run : what prints it, from cells that are kept; where they may not be computed, the page's own table
-            is taken
+        run : what prints it, from cells that are kept; the page's own table is taken where that is asked for,
+            or where nothing may be computed
 
         Raises
         ------
         NotMeasuredError : where the page has no such table either
         """
         try:
-            text = run()
-            self.dates.add(f"{datetime.date.today()}")
+            text = self._page_part(page, name) if self.from_manual else run()
         except NotMeasuredError:
             if not self.draw_only or self.size == "smoke":
                 raise
-            self.sources.add(page)
             text = self._page_part(page, name)
         return [row for table in printed_tables(text) for row in read_table(table)]
 
@@ -165,6 +166,7 @@ class Study:
         text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
         for part in PART.finditer(text):
             if part[2] == name:
+                self.sources.add(page)
                 caption = CAPTION.search(part[0])
                 if caption is not None:
                     self.dates.add(caption[1])

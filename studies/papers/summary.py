@@ -8,6 +8,7 @@ Every bar is the geometric mean of EDP over the paper's instances, our best answ
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from studies.kapla_tables import DEFAULT_KEPT
@@ -96,7 +97,7 @@ def _kapla(study: Study) -> Instances:
 
 
 def _with(study: Study, values: dict[str, object]) -> Study:
-    return Study(study.folder, study.size, values, study.draw_only)
+    return replace(study, values=values)
 
 
 def _atomic(study: Study) -> Instances:

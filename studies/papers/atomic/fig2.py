@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PRINTED = {"resnet50": 26.91, "inception-v3": 17.48, "nasnet-a-large": 18.34, "efficientnet-b0": 13.53}
+CROWDED = 150
+"""Layers from which on lines are thin."""
 WAYS = {
     "rows and columns": ((1, 8, 8, 1),),
     "output channels": ((64, 1, 1, 1),),
@@ -121,11 +123,18 @@ def judge(data: Data) -> Verdict:
 def draw(data: Data) -> Figure:
     """Utilization of layer after layer, and its mean, as in the paper."""
     figure, axes = canvas(1, 0.5 + 1.5 * len(data["rows"]), rows=len(data["rows"]))
-    ways = ("rows and output channels", "best of all even cuts")
+    ways = ("output channels", "best of all even cuts")
     for axis, row in zip(axes, data["rows"], strict=True):
         for way, colour in zip(ways, PALETTE, strict=False):
             own = [100 * part for part in row[f"_{way}"]]
-            axis.step(range(len(own)), own, where="mid", color=colour, linewidth=1.0, label=way)
+            axis.step(
+                range(len(own)),
+                own,
+                where="mid",
+                color=colour,
+                linewidth=1.0 if len(own) < CROWDED else 0.4,
+                label=way,
+            )
             axis.axhline(fmean(own), color=colour, linestyle="--", linewidth=1.0)
         if row["printed [%]"] > 0:
             axis.axhline(row["printed [%]"], color="#222222", linewidth=1.5, label="printed mean")

@@ -97,10 +97,8 @@ def draw(data: Data) -> Figure:
     axes[0].set_ylabel("methods evaluated")
     legend(axes[0])
     loss = [row["EDP over the optima [%]"] for row in data["shown"]]
-    of_loss = (
-        {"EDP over the proven optimum": (0.0, LOSSES["1"], number(""), LOSSES["1-3"])} if whole else None
-    )
-    grouped_bars(axes[1], names, {"EDP over the proven optimum": loss}, of_loss)
+    of_loss = {"EDP over the optimum": (0.0, LOSSES["1"], number(""), LOSSES["1-3"])} if whole else None
+    grouped_bars(axes[1], names, {"EDP over the optimum": loss}, of_loss)
     axes[1].set_ylabel("[%]")
     legend(axes[1], 1)
     return figure

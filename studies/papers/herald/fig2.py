@@ -13,10 +13,13 @@ from tilewright.hardware.scheduling.herald.classes import AcceleratorClass, make
 from tilewright.report.plots.style import canvas
 from tilewright.solvers.scheduling.herald.build import problem_from_table, workload_operators
 from tilewright.solvers.scheduling.herald.costs import cost_table
+from tilewright.workloads.catalog import resolve_model
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+DEEP = 64
+"""Input channels of a cluster of the NVDLA style."""
 STYLES = ("shidiannao", "nvdla", "eyeriss")
 RESOURCES = AcceleratorClass("figure 2", 256, 32, 4 << 20, 16, 4)
 """The text prints PEs and bandwidth; the global memory is the edge class's."""
@@ -37,13 +40,24 @@ def styles(network: str) -> dict[str, Any]:
     return {**found, "best style of each layer": {"cycles": cycles, "energy": energy, "edp": cycles * energy}}
 
 
+def deep_share(network: str) -> float:
+    """Percent of a network's multiply-accumulates in layers with 64 input channels or more."""
+    layers = resolve_model(network, 1).mac_layers
+    deep = sum(layer.operator.macs for layer in layers if layer.operator.bounds.get("C", 1) >= DEEP)
+    return 100 * deep / sum(layer.operator.macs for layer in layers)
+
+
 def measure(study: Study) -> Data:
     """A row per network and style."""
     rows: list[Row] = []
     for network in study["networks"]:
         cell = study.cell("three styles", styles, network=network)
         rows += [{"network": network, "style": style, **own} for style, own in cell.items()]
-    return {"rows": rows}
+    deep: list[Row] = [
+        {"network": network, "share": study.cell("share of deep layers", deep_share, network=network)}
+        for network in study["networks"]
+    ]
+    return {"rows": rows, "deep": deep}
 
 
 def judge(data: Data) -> Verdict:
@@ -62,16 +76,16 @@ def judge(data: Data) -> Verdict:
         compared.append(
             Statement("NVDLA suffers on UNet, Eyeriss does not", words, own["eyeriss"] < own["nvdla"])
         )
+    deep = data["deep"][-1]
+    part = f"{deep['share']:.0f} % of {deep['network']}'s multiply-accumulates"
+    share = f"{part} are in layers of 64 input channels or more, which fill clusters of the NVDLA style."
     best = [
         edp[network, "best style of each layer"] / min(edp[network, style] for style in STYLES)
         for network in dict.fromkeys(row["network"] for row in data["rows"])
     ]
     return Verdict(
         compared,
-        differs="UNet's layers have few channels only at its ends, and most of its work has 64 channels or "
-        "more, which "
-        "fill the NVDLA style's array here; that MAESTRO's costs differ from the hierarchy model's is "
-        "measured in "
+        differs=f"{share}  That MAESTRO's costs differ from the hierarchy model's is measured in "
         "[Herald](herald.md#where-this-differs-from-the-paper).",
         needed="MAESTRO's own energy and latency of these layers would be needed.",
         best="Every layer has the best of all mappings of its style; the best style for each layer alone "

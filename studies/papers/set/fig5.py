@@ -77,9 +77,9 @@ def measure(study: Study) -> Data:
 
 def judge(data: Data) -> Verdict:
     """41.1 % less latency, 31.5 % less energy, 61.1 % less DRAM, 35.3 % less NoC traffic."""
-    chain, *trees = data["rows"]
-    best = min(trees, key=lambda row: row["cycles"] * row["energy"])
-    saved = {name: 100 * (1 - best[name] / chain[name]) for name in ("cycles", "energy", "dram", "hops")}
+    chain, annealed, ours = data["rows"]
+    best = min(data["rows"], key=lambda row: row["cycles"] * row["energy"])
+    saved = {name: 100 * (1 - annealed[name] / chain[name]) for name in ("cycles", "energy", "dram", "hops")}
     compared: list[Compared] = [
         Number("latency saved [%]", 41.1, saved["cycles"], "{:.1f}"),
         Number("energy saved [%]", 31.5, saved["energy"], "{:.1f}"),
@@ -87,13 +87,16 @@ def judge(data: Data) -> Verdict:
         Number("traffic of the network saved [%]", 35.3, saved["hops"], "{:.1f}"),
     ]
     ratio = best["bound"] / (best["cycles"] * best["energy"])
+    more = 100 * (1 - ours["cycles"] / chain["cycles"])
     return Verdict(
         compared,
         differs="Which two blocks (here those behind the first one), and the tile and the DRAM of the "
-        "paper's 16-tile accelerator, are not in the text; those of "
-        "the edge platform are taken.",
+        "paper's "
+        "16-tile accelerator, are not in the text; those of the edge platform are taken, and no measurement "
+        "here separates the two.",
         needed="The paper's blocks and simulator would be needed.",
-        best=f"No tree has less than {ratio:.2f} times the EDP of the best one here ({best['scheme']}).",
+        best=f"Our search saves {more:.1f} % of the latency, and no tree has less than {ratio:.2f} times the "
+        f"EDP of the best one here ({best['scheme']}).",
     )
 
 
