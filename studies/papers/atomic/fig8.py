@@ -87,7 +87,7 @@ def draw(data: Data) -> Figure:
     figure, axes = canvas(1, 3.0)
     names = (*METHODS, "bound")
     series = {name: [row[name] / 1e6 for row in data["rows"]] for name in names}
-    grouped_bars(axes[0], [row["network"] for row in data["rows"]], series, log=True)
+    grouped_bars(axes[0], [row["network"] for row in data["rows"]], series)
     axes[0].set_ylabel("Mcycles")
     legend(axes[0], len(names))
     return figure

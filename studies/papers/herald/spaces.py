@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -54,7 +55,11 @@ def scheduled(problem: SchedulingProblem, method: str, seconds: float | None = N
     scheduler = METHODS.make(method)
     goal = ScheduleGoal(problem, ScheduleObjective.EDP)
     result = run_method(
-        ScheduleSearch(goal, Limits(seconds=seconds, threads=1), exact=scheduler.exact), scheduler, method
+        ScheduleSearch(
+            goal, Limits(seconds=seconds, threads=1, clock=time.process_time), exact=scheduler.exact
+        ),
+        scheduler,
+        method,
     )
     assert result.evaluation is not None
     assert result.key is not None

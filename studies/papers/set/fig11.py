@@ -159,6 +159,8 @@ def draw(data: Data) -> Figure:
         third.scatter(delay, [own[5] for own in dots], c=shades, s=6, cmap="viridis")
         third.set_ylabel("DRAM's share")
         third.set_ylim(0, 1.02)
+        first.set_xscale("log")
+        third.set_xscale("log")
         first.set_xlabel("delay [Mcycles]")
         second.set_xlabel("DRAM [MB]")
         third.set_xlabel("delay [Mcycles]")
@@ -170,13 +172,7 @@ FIGURE = PaperFigure(
     claim="Deeper trees cost less energy; DRAM bounds the delay; annealing finds deep trees of low delay.",
     sizes={
         "smoke": {"networks": ("darknet",), "platform": "edge", "batch": 1, "count": 15, "steps": 3},
-        "short": {
-            "networks": ("resnet", "trans"),
-            "platform": "cloud",
-            "batch": 8,
-            "count": 200,
-            "steps": 20,
-        },
+        "short": {"networks": ("resnet",), "platform": "cloud", "batch": 8, "count": 200, "steps": 20},
         "full": {
             "networks": ("resnet", "trans"),
             "platform": "cloud",
