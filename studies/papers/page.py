@@ -112,7 +112,7 @@ def paper_part(name: str, every: dict[str, Shown]) -> str:
             )
             continue
         shown = every[own]
-        state = "not measured" if shown.verdict is None else shown.verdict.word
+        state = "not measured" if shown.verdict is None else f"{shown.verdict.word} ({shown.study.size} run)"
         link = f"[{label(own)}](#{anchor(own, entry)})"
         command = f"`python -m studies {name} {own}`"
         rows.append(

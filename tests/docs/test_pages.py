@@ -43,7 +43,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in, and a terminal of 110 columns."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "110")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
+    paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", ""), str(ROOT)]  # studies are run from a clone
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     return tmp_path
 
 

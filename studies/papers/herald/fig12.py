@@ -76,7 +76,7 @@ FIGURE = PaperFigure(
             "method": QUICK,
         },
         "short": {
-            "workload": tuple(PRINTED),
+            "workload": ("unetx4",),
             "class": "cloud",
             "spaces": ("NVDLA + Shi-diannao",),
             "steps": STEPS,

@@ -95,12 +95,7 @@ FIGURE = PaperFigure(
     claim="Partitions of PEs and bandwidth for nine scenarios, none of them even.",
     sizes={
         "smoke": {"workload": "handposex2", "class": "edge", "steps": {"edge": (128, 4)}, "method": QUICK},
-        "short": {
-            "workload": ("ar-vr-a", "ar-vr-b", "mlperf-1"),
-            "class": "edge",
-            "steps": STEPS,
-            "method": QUICK,
-        },
+        "short": {"workload": ("ar-vr-a", "ar-vr-b"), "class": "edge", "steps": STEPS, "method": QUICK},
         "full": {"workload": WORKLOADS, "class": CLASSES, "steps": STEPS, "method": "herald"},
     },
     measure=measure,
