@@ -120,6 +120,8 @@ def print_atomic(networks: dict[str, Network]) -> None:
     """Table I of Atomic Dataflow beside the networks of that paper."""
     print("\n| network | layers, table I | ours | parameters, table I | ours | |\n|---|---|---|---|---|---|")
     for name, counts in atomic_counts().items():
+        if name not in networks:
+            continue
         ours, printed = networks[name], float(counts["parameters"])
         print(
             f"| {name} | {counts['layers']} | {len(ours)} | {printed / 1e6:.0f} M "

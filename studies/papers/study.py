@@ -156,6 +156,8 @@ class Study:
         """
         try:
             text = self._page_part(page, name) if self.from_manual else run()
+            if not self.from_manual:
+                self.dates.add(f"{datetime.date.today()}")
         except NotMeasuredError:
             if not self.draw_only or self.size == "smoke":
                 raise
