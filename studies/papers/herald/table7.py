@@ -17,7 +17,7 @@ def measure(study: Study) -> Data:
     for workload in study["workloads"]:
         for count, system in enumerate(SYSTEMS, start=2):
             cell = study.cell(
-                "preset",
+                "seconds of scheduling",
                 on_preset,
                 name=workload,
                 system=system.format(study["class"]),

@@ -78,7 +78,7 @@ FIGURE = PaperFigure(
     title="Tangram and SET",
     claim="SET is 1.78 times as fast as Tangram with 13.2 % less energy: 51.2 % less EDP.",
     sizes={
-        "smoke": {"situations": (("edge", "darknet", 1),), "seconds": 0.3},
+        "smoke": {"situations": (("edge", "darknet", 1),), "seconds": 0.1},
         "short": {"situations": SHORT, "seconds": 6},
         "full": {"situations": SITUATIONS, "seconds": 60},
     },
