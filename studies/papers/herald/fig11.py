@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Statement, Verdict
 from studies.papers.herald.spaces import (
+    ALL,
     CLASSES,
+    FEW,
     MAELSTROM,
     QUICK,
     STEPS,
@@ -42,7 +44,7 @@ def measure(study: Study) -> Data:
     for workload in chosen(study["workload"]):
         for size in chosen(study["class"]):
             plot = {"workload": workload, "class": size}
-            for name, preset in monoliths(size).items():
+            for name, preset in monoliths(size, study.values.get("monoliths", ALL)).items():
                 cell = study.cell(
                     "preset", on_preset, name=workload, system=preset, method=study["method"], seconds=None
                 )
@@ -185,9 +187,10 @@ FIGURE = PaperFigure(
         "short": {
             "workload": "ar-vr-b",
             "class": "edge",
-            "spaces": tuple(SPACES),
+            "spaces": ("NVDLA + Shi-diannao",),
             "steps": STEPS,
             "method": QUICK,
+            "monoliths": FEW,
         },
         "full": {
             "workload": WORKLOADS,

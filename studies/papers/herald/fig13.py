@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from studies.papers.figure import Data, Number, PaperFigure, Row, Verdict
 from studies.papers.herald.fig11 import chosen
 from studies.papers.herald.spaces import (
+    ALL,
     CLASSES,
+    FEW,
     MAELSTROM,
     QUICK,
     STEPS,
@@ -45,7 +47,7 @@ def measure(study: Study) -> Data:
             designs[workload] = min(points, key=lambda row: row["edp"])["parts"]
         for workload in study["workloads"]:
             place = {"class": size, "workload": workload}
-            for name, preset in monoliths(size).items():
+            for name, preset in monoliths(size, study.values.get("monoliths", ALL)).items():
                 cell = study.cell(
                     "preset", on_preset, name=workload, system=preset, method=study["method"], seconds=None
                 )
@@ -139,7 +141,13 @@ FIGURE = PaperFigure(
             "steps": {"edge": (512, 8)},
             "method": QUICK,
         },
-        "short": {"class": "edge", "workloads": WORKLOADS, "steps": STEPS, "method": QUICK},
+        "short": {
+            "class": "edge",
+            "workloads": ("ar-vr-a", "ar-vr-b"),
+            "steps": STEPS,
+            "method": QUICK,
+            "monoliths": FEW,
+        },
         "full": {"class": CLASSES, "workloads": WORKLOADS, "steps": STEPS, "method": "herald"},
     },
     measure=measure,

@@ -33,6 +33,9 @@ STEPS: Final = {"edge": (64, 4), "mobile": (512, 16), "cloud": (1024, 64)}
 """PEs and GB/s of a grid's steps in short runs; the mobile and cloud classes have finer ones."""
 CLASSES: Final = ("edge", "mobile", "cloud")
 WORKLOADS: Final = ("ar-vr-a", "ar-vr-b", "mlperf-1")
+ALL: Final = ("fda", "smfda", "rda")
+FEW: Final = ("fda", "rda")
+"""Styles of monoliths in short runs."""
 UNITS: Final = {"cycles": 1e6, "energy": 1e9, "edp": 1e21}
 """Of Mcycles, mJ and GJ cycle."""
 
@@ -128,12 +131,12 @@ def _on(name: str, system: Any, method: str, seconds: float | None) -> dict[str,
     return scheduled(problem_from_table(work, system, metric, table), method, seconds)
 
 
-def monoliths(size: str) -> dict[str, str]:
+def monoliths(size: str, styles: Sequence[str] = ALL) -> dict[str, str]:
     """FDAs, SM-FDAs and the RDA of a class by the names that the paper's pictures have."""
     names = {}
     for preset in list_system_presets():
         style, own, *flow = preset.split("-")
-        if own == size and style in ("fda", "smfda", "rda"):
+        if own == size and style in styles:
             names[" ".join([{"smfda": "SM-FDA"}.get(style, style.upper()), *flow])] = preset
     return names
 
