@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Origin, TracePoint
@@ -12,16 +11,12 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.solvers.compiling import PHASE, Kernels, compiled_in_turn
 from tilewright.solvers.running import SearchRun
-from tilewright.solvers.scheduling.tiled.bounds import Bounds
+from tilewright.solvers.scheduling.tiled.joint_bounds import least_key
 from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
 from tilewright.solvers.scheduling.tiled.registry import METHODS
-from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 
 GRACE = 0.8
 """Seconds that a search has to come back; all that it has found is in its state, so that none is lost."""
-
-ROUNDING = Fraction(1, 10**9)
-"""Part of a bound on energy that is given away for the rounding of sums of floats."""
 
 WARM_START = "warm start"
 """What a trace names as the source of a plan that was given."""
@@ -30,12 +25,6 @@ _MEANWHILE = "ls"
 """The method that plans while others wait for their machine code."""
 
 TiledRun = SearchRun[TiledGoal, AtomicPlan, Evaluation | None]
-
-
-def bound_key(goal: TiledGoal, bounds: Bounds) -> Fraction:
-    """The key that bounds on cycles and energy imply."""
-    energy = Fraction(bounds.energy) * (1 - ROUNDING)
-    return goal.problem.objective.key(energy, bounds.cycles)
 
 
 def claimed_space(run: TiledRun) -> str:
@@ -99,7 +88,7 @@ def plan_run(
                     METHODS.make(_MEANWHILE).solve(search)
 
     def offer(search: TiledSearch) -> None:
-        search.raise_bound(bound_key(search.problem, size_bounds(search.problem.problem)), "all sizes")
+        search.raise_bound(least_key(search.problem.problem), "all sizes")
         if warm is not None:
             search.confirm(warm, WARM_START, Origin.HEURISTIC)
 

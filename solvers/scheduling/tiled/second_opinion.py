@@ -12,13 +12,13 @@ from tilewright.formulation.result import Origin, Status
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.solvers.running import run_method
-from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+from tilewright.solvers.scheduling.tiled.bounds import bound_key, dag_bounds
 from tilewright.solvers.scheduling.tiled.exact.method import Exact
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
+from tilewright.solvers.scheduling.tiled.joint_bounds import least_key
 from tilewright.solvers.scheduling.tiled.registry import METHODS
-from tilewright.solvers.scheduling.tiled.running import bound_key, plan_run
-from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.solvers.second_opinion import Proof, Verdict
 
 COMPUTED = "computed bounds"
@@ -57,8 +57,9 @@ def plan_bound(problem: TiledProblem, atoms: AtomicPlan | None = None) -> Fracti
     ----------
     atoms : over plans of whose atoms it holds; ``None`` for all sizes of atoms
     """
-    bounds = size_bounds(problem) if atoms is None else dag_bounds(atoms.dag, problem.machine)
-    return bound_key(TiledGoal(problem), bounds)
+    if atoms is None:
+        return least_key(problem)
+    return bound_key(TiledGoal(problem), dag_bounds(atoms.dag, problem.machine))
 
 
 def named_space(problem: TiledProblem, answer: AtomicPlan, name: str) -> RoundSpace | None:

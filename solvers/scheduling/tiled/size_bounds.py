@@ -32,7 +32,7 @@ def size_bounds(problem: TiledProblem) -> Bounds:
     work = sum(int(least_cycles(machine.engine, shape)[0]) for shape in shapes)
     whole = whole_layers(problem)
     weights = _weights(whole)
-    traffic, leaving = int(weights.sum()) + _inputs(whole), leaving_bytes(whole)
+    traffic, leaving = incoming_bytes(whole), leaving_bytes(whole)
     cycles = {
         "work": -(-work // machine.engines),
         "path": 0,
@@ -56,7 +56,17 @@ def compulsory_bytes(whole: AtomicDag) -> int:
     ----------
     whole : of `whole_layers`
     """
-    return int(_weights(whole).sum()) + _inputs(whole) + leaving_bytes(whole)
+    return incoming_bytes(whole) + leaving_bytes(whole)
+
+
+def incoming_bytes(whole: AtomicDag) -> int:
+    """What every plan reads from DRAM, and so writes into buffers, at least.
+
+    Parameters
+    ----------
+    whole : of `whole_layers`
+    """
+    return int(_weights(whole).sum()) + _inputs(whole)
 
 
 def _staged(problem: TiledProblem, weights: Int64s, least: int) -> int:
