@@ -2,8 +2,8 @@
 
     python -m studies.tiled_random --problems 200 --seconds 2
 
-Machines are meshes and tori with links of 2 to 32 B/cycle; networks have three to six layers.  Every problem is
-asked for one of four objectives.
+Machines are meshes and tori with links of 2 to 32 B/cycle; networks have three to six layers.  Every problem
+has one of four objectives.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
@@ -113,12 +115,10 @@ def random_network(rng: random.Random) -> Network:
             )
             made.append((add(operator, [("I", source)]), wide, out))
     if rng.random() < 0.2:
-        source, width, rows = made[-1]
-        name = f"l{len(layers)}"
-        layers.append(Layer(name, fully_connected(k=rng.choice([10, 100]), c=width * rows * rows), "random"))
-        links.append(
-            Link(source, name, "A", source or "image", width * rows * rows, channel=None, moves=("Flatten",))
-        )
+        maker, width, rows = made[-1]
+        last, size = f"l{len(layers)}", width * rows * rows
+        layers.append(Layer(last, fully_connected(k=rng.choice([10, 100]), c=size), "random"))
+        links.append(Link(maker, last, "A", maker or "image", size, channel=None, moves=("Flatten",)))
     return Network("random", layers, links)
 
 
@@ -136,12 +136,13 @@ def measure(seeds: Sequence[int], method: str, seconds: float) -> Iterator[Row]:
     Parameters
     ----------
     seeds, method : which problems, and by which method
-    seconds : for each
+    seconds : of the processor, for each
     """
     prepare(method)
     for seed in seeds:
         problem = random_problem(seed)
-        result = plan_run(lambda problem=problem: problem, method, Limits(seconds, threads=1)).run()
+        limits = Limits(seconds, threads=1, clock=time.process_time)
+        result = plan_run(partial(random_problem, seed), method, limits).run()
         if result.evaluation is None:
             print(f"seed {seed}: {result.status} {result.message}", flush=True)
             continue
@@ -161,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--problems", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="seed of the first problem")
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each problem")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of the processor, for each problem")
     parser.add_argument("--method", default="auto")
     asked = parser.parse_args(arguments)
     print(HEAD, flush=True)

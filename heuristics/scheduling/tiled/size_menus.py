@@ -120,6 +120,25 @@ def balanced_sizes(
     return tuple(sizes)
 
 
+def streaming_sizes(problem: TiledProblem, engines: int, room: float) -> tuple[AtomSize, ...]:
+    """Per unit the best size of atoms that make all channels of some pixels, so that readers can follow at
+    once; where weights of all channels do not fit, the best size of all.
+
+    Parameters
+    ----------
+    engines : that share each unit
+    room : part of the buffer that an atom takes at most: those of several layers lie in it side by side
+    """
+    sizes = []
+    for unit in problem.units:
+        menu = balanced_menu(problem, unit, engines, room=room)
+        shape = shape_of(unit.layer.operator)
+        all_channels = (menu.sizes[:, 3] >= shape.sizes[0]) & (menu.sizes[:, 2] >= shape.parts)
+        whole = np.flatnonzero(all_channels)
+        sizes.append(menu.size(int(whole[0]) if len(whole) else 0))
+    return tuple(sizes)
+
+
 def balanced_size_list(
     problem: TiledProblem,
     unit: Unit,

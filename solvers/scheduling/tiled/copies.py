@@ -40,7 +40,7 @@ from tilewright.formulation.scheduling.tiled.reading import (
 from tilewright.formulation.scheduling.tiled.trips import operator_kind
 from tilewright.formulation.scheduling.tiled.units import Read
 from tilewright.foundation.arrays import Floats
-from tilewright.hardware.scheduling.tiled.machine import TileEngine, TiledMachine
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine, TileEngine
 from tilewright.workloads.mapping.operator import Operator, Role
 
 MOST_PLACES = 4096
@@ -105,8 +105,10 @@ def copies(layer: SharedLayer, prices: Prices, engines: Floats) -> Floats:
 
 
 def _least_sum(kinds: Sequence[float], product: Floats) -> Floats:
-    """The least sum of ``kinds`` times factors of 1 or more whose product is given: the cheapest are raised to
-    a common level."""
+    """The least sum of ``kinds`` times factors of 1 or more whose product is given.
+
+    The cheapest are raised to a common level.
+    """
     p, q, r = sorted(kinds)
     one = p * product
     two = np.sqrt(p * q * product)
@@ -190,7 +192,7 @@ def fastest(engine: TileEngine, operator: Operator) -> int:
 
 
 def _weights(operator: Operator) -> int | None:
-    """Elements of the weights, if each channel has its own for each part of the sum, and pixels share them."""
+    """Elements of the weights, if each channel has its own for each part of a sum, and pixels share them."""
     shape = shape_of(operator)
     tensors = [tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT]
     if len(tensors) != 1 or len(operator.inputs) != 2 or shape.part is None or any(shape.scattered):
@@ -232,7 +234,7 @@ def _met(problem: TiledProblem, read: Read) -> int | None:
 
 
 def _own(operator: Operator, axes: OperandAxes, size: int, axis: int) -> int:
-    """Positions along a coordinate that each result has to itself: the most for which a greedy choice ends."""
+    """Positions along a coordinate that each result has to itself, by a greedy choice."""
     count = shape_of(operator).sizes[axis]
     if count > MOST_PLACES:
         return 0

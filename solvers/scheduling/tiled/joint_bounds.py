@@ -11,6 +11,7 @@ intervals of cycles, each with its first cycle and the copies of its last, is a 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -36,11 +37,15 @@ _DIGITS = 1000
 
 def least_key(problem: TiledProblem) -> Fraction:
     """The key that no plan of a problem undercuts, whatever its sizes of atoms."""
+    return max(least_keys(problem))
+
+
+def least_keys(problem: TiledProblem) -> Iterator[Fraction]:
+    """Keys that no plan undercuts: of energy and cycles apart, which is quick, and of both together."""
     bounds = size_bounds(problem)
-    apart = bound_key(TiledGoal(problem), bounds)
-    if problem.machine.engines == 1 or problem.objective.delay_power == 0:
-        return apart
-    return max(apart, CopiesOverCycles(problem, bounds).least_key())
+    yield bound_key(TiledGoal(problem), bounds)
+    if problem.machine.engines > 1 and problem.objective.delay_power > 0:
+        yield CopiesOverCycles(problem, bounds).least_key()
 
 
 class CopiesOverCycles:
@@ -54,6 +59,7 @@ class CopiesOverCycles:
 
     def __init__(self, problem: TiledProblem, bounds: Bounds) -> None:
         self._problem, self._bounds = problem, bounds
+        self.prices = energy_prices(problem.machine)
         whole = whole_layers(problem)
         self._layers = shared_layers(problem, whole)
         outside = self._waiting()
@@ -121,7 +127,7 @@ class CopiesOverCycles:
         firsts = np.array(begins, dtype=np.float64)
         ends = np.append(firsts[1:], math.inf)
         ends[-1] = max(alone, firsts[-1]) * 2
-        energies = moved + self.sums(ends, energy_prices(machine)) + power * firsts
+        energies = moved + self.sums(ends, self.prices) + power * firsts
         exact = [
             Fraction(math.floor(energy * (1 - float(ROUNDING)) * _DIGITS), _DIGITS) for energy in energies
         ]
