@@ -50,6 +50,9 @@ STREAMS = 0
 MIXED = 0.5
 """Part of the time left in which such plans of everything that competes, together, may be tried."""
 
+MOST_MIXED = 64
+"""Such plans at most."""
+
 WORSE = Fraction(3, 2)
 """Smaller regions are tried while the last one's plan is at most that many times as bad as the best."""
 
@@ -258,7 +261,7 @@ class _Starts:
         shares += [(handover, inf) for handover in (*HANDOVERS, STREAMS)]
         mixed = list(product(everywhere, shares, self._orders, self._mappings))
         random.Random(limits.seed).shuffle(mixed)
-        for region, (handover, price), order, mapping in mixed:
+        for region, (handover, price), order, mapping in mixed[:MOST_MIXED]:
             if rest.done:
                 break
             atoms, sizes, dag = self._shared(region, handover, price)

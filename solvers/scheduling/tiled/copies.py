@@ -69,6 +69,11 @@ class SharedLayer:
     read: int
     outside: bool
 
+    @property
+    def coming(self) -> int:
+        """Bytes that an engine cannot have made itself if it does all."""
+        return self.weights + (self.inputs if self.outside else 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Prices:

@@ -90,6 +90,8 @@ class CopiesOverCycles:
         for layer, outside in zip(self._layers, self._outside, strict=True):
             window = cycles - outside
             shares = layer.work / np.maximum(window, 1e-300)
+            # an engine's share of weights, and of inputs from DRAM, passes its port
+            shares = np.maximum(shares, layer.coming / (self._problem.machine.port_rate * cycles))
             possible = (window > 0) & (shares <= self._problem.machine.engines * (1 + 1e-9))
             total += np.where(possible, copies(layer, prices, np.where(possible, shares, 1.0)), math.inf)
         return total
@@ -119,9 +121,8 @@ class CopiesOverCycles:
         power = machine.engine.static_power * machine.engines
         begins = [self.least_cycles()]
         moved = self._bounds.energy - power * self._bounds.cycles
-        alone = max(
-            [layer.work + wait for layer, wait in zip(self._layers, self._outside, strict=True)], default=0
-        )
+        layers = zip(self._layers, self._outside, strict=True)
+        alone = max((max(at.work + wait, at.coming / machine.port_rate) for at, wait in layers), default=0.0)
         while begins[-1] < alone:
             begins.append(int(begins[-1] * FINE) + 1)
         firsts = np.array(begins, dtype=np.float64)
