@@ -22,9 +22,9 @@ from tilewright.hardware.scheduling.herald.classes import AcceleratorClass, make
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.solvers.running import SearchRun
 from tilewright.solvers.scheduling.herald.build import METRIC_OF, problem_from_table, workload_operators
-from tilewright.solvers.scheduling.herald.costs import cost_table
+from tilewright.solvers.scheduling.herald.costs import CostTable, cost_table
 from tilewright.solvers.scheduling.herald.costs_progress import CostsProgress
-from tilewright.solvers.scheduling.herald.partition import partitions_of
+from tilewright.solvers.scheduling.herald.partition import most_even, partitions_of
 from tilewright.solvers.scheduling.herald.partition_search import LeastBoundFirst
 from tilewright.solvers.scheduling.herald.schedule import GRACE
 from tilewright.workloads.scheduling.workload import Workload
@@ -88,12 +88,23 @@ def codesign_run(
     operators = workload_operators(workload)
     costs = CostsProgress(note)
 
+    first = systems[most_even(points)]
+
+    def known(some: Sequence[System]) -> CostTable:
+        table = cost_table(operators, some, limits, folder, costs.reported, note=note)
+        of = f" of {first.name}" if len(some) < len(systems) else ""
+        note(f"costs{of} known after {limits.elapsed:.1f} s")
+        return table
+
     def begin(notify: Callable[[TracePoint], None]) -> CodesignSearch:
-        table = cost_table(operators, [*systems.values()], limits, folder, costs.reported, note=note)
-        note(f"costs known after {limits.elapsed:.1f} s")
+        quick, tables = known([first]), list[CostTable]()  # a partition is there long before all costs
 
         def state(system: System) -> SchedulingProblem:
-            return problem_from_table(workload, system, by, table)
+            if system is first:
+                return problem_from_table(workload, system, by, quick)
+            if not tables:
+                tables.append(known([*systems.values()]))
+            return problem_from_table(workload, system, by, tables[0])
 
         return CodesignSearch(CodesignGoal(workload, systems, by, objective, state), limits, notify)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
+from fractions import Fraction
 
 from tilewright.formulation.scheduling.herald.codesign import Parts
 from tilewright.foundation.errors import InputError, unknown_name
@@ -33,3 +35,13 @@ def partitions_of(resources: AcceleratorClass, parts: int, strategy: str, seed: 
     if strategy == "binary":
         return binary_sample(points)
     return random_sample(points, _RANDOM, seed) if strategy == "random" else points
+
+
+def most_even(points: Collection[Parts]) -> Parts:
+    """The partition whose sub-accelerators are most alike in PEs, then in bandwidth."""
+
+    def spread(parts: Parts) -> tuple[int, Fraction]:
+        pes, bandwidths = zip(*parts, strict=True)
+        return max(pes) - min(pes), max(bandwidths) - min(bandwidths)
+
+    return min(points, key=spread)
