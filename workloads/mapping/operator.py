@@ -32,11 +32,14 @@ class Dimension:
     bound : number of iterations, at least 1
     like : the convolution dimension (``N G K C P Q R S``) that this loop corresponds to, so that a
         machine's dataflow restriction written for convolutions applies to every operator
+    upto : the largest of several bounds that this loop stands for, ``bound`` being the least: it may have the
+        tiles of them all, so that none of them costs less (`formulation/mapping/growth.py`)
     """
 
     name: str
     bound: int
     like: str
+    upto: int | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,8 @@ class Operator:
         for dimension in self.dimensions:
             if dimension.bound < 1:
                 raise ValueError(f"{self.kind}: {dimension.name}={dimension.bound}, expected at least 1")
+            if not dimension.bound <= (dimension.upto or dimension.bound) <= 2 * dimension.bound:
+                raise ValueError(f"{self.kind}: {dimension.name} up to {dimension.upto}, expected twice at most")
         if [tensor.is_output for tensor in self.tensors].count(True) != 1 or not self.tensors[-1].is_output:
             raise ValueError(f"{self.kind}: expected exactly one output tensor, listed last")
         for tensor in self.tensors:
