@@ -1,8 +1,8 @@
 """A prompt, then steps whose cache grows by one token each: phases of a language model, weighed.
 
-``prefill:1,decode:200`` reads a prompt once and adds 200 tokens to it.  Step ``i`` finds ``i`` tokens more in the
-cache than the first one.  Steps at some of these lengths are layers of their own; a step in between costs no more
-than the next longer one, and no less than a layer that stands for all lengths between two.
+``prefill:1,decode:200`` reads a prompt once and adds 200 tokens to it.  Step ``i`` finds ``i`` tokens more in
+the cache than the first one.  Steps at some of these lengths are layers of their own; a step in between costs
+no more than the next longer one, and no less than a layer that stands for all lengths between two.
 """
 
 from __future__ import annotations
@@ -152,6 +152,4 @@ def _operators(model: str, cached: int, patterns: Sequence[str]) -> dict[str, Op
     read = parse_method(model, "model")
     step = {"phase": DECODE, "tokens": "1", "cached": str(cached)}
     network = family_network(str(MethodText(read.name, {**read.options, **step})))
-    return {
-        name: layer.operator for layer in select_layers(network, patterns) for name in layer.names
-    }
+    return {name: layer.operator for layer in select_layers(network, patterns) for name in layer.names}

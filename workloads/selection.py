@@ -19,8 +19,8 @@ class SelectedLayer:
     ----------
     operator, names : of equal layers
     runs : how often each of them runs, where the model runs more than once
-    least_runs : how many of the runs cost at least what these layers do; ``None`` for as many.  Layers that bound
-        others run less often in a value than in its bound, or not at all
+    least_runs : how many of the runs cost at least what these layers do; ``None`` for as many.  Layers that
+        bound others run less often in a value than in its bound, or not at all
     """
 
     operator: Operator

@@ -49,7 +49,7 @@ class CellProgress(Listener):
         every: bool,
     ) -> None:
         self._objective = objective
-        self._counts = {layer.name: len(layer.names) for layer in layers}
+        self._counts = {layer.name: layer.count for layer in layers}
         self._seconds = seconds
         self._every = every
         self._cells = 0

@@ -33,6 +33,24 @@ def explore_command(
             rich_help_panel=_SPACE,
         ),
     ],
+    phases: Annotated[
+        str | None,
+        typer.Option(
+            "--phases",
+            metavar="PHASE:RUNS",
+            help="Of a language model, how often it reads a prompt and adds a token: prefill:1,decode:200.  "
+            "The cache grows by a token with every step.",
+            rich_help_panel="Phases",
+        ),
+    ] = None,
+    lengths: Annotated[
+        int,
+        typer.Option(
+            "--lengths",
+            help="So many of the steps are searched; the others are bounded by those.",
+            rich_help_panel="Phases",
+        ),
+    ] = 5,
     objective: options.NetworkObjective = "edp",
     batch: options.Batch = None,
     layers: options.Layers = None,
@@ -150,6 +168,8 @@ def explore_command(
         jobs=jobs,
         cluster=cluster,
         store=store,
+        phases=phases,
+        lengths=lengths,
     )
     files = designs.files(out, plot, report)
     chosen = network.select(layers or (), all_operators)

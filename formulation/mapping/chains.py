@@ -120,9 +120,9 @@ def balanced_chains(bound: int, length: int) -> Int64s:
 def ranged_chains(least: int, most: int) -> Callable[[int, int], Int64s]:
     """Chains of a dimension that stands for all bounds between two, cut off at the least.
 
-    A chain of a bound ``b`` cut off at ``least`` has ``min(tile, least)`` for every tile.  As ``b`` is at most
-    ``2 * least``, only the whole is cut off, so what may stand inside the whole are the tiles of all bounds, and
-    inside a smaller tile its own.  Increasing bounds give them all: those of ``least`` are among them.
+    A chain of a bound ``b`` cut off at ``least`` has ``min(tile, least)`` for every tile.  As ``b`` is at
+    most ``2 * least``, only the whole is cut off, so what may stand inside the whole are the tiles of all
+    bounds, and inside a smaller tile its own.
     """
     own = np.unique(np.concatenate([balanced_tiles(bound) for bound in range(least, most + 1)]))
     whole = tuple(np.unique(np.minimum(own, least)).tolist())

@@ -1,21 +1,22 @@
 """Layers that differ in sizes alone, such as the steps of a decoder behind a growing cache.
 
 Let a layer have bounds ``b`` in some dimensions, and let ``a <= b`` be smaller ones.  *Cut off* at ``a``, a
-mapping has ``min(tile, a)`` in place of every tile: it runs those iterations of its nest whose indices lie below
-``a``, in the same order and on the same instances.  So there are no more pieces, trips, instances or iterations,
-and no piece has more elements: each is a part of one that was there before.  Counts of the ``hierarchy`` model
-are sums over pieces, its cycles grow with counts, first tiles and instructions, its capacities ask for whole
-tiles.  A legal mapping cut off is therefore legal, and takes no more energy and no more cycles.
+mapping has ``min(tile, a)`` in place of every tile: it runs those iterations of its nest whose indices lie
+below ``a``, in the same order and on the same instances.  So there are no more pieces, trips, instances or
+iterations, and no piece has more elements: each is a part of one that was there before.  Counts of the
+``hierarchy`` model are sums over pieces, its cycles grow with counts and first tiles, its capacities ask for
+whole tiles.  A legal mapping cut off is therefore legal, and takes no more energy and no more cycles.
 
 That says two things of a layer whose bounds lie between ``a`` and ``b``:
 
 - the mapping of ``b``, cut off, is a mapping of it, so it costs no more than ``b``'s does;
-- no mapping of it costs less than the best one at ``a`` over the tiles of all bounds from ``a`` to ``b``, cut off.
-  The tiles that the searched space has at ``a`` alone do not suffice: ``ceil(b / n)`` cut off need not be the least
-  tile of its trip count at ``a``.  `spanning` therefore makes an operator with the bounds ``a`` and all those tiles.
+- no mapping of it costs less than the best one at ``a`` over the tiles of all bounds from ``a`` to ``b``, cut
+  off.  The tiles that the searched space has at ``a`` alone do not suffice: ``ceil(b / n)`` cut off need not
+  be the least tile of its trip count at ``a``.  `spanning` therefore makes an operator with the bounds ``a``
+  and all those tiles.
 
-Buffers that share tiles are left out (fewer instances may keep larger shares), and so are set-up cycles, demands,
-windows and perfect factors, whose tiles differ from bound to bound.
+Buffers that share tiles are left out (fewer instances may keep larger shares), and so are set-up cycles,
+demands, windows and perfect factors, whose tiles differ from bound to bound.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilewright.formulation.mapping.mapping import Mapping, Spatial, Temporal
+from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Temporal
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator
 
@@ -82,7 +83,8 @@ def cut_off(mapping: Mapping, bounds: MappingABC[str, int]) -> Mapping:
     ----------
     bounds : of the smaller layer, by dimension
     """
-    tile, nodes = dict(bounds), []
+    tile: dict[str, int] = dict(bounds)
+    nodes: list[Node] = []
     for node in mapping.nodes:
         if isinstance(node, Temporal | Spatial):
             inner = min(node.tile, bounds[node.dim])

@@ -55,8 +55,6 @@ CHAINS: MappingABC[str, Chains] = {
 }
 
 
-
-
 def chains_of(dimension: Dimension, tiles: str) -> Chains:
     """The chains of a dimension, which may stand for several bounds."""
     if dimension.upto is not None and tiles == ROUNDED_UP:

@@ -67,7 +67,9 @@ def machine(choose: random.Random) -> Engine:
         write_bandwidth=choose.choice(rates),
         double_buffered=choose.choice((False, True)),
     )
-    outer = MemoryLevel("DRAM", None, Fraction(20), Fraction(30), read_bandwidth=choose.choice(rates), fanout=fan)
+    outer = MemoryLevel(
+        "DRAM", None, Fraction(20), Fraction(30), read_bandwidth=choose.choice(rates), fanout=fan
+    )
     leakage = {"SPM": choose.choice((Fraction(0), Fraction(2)))}
     return Engine("growing", "hierarchy", 8, Fraction(1, 2), Fraction(500), (outer, inner), leakage=leakage)
 
@@ -76,7 +78,8 @@ def optimum(operator: Operator, engine: Engine, text: str) -> Fraction | None:
     """The least key of the searched space, each of whose mappings is written out."""
     goal = parse_objective(text)
     evaluations = (
-        evaluate_mapping(operator, engine, HIERARCHY, m) for m in every_mapping(operator, engine, perfect=False)
+        evaluate_mapping(operator, engine, HIERARCHY, m)
+        for m in every_mapping(operator, engine, perfect=False)
     )
     keys = [goal.key(each.energy, each.cycles) for each in evaluations if not each.violations]
     return min(keys, default=None)

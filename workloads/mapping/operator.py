@@ -143,7 +143,9 @@ class Operator:
             if dimension.bound < 1:
                 raise ValueError(f"{self.kind}: {dimension.name}={dimension.bound}, expected at least 1")
             if not dimension.bound <= (dimension.upto or dimension.bound) <= 2 * dimension.bound:
-                raise ValueError(f"{self.kind}: {dimension.name} up to {dimension.upto}, expected twice at most")
+                raise ValueError(
+                    f"{self.kind}: {dimension.name} up to {dimension.upto}, expected twice at most"
+                )
         if [tensor.is_output for tensor in self.tensors].count(True) != 1 or not self.tensors[-1].is_output:
             raise ValueError(f"{self.kind}: expected exactly one output tensor, listed last")
         for tensor in self.tensors:
