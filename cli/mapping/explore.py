@@ -9,6 +9,7 @@ import typer
 
 from tilewright.cli import completion, models, options
 from tilewright.cli.exits import Exit
+from tilewright.cli.mapping import flags
 
 FORMATS = ("table", "json", "csv")
 _SPACE = "Design space"
@@ -33,24 +34,8 @@ def explore_command(
             rich_help_panel=_SPACE,
         ),
     ],
-    phases: Annotated[
-        str | None,
-        typer.Option(
-            "--phases",
-            metavar="PHASE:RUNS",
-            help="Of a language model, how often it reads a prompt and adds a token: prefill:1,decode:200.  "
-            "The cache grows by a token with every step.",
-            rich_help_panel="Phases",
-        ),
-    ] = None,
-    lengths: Annotated[
-        int,
-        typer.Option(
-            "--lengths",
-            help="So many of the steps are searched; the others are bounded by those.",
-            rich_help_panel="Phases",
-        ),
-    ] = 5,
+    phases: flags.Phases = None,
+    lengths: flags.Lengths = None,
     objective: options.NetworkObjective = "edp",
     batch: options.Batch = None,
     layers: options.Layers = None,

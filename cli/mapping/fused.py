@@ -61,6 +61,8 @@ REFUSED = {
     "all_optimal": "--all-optimal",
     "most": "--most",
     "constraint": "--constraint",
+    "phases": "--phases",
+    "lengths": "--lengths",
     "tiles": "--tiles",
     "warm_start": "--warm-start",
     "save_mappings": "--save-mappings",

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from tilewright.formulation.objective import Objective
 from tilewright.report.records.mapping.explore import DesignRecord, ExploreDocument
-from tilewright.report.records.mapping.phases import PhasesRecord
 from tilewright.report.text.csv_text import csv_lines
+from tilewright.report.text.mapping.phases import phases_text
 from tilewright.report.text.quantities import gap_text, objective_text, seconds_text
 from tilewright.report.text.tables import head_text, listing
 
@@ -133,19 +133,6 @@ def summary_lines(document: ExploreDocument) -> list[str]:
         f"{seconds_text(document.wall_s)}"
     )
     return lines
-
-
-def phases_text(phases: PhasesRecord) -> str:
-    """How often each phase runs, and how many of the steps were searched."""
-    lengths = phases.lengths
-    if not lengths:
-        return phases.text
-    steps = lengths[-1] - lengths[0] + 1
-    cached = (
-        f"{lengths[0]:,} to {lengths[-1]:,} cached tokens" if steps > 1 else f"{lengths[0]:,} cached tokens"
-    )
-    searched = "each searched" if steps == len(lengths) else f"{len(lengths)} searched, the others bounded"
-    return f"{phases.text}: {steps} {'step' if steps == 1 else 'steps'}, {cached}, {searched}"
 
 
 def _table(document: ExploreDocument, objective: Objective) -> RenderableType:

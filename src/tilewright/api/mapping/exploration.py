@@ -17,7 +17,7 @@ from tilewright.api.mapping.exploration_document import ExplorationDocument
 from tilewright.api.mapping.layer import Layer
 from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.api.mapping.network import Network, network
-from tilewright.api.mapping.phased import phased
+from tilewright.api.mapping.phased import PhasesAsked, phased
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.network_objective import parse_network_objective
 from tilewright.formulation.stopping import NEVER, Stop
@@ -38,7 +38,6 @@ from tilewright.solvers.mapping.explore.store import ExploreStore
 from tilewright.solvers.mapping.methods import method as method_of
 from tilewright.solvers.mapping.network_problem import Factors, network_problem
 from tilewright.solvers.mapping.solve import AUTO
-from tilewright.workloads.phases import LENGTHS
 
 FEW_CELLS = 100
 """With fewer layers on designs than this, starting worker processes takes longer than it saves."""
@@ -77,7 +76,7 @@ class ExploreRequest:
     cluster: str | None = None
     store: Path | None = None
     phases: str | None = None
-    lengths: int = LENGTHS
+    lengths: int | None = None
 
     def answer(self, request: SearchRequest) -> ExplorationDocument:
         """What `explore` calls: method and limits are the request's."""
@@ -122,7 +121,7 @@ def explore(
     store: str | os.PathLike[str] | None = None,
     watcher: Watcher | None = None,
     phases: str | None = None,
-    lengths: int = LENGTHS,
+    lengths: int | None = None,
 ) -> ExplorationDocument:
     """Find the best machine among all that come of varying some fields, and prove it.
 
@@ -154,7 +153,7 @@ def explore(
     watcher : notified of every cell
     phases : how often a language model reads a prompt and adds a token, such as ``prefill:1,decode:200``; the
         cache grows by a token with every step
-    lengths : so many steps are searched; the others are bounded by those
+    lengths : so many steps are searched, 5 by default; the others are bounded by those
 
     Raises
     ------
@@ -242,16 +241,10 @@ def stated_question(request: ExploreRequest) -> ExploreQuestion:
     )
     phases = None
     if request.phases is not None:
-        asked = request.cost_model, request.factors, tuple(constraints)
         engines = [design.engine for design in usable if design.engine is not None]
-        phases, selected = phased(
-            what.model if isinstance(what, Layer) else what.name,
-            request.phases,
-            request.lengths,
-            engines,
-            asked,
-            request.layers,
-        )
+        name = what.model if isinstance(what, Layer) else what.name
+        asked = PhasesAsked(request.phases, request.lengths, request.layers, bool(constraints))
+        phases, selected = phased(name, asked, engines, request.cost_model, (request.factors, None, None))
     engine = usable[0].engine
     assert engine is not None
     stated = network_problem(selected, engine, goal, constraints, request.cost_model, request.factors)
