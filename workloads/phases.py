@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tilewright.foundation.errors import InputError
-from tilewright.foundation.method_text import MethodText, parse_method
 from tilewright.workloads.blueprint.phases import DECODE, PREFILL
-from tilewright.workloads.families import family_network, parameters_of
+from tilewright.workloads.families import family_network, parameters_of, with_parameters
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.selection import SelectedLayer, select_layers
 
@@ -149,7 +148,6 @@ def _at(length: str, names: Sequence[str]) -> tuple[str, ...]:
 
 def _operators(model: str, cached: int, patterns: Sequence[str]) -> dict[str, Operator]:
     """The layers of one step, by name, in the sequence of the network's distinct layers."""
-    read = parse_method(model, "model")
-    step = {"phase": DECODE, "tokens": "1", "cached": str(cached)}
-    network = family_network(str(MethodText(read.name, {**read.options, **step})))
+    step = {"phase": DECODE, "tokens": 1, "cached": cached}
+    network = family_network(with_parameters(model, step))
     return {name: layer.operator for layer in select_layers(network, patterns) for name in layer.names}

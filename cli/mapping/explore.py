@@ -119,7 +119,10 @@ def explore_command(
     Designs are discarded by bounds before they are solved.  Exit code 0 states that a best design was found,
     the table whether it is proven.
     """
+    from dataclasses import replace
+
     from tilewright.api.mapping.exploration import ExploreRequest
+    from tilewright.api.mapping.sweep import SweepRequest, split_axes
     from tilewright.cli.mapping import designs
     from tilewright.cli.searching import Printed, failed
     from tilewright.hardware.mapping.variations import parse_variation
@@ -134,10 +137,11 @@ def explore_command(
     goal = options.read_network_objective(objective)
     variations = tuple(parse_variation(text) for text in vary)
     network = models.loaded(model, batch, asked_onnx, quiet=quiet)
+    own, machines = split_axes(variations)
     question = ExploreRequest(
         model=network,
         machine=arch,
-        axes=variations,
+        axes=machines,
         objective=str(goal),
         batch=batch,
         layers=tuple(layers or ()),
@@ -160,6 +164,10 @@ def explore_command(
     chosen = network.select(layers or (), all_operators)
     progress = [] if quiet else [designs.CellProgress(goal, chosen, seconds, every=verbose)]
     listeners = [*progress, *files, Printed(form)]
+    if own:
+        points = SweepRequest(replace(question, model=model), own)
+        swept, interrupted = designs.explored(points, solver, seconds, relative_gap, listeners)
+        return Exit.ERROR if failed(files) else designs.sweep_exit_code(swept.record, interrupted=interrupted)
     answer, interrupted = designs.explored(question, solver, seconds, relative_gap, listeners)
     unsaved = [] if answer.unsaved is None else [str(answer.unsaved)]
     if failed(files, unsaved):

@@ -22,7 +22,7 @@ class Role(StrEnum):
     OUTPUT = "outputs"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Dimension:
     """One loop of the nest.
 
@@ -39,7 +39,12 @@ class Dimension:
     name: str
     bound: int
     like: str
-    upto: int | None = field(default=None, repr=False)
+    upto: int | None = None
+
+    def __repr__(self) -> str:
+        """Without ``upto`` where there is none: hashes of older documents are made of it."""
+        own = f"name={self.name!r}, bound={self.bound!r}, like={self.like!r}"
+        return f"Dimension({own})" if self.upto is None else f"Dimension({own}, upto={self.upto})"
 
 
 @dataclass(frozen=True, slots=True)

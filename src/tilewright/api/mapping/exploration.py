@@ -26,10 +26,11 @@ from tilewright.foundation.processes import available_cores
 from tilewright.hardware.mapping.design_caps import parse_caps
 from tilewright.hardware.mapping.design_cost import design_costs
 from tilewright.hardware.mapping.design_space import design_space
-from tilewright.hardware.mapping.variations import Variation, variation
+from tilewright.hardware.mapping.variations import Variation, check_varies, variation
 from tilewright.report.records.mapping.build import key_gap
 from tilewright.report.records.mapping.explore import ExploreSettings
 from tilewright.report.records.mapping.explore_build import ExploreQuestion, explore_document
+from tilewright.report.records.mapping.sweep import PREFIX
 from tilewright.solvers.mapping.explore.cells import CELLS, Asked, Cell, Reported, answers_here
 from tilewright.solvers.mapping.explore.goals import Goal
 from tilewright.solvers.mapping.explore.search import LAYER_SECONDS, Answers, Exploration, Watcher
@@ -161,10 +162,15 @@ def explore(
     """
     budget = read_budget(stop, 1, 0)
     with named_arguments(), interruptible() as event:
+        axes = tuple(variation(field, values) for field, values in vary.items())
+        check_varies(axes)
+        own = [axis.title for axis in axes if any(field.startswith(PREFIX) for field in axis.fields)]
+        if own:
+            raise InputError("vary", own[0], "a parameter of the model, expected tw.sweep for it")
         question = ExploreRequest(
             model=model,
             machine=machine,
-            axes=tuple(variation(field, values) for field, values in vary.items()),
+            axes=axes,
             objective=objective,
             batch=batch,
             layers=tuple(layers),
