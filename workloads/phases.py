@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tilewright.foundation.errors import InputError
-from tilewright.workloads.blueprint.phases import DECODE, PREFILL
 from tilewright.workloads.families import family_network, parameters_of, with_parameters
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.selection import SelectedLayer, select_layers
 
+PREFILL, DECODE = "prefill", "decode"
 FLAG = "--phases"
 MOST_STEPS = 2**20
 LENGTHS = 5

@@ -159,7 +159,7 @@ def test_the_areas_of_published_machines() -> None:
 
 
 def filled_at_once(name: str) -> Engine:
-    """A machine of which all transfers hide, first fills and last drains too: the latency that was published."""
+    """A machine whose transfers all hide, first fills and last drains too: the latency that was published."""
     plain = tw.machine(name)
     fields: dict[str, object] = {}
     for level in plain.levels:

@@ -57,7 +57,7 @@ class ExploredLayer(Record):
     count: int = Field(ge=0)
     macs: int
     runs: int = Field(default=1, ge=0, description="as of the layers of a result")
-    least_runs: int | None = Field(default=None, ge=0)
+    least_runs: int | None = Field(default=None, ge=0, description="as of the layers of a result")
 
 
 class DesignRecord(KeyedRecord):

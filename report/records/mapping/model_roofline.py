@@ -12,8 +12,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.fitted import fitted
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument
 from tilewright.report.records.mapping.layer_kinds import KINDS, OTHERS, kind_of
-from tilewright.workloads.blueprint.phases import DECODE, PREFILL
-from tilewright.workloads.phases import parse_phases
+from tilewright.workloads.phases import DECODE, PREFILL, parse_phases
 
 _PHASE = re.compile(rf"({PREFILL}|{DECODE})(\[[^]]*\])?\.")
 

@@ -16,7 +16,7 @@ from tilewright.report.records.mapping.roofline import dram_rate, roofline
 from tilewright.report.text.mapping.phases import phases_text
 from tilewright.report.text.quantities import count_text, energy_text, percent_text, si_text
 from tilewright.report.text.tables import plain_table
-from tilewright.workloads.blueprint.phases import PREFILL
+from tilewright.workloads.phases import PREFILL
 
 
 def totals_line(document: ResultDocument, engine: Engine) -> Text | None:
