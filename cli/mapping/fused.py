@@ -63,6 +63,7 @@ REFUSED = {
     "constraint": "--constraint",
     "phases": "--phases",
     "lengths": "--lengths",
+    "constraint_set": "--constraint-set",
     "tiles": "--tiles",
     "warm_start": "--warm-start",
     "save_mappings": "--save-mappings",

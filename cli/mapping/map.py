@@ -47,6 +47,7 @@ def map_command(
     storage: options.Storage = None,
     tiles: options.Tiles = None,
     constraint: options.Constraints = None,
+    constraint_set: options.ConstraintSet = None,
     then: Annotated[
         str | None,
         typer.Option(
@@ -180,7 +181,7 @@ def map_command(
         all_operators=all_operators,
         phases=phases,
         lengths=lengths,
-        constraints=constraint or (),
+        constraints=(*(constraint or ()), *(f"set={name}" for name in constraint_set or ())),
         cost_model=cost_model,
         **space,  # type: ignore[arg-type]
         then=second,  # type: ignore[arg-type]
