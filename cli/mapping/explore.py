@@ -30,8 +30,8 @@ def explore_command(
             metavar="FIELD=VALUES",
             help="A field of the machine file and its values: levels.SPM.capacity=16kB..1MB*2 (times 2), "
             "levels.SPM.fanout.axes.pe.size=64..256+64 (plus 64), or a list with commas; A:B=1:2,3:4 varies "
-            "fields together; model.batch=1..256*2 varies a parameter of the model.  Repeatable: the space is "
-            "all combinations.",
+            "fields together; model.batch=1..256*2 varies a parameter of the model.  Repeatable: the space "
+            "is all combinations.",
             rich_help_panel=_SPACE,
         ),
     ],
