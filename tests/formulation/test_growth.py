@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 from brute import every_mapping
 from effort import effort
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import hierarchies, mappings
 
@@ -38,6 +38,7 @@ def layer(kind: int, sizes: tuple[int, ...]) -> Operator:
     return elementwise(shape=sizes, operands=2)
 
 
+@settings(max_examples=effort(40))
 @given(st.data())
 def test_a_mapping_cut_off_is_legal_and_costs_no_more(data: st.DataObject) -> None:
     """Any legal mapping, not the best alone, takes no more energy, cycles or capacity on fewer iterations."""
@@ -85,7 +86,7 @@ def optimum(operator: Operator, engine: Engine, text: str) -> Fraction | None:
     return min(keys, default=None)
 
 
-@pytest.mark.parametrize("seed", range(effort(10)))
+@pytest.mark.parametrize("seed", range(effort(6)))
 def test_no_layer_between_two_costs_less_than_what_spans_them(seed: int) -> None:
     """The proven optimum over the tiles of all sizes is at most each size's own, by plain enumeration."""
     choose = random.Random(seed)
