@@ -2,14 +2,16 @@
 
 It begins with machines of one inner level or none.  From the best pattern so far it goes on to patterns in
 which one tensor, or all of them, are stored in one level more or less.  Every pattern has a dive on a machine
-of its own.
+of its own, with halved tiles where there are very many.
 """
 
 from __future__ import annotations
 
 from itertools import cycle
 
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.pattern_machines import PatternSearch, Stores, levels_of, machine_of, storing
 from tilewright.solvers.mapping.tree import Tree
@@ -42,6 +44,7 @@ class Descent:
                 min(own, key=lambda levels: (inner not in levels, len(levels))) for own in self._alternatives
             )
             best = stores if self._improves(stores) else best
+        offer_any_mapping(self._search, lambda: self._search.done)
         if best is None or sum(group.most for group in self._search.problem.space.groups) <= _FEW:
             return
         limits = self._search.limits
@@ -81,7 +84,9 @@ class Descent:
         self._tried.add(stores)
         whole = self._search.problem
         part = whole.on(machine_of(storing(whole, stores), levels_of(stores)))
-        if sum(group.size_at_most for group in part.space.groups) > _MOST:
+        if _rows(part) > _MOST and not part.space.nest.perfect:
+            part = part.with_halved_tiles()
+        if _rows(part) > _MOST:
             return False
         before = self._search.key
         inner = PatternSearch(self._search, part)
@@ -89,3 +94,7 @@ class Descent:
         if not tree.empty:
             tree.add({}, {}, dive=True)
         return self._search.key != before
+
+
+def _rows(problem: LayerProblem) -> int:
+    return sum(group.size_at_most for group in problem.space.groups)

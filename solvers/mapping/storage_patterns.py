@@ -156,6 +156,7 @@ class PatternTrees:
             pattern = self._left[0]
             if self._is_wanted(pattern.key * scale):
                 if not self._state(pattern, _MANY, on_bound):
+                    self._hard()  # a part of the space is all that is left to search
                     return
                 self._close()
                 if self._open:
