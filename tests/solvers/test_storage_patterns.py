@@ -267,7 +267,7 @@ def test_a_walk_over_patterns_ends_where_no_level_more_or_less_is_better(objecti
     problem = problem_on_four_levels(objective)
     keys = []
     for _ in range(2):
-        search = LayerSearch(problem, Limits())
+        search = LayerSearch(problem, Limits(deterministic=True))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(pattern_descent, "_FEW", 0)
             Descent(search, "branch").run()
