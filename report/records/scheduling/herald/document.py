@@ -18,10 +18,12 @@ from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluatio
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleResult
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.records.claims import ClaimRecord, ExactText, Number, TraceRecord, claim, number
 from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.build import trace_record, versions
+from tilewright.report.records.mapping.engine import EngineRecord
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.herald.problem import ProblemRecord, problem_record
 from tilewright.report.records.scheduling.herald.system import SystemRecord
@@ -119,11 +121,19 @@ class AskedCodesign(Document[Literal["tilewright.codesign/1"], Literal["codesign
     workload: str
     accelerator_class: str
     dataflows: list[str]
+    engines: dict[str, EngineRecord] = Field(
+        default_factory=dict, description="machine files among the dataflows, by name"
+    )
     search: str
     pe_step: int = Field(ge=1, description="PEs by which partitions of the grid differ")
     bandwidth_step: int = Field(ge=1, description="bytes per cycle, likewise")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
+
+    @property
+    def machines(self) -> dict[str, Engine]:
+        """The machine files among the dataflows."""
+        return {name: record.build() for name, record in self.engines.items()}
 
 
 class CodesignDocument(ClaimRecord, AskedCodesign):
