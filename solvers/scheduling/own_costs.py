@@ -150,7 +150,7 @@ def best_mappings(
             reported(0, len(missing))
         for done, (question, answer) in enumerate(_searched(missing, earlier, limits, slices)):
             known[question] = answer
-            shelf.ask(partial(_write, question=question, answer=answer), None)
+            shelf.ask(partial(keep_answer, question=question, answer=answer), None)
             reported(done + 1, len(missing))
     return known
 
@@ -269,7 +269,8 @@ def _find(store: OwnCostStore, question: MappingQuestion) -> MappingAnswer | Non
     return store.find(_ANSWERS, question=question.key)
 
 
-def _write(store: OwnCostStore, question: MappingQuestion, answer: MappingAnswer) -> None:
+def keep_answer(store: OwnCostStore, question: MappingQuestion, answer: MappingAnswer) -> None:
+    """Write an answer, in the place of an earlier one."""
     mapping = answer.mapping
     text = None if mapping is None else json.dumps(mapping.to_data(), separators=(",", ":"))
     figures = {"mapping": text, "proven": int(answer.proven), "seconds": answer.seconds}

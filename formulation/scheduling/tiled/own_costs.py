@@ -12,15 +12,18 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from tilewright.formulation.mapping.compulsory import least_cycles, least_energy, touched
 from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.errors import InputError
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.scheduling.own_engine import OwnTile
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.mapping.operator import Operator, Role
@@ -121,15 +124,39 @@ def counted_price(own: OwnTile, shape: TaskShape, mapping: Mapping, where: str =
 
 @dataclass(frozen=True)
 class LeastPrices:
-    """What no mapping of a task undercuts, and no division of it: every PE busy, nothing but products."""
+    """What no mapping of a task undercuts, nor those of its parts together if it is divided.
+
+    Compulsory figures are sums and maxima of iterations and touched elements, divided by constants and
+    rounded up: each is subadditive over a division of the iterations.  No part can use more PEs than the
+    whole.
+    """
 
     def prices(self, own: OwnTile, shapes: Sequence[TaskShape]) -> Sequence[TaskPrice]:
         """Lower bounds."""
-        return [TaskPrice(-(-shape.macs // own.engine.instances), 0.0, 0.0) for shape in shapes]
+        return [_least(own, shape) for shape in shapes]
 
     def mapping(self, own: OwnTile, shape: TaskShape) -> tuple[Mapping, bool]:
         """There is none; raises ``LookupError``."""
         raise LookupError("bounds have no mappings")
+
+
+@lru_cache(maxsize=1 << 12)
+def _least(own: OwnTile, shape: TaskShape) -> TaskPrice:
+    operator, engine = task_operator(shape), own.inside
+    written = sum(touched(operator, tensor) for tensor in operator.tensors if tensor.is_output)
+    energy = least_energy(operator, engine) - engine.mac_energy * shape.macs
+    cycles = max(least_cycles(operator, engine), -(-shape.macs // _usable(engine, operator)))
+    return TaskPrice(cycles, 0.0, float(energy - written * engine.levels[0].write_energy))
+
+
+def _usable(engine: Engine, operator: Operator) -> int:
+    """PEs that an operator can keep busy: along an axis no more than iterations of what it carries."""
+    usable = 1
+    for level in engine.levels:
+        for axis in () if level.fanout is None else level.fanout.axes:
+            carried = [d.bound for d in operator.dimensions if axis.carries is None or d.like in axis.carries]
+            usable *= min(axis.size, math.prod(carried))
+    return usable
 
 
 @dataclass(frozen=True)
