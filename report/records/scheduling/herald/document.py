@@ -25,10 +25,17 @@ from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.build import trace_record, versions
 from tilewright.report.records.mapping.engine import EngineRecord
 from tilewright.report.records.mapping.operator import Record
-from tilewright.report.records.scheduling.herald.problem import ProblemRecord, problem_record
+from tilewright.report.records.scheduling.herald.problem import (
+    OpenOptionRecord,
+    ProblemRecord,
+    problem_record,
+)
 from tilewright.report.records.scheduling.herald.system import SystemRecord
 from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.workloads.scheduling.workload import Workload
+
+_NAMED = 4
+"""Layers that a text names before it counts."""
 
 
 class ScheduleMetricsRecord(Record):
@@ -91,6 +98,22 @@ class ScheduleDocument(ClaimRecord, AskedSchedule):
     input_hash: str
     trace: list[TraceRecord]
     versions: dict[str, str]
+
+    @property
+    def open_text(self) -> str:
+        """Layers, with their engines, whose mappings were not proven best in time; empty without any."""
+        if self.problem is None:
+            return ""
+        left = [
+            f"{layer} on {option.engine}"
+            for run in self.problem.runs
+            for layer, costs in run.layers.items()
+            for option in self.problem.costs[costs].options
+            if isinstance(option, OpenOptionRecord)
+        ]
+        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        named = ", ".join(left[:_NAMED])
+        return f"not proven in time to be of least {self.settings.metric}: {named}{more}" if left else ""
 
 
 class PartitionPointRecord(Record):

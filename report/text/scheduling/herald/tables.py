@@ -16,7 +16,6 @@ from tilewright.report.records.scheduling.herald.document import (
     ScheduleMetricsRecord,
     objective_name,
 )
-from tilewright.report.records.scheduling.herald.problem import OpenOptionRecord
 from tilewright.report.text.quantities import (
     count_text,
     energy_text,
@@ -29,7 +28,6 @@ from tilewright.report.text.scheduling.claims import claim_table
 from tilewright.report.text.tables import head_text, plain_table
 
 _MOST = 8
-_NAMED = 4
 
 
 def _claims(document: ScheduleDocument | CodesignDocument) -> Table:
@@ -43,25 +41,10 @@ def space_line(document: ScheduleDocument | CodesignDocument) -> Text:
     if isinstance(document, CodesignDocument):
         steps = f"{document.pe_step} PEs and {document.bandwidth_step} B/cycle"
         text += f"; partitions in steps of {steps}, {document.search} search"
-    left = open_costs(document)
-    if left:
-        text += f"; not proven in time to be of least {document.settings.metric}: {', '.join(left[:_NAMED])}"
-        text += f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-    return Text(text, "dim")
-
-
-def open_costs(document: ScheduleDocument | CodesignDocument) -> list[str]:
-    """Layers, with their engines from machine files, whose mappings were not proven best in time."""
     best = document if isinstance(document, ScheduleDocument) else document.best
-    if best is None or best.problem is None:
-        return []
-    return [
-        f"{layer} on {option.engine}"
-        for run in best.problem.runs
-        for layer, costs in run.layers.items()
-        for option in best.problem.costs[costs].options
-        if isinstance(option, OpenOptionRecord)
-    ]
+    if best is not None and best.open_text:
+        text += f"; {best.open_text}"
+    return Text(text, "dim")
 
 
 def schedule_views(document: ScheduleDocument, seconds: float) -> list[RenderableType]:
