@@ -108,15 +108,17 @@ class ArraySection(Section):
 
 
 def _buffer(value: object) -> object:
-    if isinstance(value, str | dict) or value is None:
-        return value
-    raise ValueError(f"expected {{size, energy}}, or with arch the name of a level, got {shown(value)}")
+    return {"level": value} if isinstance(value, str) else value
 
 
 class BufferSection(Section):
-    size: SizeField = Field(description="the engine's buffer, such as 128 kB")
-    energy: Annotated[EnergySection, BeforeValidator(_read_and_write)] = Field(
-        description="pJ per byte, one number or {read, write}"
+    size: SizeField | None = Field(default=None, description="the engine's buffer, such as 128 kB")
+    energy: Annotated[EnergySection | None, BeforeValidator(_read_and_write)] = Field(
+        default=None, description="pJ per byte, one number or {read, write}"
+    )
+    level: str | None = Field(
+        default=None,
+        description="with arch, the level of its machine; its name alone in the place of the section",
     )
 
 
@@ -128,7 +130,7 @@ class EngineSection(Section):
         default=None, description="a machine file (from this file's folder) or preset that the tile is"
     )
     array: ArraySection | None = Field(default=None, description="{rows, columns, dataflow}")
-    buffer: Annotated[BufferSection | str | None, BeforeValidator(_buffer)] = Field(
+    buffer: Annotated[BufferSection | None, BeforeValidator(_buffer)] = Field(
         default=None, description="{size, energy}; with arch, the name of the level that is the tile's buffer"
     )
     mac_energy: Energy | None = Field(default=None, description="pJ per multiply-accumulate")
@@ -225,10 +227,14 @@ def _tile(engine: EngineSection) -> TileEngine:
     for field in ("array", "buffer", "mac_energy"):
         if getattr(engine, field) is None:
             raise FieldError(("engine", field), "missing, expected it, or arch with a machine file")
-    if not isinstance(buffer, BufferSection):
-        raise FieldError(("engine", "buffer"), f"expected {{size, energy}}, got {shown(buffer)}")
     assert array is not None
+    assert buffer is not None
     assert engine.mac_energy is not None
+    for field, expected in (("size", "a size such as 128 kB"), ("energy", "pJ per byte")):
+        if getattr(buffer, field) is None:
+            raise FieldError(("engine", "buffer", field), f"missing, expected {expected}")
+    assert buffer.size is not None
+    assert buffer.energy is not None
     if array.lanes > 1 and array.dataflow != "pairs":
         raise FieldError(("engine", "array", "lanes"), "expected 1 unless the dataflow is pairs")
     try:
@@ -273,7 +279,7 @@ def _own_tile(engine: EngineSection, arch: str, clock: Fraction, folder: Path | 
         raise FieldError(("engine", "arch"), message)
     try:
         return tile_engine(
-            own_tile(known, engine.buffer if isinstance(engine.buffer, str) else ""),
+            own_tile(known, (engine.buffer and engine.buffer.level) or ""),
             vector_lanes=engine.vector_lanes,
             vector_energy=float(engine.vector_energy),
             startup_cycles=int(engine.startup_cycles),
