@@ -123,7 +123,7 @@ def test_routes_go_along_the_row_first() -> None:
 
 
 def test_the_documented_file_has_every_field(tmp_path: Path) -> None:
-    """The file in the documents is a machine, and names each field but those that take the place of others."""
+    """The file in the documents is a machine, and names each field but those that replace others."""
     page = Path(__file__).parents[2] / "docs" / "tiled-machine-files.md"
     block = page.read_text(encoding="utf-8").split("```yaml\n", 1)[1].split("```", 1)[0]
     path = tmp_path / "documented.yaml"
