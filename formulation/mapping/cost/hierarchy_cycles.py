@@ -72,7 +72,7 @@ def _port_time(nest: Nest, level: int, behind: bool) -> Expr | None:
         chosen = [level in stores and _hides(nest, stores, level) is behind for stores in alternatives]
         if any(chosen):
             counts = selected_counts(nest, tensor, level, whole_run=False, among=chosen)
-            reads.append((tensor.role, timed_reads(nest, tensor, level, chosen)))
+            reads.append((tensor.role, total([timed_reads(nest, tensor, level, chosen), counts.drains])))
             set_up += set_ups(nest, tensor, level, chosen)
             writes += [(tensor.role, counts.fills), (tensor.role, counts.updates)]
     times = port_times(nest.engine, memory, reads, writes)

@@ -81,13 +81,15 @@ def _movement(
     engine: Engine, outer: PlacedStore, inner: PlacedStore, tensor: Tensor, elements: int, again: int
 ) -> Movement:
     source, target = engine.levels[outer.level], engine.levels[inner.level]
+    role = tensor.role
+    drained = 0
     if tensor.is_output:
         reads, writes, fills = again, elements, again
+        drained = elements if target.timing.drained else 0
     else:
         reads, writes, fills = elements, 0, elements
-    role = tensor.role
     times = port_times(engine, source, [(role, as_expr(reads))], [(role, as_expr(writes))])
-    times += port_times(engine, target, [], [(role, as_expr(fills))])
+    times += port_times(engine, target, [(role, as_expr(drained))], [(role, as_expr(fills))])
     return Movement(
         tensor=f"{inner.store.layer}.{tensor.name}",
         outer=source.name,
@@ -98,10 +100,11 @@ def _movement(
             (source.name, "reads"): reads,
             (source.name, "updates"): writes,
             (target.name, "fills"): fills,
+            (target.name, "reads"): drained,
         },
         energies={
             source.name: reads * source.read_energy_of(role) + writes * source.write_energy_of(role),
-            target.name: fills * target.write_energy_of(role),
+            target.name: fills * target.write_energy_of(role) + drained * target.read_energy_of(role),
         },
         cycles=max((evaluate(time, {}) for time in times), default=0),
     )

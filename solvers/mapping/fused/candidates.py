@@ -176,8 +176,7 @@ class CandidateSpace:
                 else:
                     fixed += self._least(layer, kinds[layer], tensor, home)
             if layer in self.group.leaving and layer in turns.passings:
-                output = operator.output
-                fixed += self.copy_energy(output, operator)
+                fixed += self.copy_energy(layer, turns)
         left = {leaf.leaf.layer: self._left_by_homes(turns, leaf) for leaf in turns.leaves}
         return Skeleton(tree, turns, kinds, options, fixed, left)
 
@@ -189,9 +188,14 @@ class CandidateSpace:
                 best = [*(other for other in best if not placement.replaces(other)), placement]
         return tuple(sorted(best, key=lambda placement: placement.least))
 
-    def copy_energy(self, output: Tensor, operator: Operator) -> Fraction:
-        """pJ of writing a whole result to the outermost level."""
-        return output.footprint(operator.bounds) * self.engine.levels[0].write_energy_of(output.role)
+    def copy_energy(self, layer: str, turns: Turns) -> Fraction:
+        """pJ of bringing a whole result to the outermost level."""
+        operator = self.group.operator(layer)
+        role, home = operator.output.role, turns.passings[layer].home
+        each = self.engine.levels[0].write_energy_of(role)
+        if home is not None and self.engine.levels[home.level].timing.drained:
+            each += self.engine.levels[home.level].read_energy_of(role)
+        return operator.output.footprint(operator.bounds) * each
 
     def home_of(self, layer: str, tensor: Tensor, turns: Turns) -> int | None:
         """The home level of an intermediate; ``None`` for a tensor from outside the group."""
@@ -237,6 +241,8 @@ class CandidateSpace:
                     traffic = elements * outermost.write_energy_of(tensor.role) + again * (
                         outermost.read_energy_of(tensor.role) + level.write_energy_of(tensor.role)
                     )
+                    if level.timing.drained:
+                        traffic += elements * level.read_energy_of(tensor.role)
                 else:
                     traffic = elements * (
                         outermost.read_energy_of(tensor.role) + level.write_energy_of(tensor.role)

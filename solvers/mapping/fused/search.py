@@ -26,6 +26,7 @@ from tilewright.foundation.errors import TilewrightError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.candidates import Candidate, CandidateSpace, Skeleton
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
+from tilewright.solvers.mapping.fused.plain_bounds import PlainBounds
 from tilewright.solvers.mapping.fused.row_bounds import RowBounds
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.fused.turn_engine import Rooms
@@ -75,7 +76,7 @@ class _Placings:
 class _Open:
     bound: Fraction
     number: int
-    item: _Family | Skeleton | _Placings | Candidate = field(compare=False)
+    item: _Family | Branch | Skeleton | _Placings | Candidate = field(compare=False)
 
 
 class FusedSearch:
@@ -105,6 +106,9 @@ class FusedSearch:
         goal = parse_objective("energy")
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
         self.first = FirstBounds(group, engine)
+        self.plain: PlainBounds | None = None
+        if all(group.is_plain(reading) for reading in group.readings):
+            self.plain = PlainBounds(group, engine, self.first)
         self.rows = RowBounds(self.first, engine, self.solver, self.space.whole)
         self.answer = FusedAnswer()
         self._open: list[_Open] = []
@@ -128,14 +132,12 @@ class FusedSearch:
             return answer
         before = self.solver.solves
         first = self.first
-        # Without windows a family has few skeletons, whose own bounds take less time than solving its turns.
-        plain = all(self.group.is_plain(reading) for reading in self.group.readings)
         try:
             for family in self.trees.families():
                 self.limits.check()
                 bound = first.bound(family)
                 if cutoff is None or bound < cutoff:
-                    self._push(bound, _Family(family, solved=plain))
+                    self._push(bound, _Family(family, solved=self.plain is not None))
             self._listed = True
             self._search(cutoff)
             answer.complete = True
@@ -157,7 +159,7 @@ class FusedSearch:
         if answer.tree is None and answer.complete and not answer.reason:
             answer.reason = "every fused mapping takes more" if cutoff is not None else "nothing fits"
 
-    def _push(self, bound: Fraction, item: _Family | Skeleton | _Placings | Candidate) -> None:
+    def _push(self, bound: Fraction, item: _Family | Branch | Skeleton | _Placings | Candidate) -> None:
         heapq.heappush(self._open, _Open(bound, next(self._numbers), item))
 
     def _search(self, cutoff: Fraction | None) -> None:
@@ -188,6 +190,8 @@ class FusedSearch:
         item = entry.item
         if isinstance(item, _Family):
             self._open_family(item, entry.bound, best)
+        elif isinstance(item, Branch):
+            self._list(item, entry.bound, best)
         elif isinstance(item, Skeleton):
             candidates = sorted(self.space.candidates(item, best), key=lambda c: c.bound, reverse=True)
             if candidates:
@@ -219,11 +223,19 @@ class FusedSearch:
         for tree in self.trees.members(family.tree):
             self.limits.check()
             self.answer.skeletons += 1
-            skeleton = self.space.skeleton(tree)
-            if not skeleton.makes_all(self.group.leaving):
+            if self.plain is None:
+                self._list(tree, bound, best)
                 continue
-            if best is None or skeleton.bound < best:
-                self._push(max(skeleton.bound, bound), skeleton)
+            # Without windows a skeleton's bound takes far less time than listing its turns.
+            quick = self.plain.bound(tree, best)
+            if quick is not None:
+                self._push(max(quick, bound), tree)
+
+    def _list(self, tree: Branch, bound: Fraction, best: Fraction | None) -> None:
+        """List a skeleton's turns."""
+        skeleton = self.space.skeleton(tree)
+        if skeleton.makes_all(self.group.leaving) and (best is None or skeleton.bound < best):
+            self._push(max(skeleton.bound, bound), skeleton)
 
     def _relax(self, candidate: Candidate, least: Fraction, best: Fraction | None) -> None:
         """Solve a candidate's turns with the room that homes leave."""
@@ -260,8 +272,7 @@ class FusedSearch:
         total = candidate.traffic
         for layer in self.group.names:
             if layer in self.group.leaving and layer in skeleton.turns.passings:
-                operator = self.group.operator(layer)
-                total += self.space.copy_energy(operator.output, operator)
+                total += self.space.copy_energy(layer, skeleton.turns)
         for layer, kinds in skeleton.kinds.items():
             homes = self.space.homes(candidate, layer)
             if homes is None:
