@@ -94,14 +94,8 @@ class PlainBounds:
         taken: Taken = {}
         options: list[list[_Option]] = []
         layers = self.first.runs(tree)
-        if not all(runs.exact for runs in layers):
-            return self.first.bound(tree)
-        sizes = {
-            (name, dim): operator.bounds[dim]
-            for name, operator in self.group.layers
-            for dim in operator.bounds
-        }
-        tiles = {self.group.ranks[loop]: size for loop, size in sizes.items()}
+        ranks = self.group.ranks.items()
+        tiles = {rank: self.group.operator(name).bounds[dim] for (name, dim), rank in ranks}
         for path, runs in zip(self._paths(tree, _Path("", (), (), ()), tiles), layers, strict=True):
             whole, turn = self.first.operators(runs)
             fixed += runs.runs * self.engine.mac_energy * turn.turns * turn.iterations
@@ -175,11 +169,14 @@ class PlainBounds:
         whole, turn = operators
         yield _Option(self._turns(runs, turn, tensor, 0), 0, 0, frozenset())
         own = {self.group.ranks[path.layer, dim] for dim in tensor.dims}
+        # A layer runs at least once in all turns of a loop that it does not depend on.
+        known = {self.group.ranks[path.layer, dim] for dim in whole.bounds}
         footprint = tensor.footprint(whole.bounds)
         for depth in range(max(1, len(path.steps))):
             around = path.steps[:depth]
             moving = [place for place, (rank, _, _) in enumerate(around) if rank in own]
-            visits = math.prod(trips for _, trips, _ in around[: moving[-1] + 1]) if moving else 1
+            outside = around[: moving[-1] + 1] if moving else ()
+            visits = math.prod(trips for rank, trips, _ in outside if rank in known)
             tile = self._held(path.layer, tensor, around)
             # Of a window that slides a part may be in place already; every element comes at least once.
             plain = not any(axis.is_compound for axis in tensor.axes)
