@@ -231,7 +231,7 @@ TIGHT = replace(
             pytest.param(*case, EVERY, orders, marks=pytest.mark.slow)
             for *case, orders in [
                 (gemm(m=4, n=3, k=2), TIGHT, 6),
-                (CONV, TIGHT, 24),
+                (CONV, TIGHT, 6),
                 (TWICE, TIGHT, 6),
                 (GEMM, DMA, 6),
             ]
