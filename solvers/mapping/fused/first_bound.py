@@ -16,6 +16,7 @@ import numpy as np
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.evaluator import sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.shared_traffic import movement
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.needs import Needs
@@ -164,7 +165,7 @@ class FirstBounds:
         layer : the turns
         """
         passed, slides = dict(layer.passed), dict(layer.slides)
-        energy = self.engine.mac_energy * own.turns * own.iterations
+        energy = self.engines.operations(own)
         for tensor in own.tensors:
             if tensor.name in passed:
                 homes: Homes = ((tensor.role, passed[tensor.name]),)
@@ -180,11 +181,7 @@ class FirstBounds:
 
     def moved(self, tensor: Tensor, whole: Operator, index: int) -> Fraction:
         """pJ of moving a whole tensor between the outermost level and a level where it is resident, once."""
-        outermost, level = self.engine.levels[0], self.engine.levels[index]
-        if tensor.is_output:
-            return touched(whole, tensor) * outermost.write_energy_of(tensor.role)
-        each = outermost.read_energy_of(tensor.role) + level.write_energy_of(tensor.role)
-        return touched(whole, tensor) * each
+        return movement(self.engine, "", tensor, (0, index), (touched(whole, tensor), 0)).energy
 
     def _least(self, own: Operator, tensor: Tensor, homes: Homes, slides: dict[str, int]) -> Fraction:
         """Of one tensor; what no window slides over comes anew in every turn of the window."""

@@ -27,6 +27,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.cover import Group, least_cover
 from tilewright.solvers.mapping.fused.groups import GroupGraph
 from tilewright.solvers.mapping.fused.search import search_fused
+from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Network
@@ -61,10 +62,6 @@ class FusionProblem:
         """Raise ``InputError`` for a cost model, a machine, widths or a home that cannot be."""
         if self.model_name != "hierarchy":
             raise InputError("--fuse", None, f"counts by the cost model hierarchy, not by {self.model_name}")
-        if self.engine.leak:
-            raise InputError(
-                "--fuse", None, f"static power is not counted in turns; {self.engine.name} states it"
-            )
         self.network.expect_machine_widths("fused mappings")
         names = [level.name for level in self.engine.levels[1:]]
         if self.home_level is not None and self.home_level not in names:
@@ -368,7 +365,7 @@ def least_energy(group: FusedGroup, engine: Engine) -> Fraction:
             output = operator.output
             least += output.footprint(operator.bounds) * outermost.write_energy_of(output.role)
         if name in whole:
-            least += operator.iterations * engine.mac_energy
+            least += TurnEngines(engine).operations(operator)
             least += sum(
                 (
                     touched(operator, tensor) * outermost.read_energy_of(tensor.role)

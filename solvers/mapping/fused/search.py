@@ -260,8 +260,7 @@ class FusedSearch:
         total = candidate.traffic
         for layer in self.group.names:
             if layer in self.group.leaving and layer in skeleton.turns.passings:
-                operator = self.group.operator(layer)
-                total += self.space.copy_energy(operator.output, operator)
+                total += self.space.copy_energy(layer, skeleton.turns)
         for layer, kinds in skeleton.kinds.items():
             homes = self.space.homes(candidate, layer)
             if homes is None:

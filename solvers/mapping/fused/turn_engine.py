@@ -90,7 +90,13 @@ class TurnEngines:
                     counted_bits=unit,
                 )
             )
-        return replace(engine, levels=tuple(levels))
+        return replace(engine, levels=tuple(levels), starts=home)
+
+    def operations(self, operator: Operator) -> Fraction:
+        """What all turns cost at least beside moving tensors: operations, and static power meanwhile."""
+        engine = self.engine
+        least = operator.turns * operator.iterations * engine.mac_energy
+        return least + operator.turns * -(-operator.iterations // engine.instances) * engine.leak
 
     def least_energy(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
         """What a tensor costs in all turns at least, whatever the mapping and however much room there is.
