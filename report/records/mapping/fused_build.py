@@ -24,7 +24,8 @@ from tilewright.report.records.mapping.fused_document import (
 from tilewright.report.records.mapping.fused_evaluation import fused_metrics
 from tilewright.report.records.mapping.fused_file import group_data
 from tilewright.report.records.mapping.operator import OperatorRecord
-from tilewright.solvers.mapping.fused.network import FusionAnswer, FusionProblem, GroupAnswer, status_of
+from tilewright.solvers.mapping.fused.answers import FusionAnswer, GroupAnswer, status_of
+from tilewright.solvers.mapping.fused.problem import FusionProblem
 
 
 def fused_document(

@@ -1,0 +1,273 @@
+"""The least energy of a network on one machine, over all covers of its graph by groups of linked layers.
+
+Every layer is solved alone, then every group up to the largest size, small ones first, each only for less
+than what its parts take by then.  Groups that are the same but for names are searched once; those whose
+layers take most come first.  The best cover and its bound follow from all values and bounds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
+from tilewright.formulation.mapping.fused.group import FusedGroup, group_of
+from tilewright.formulation.mapping.fused.tree import Branch, unfused
+from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.mapping.search import LayerResult
+from tilewright.foundation.errors import InputError
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.answers import GroupAnswer, Unlinked, alike, better, renamed
+from tilewright.solvers.mapping.fused.compulsory import least_energy
+from tilewright.solvers.mapping.fused.cover import Group, least_cover
+from tilewright.solvers.mapping.fused.groups import GroupGraph
+from tilewright.solvers.mapping.fused.problem import ENERGY, FusionProblem
+from tilewright.solvers.mapping.fused.search import search_fused
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.operator import Operator
+
+
+@dataclass(frozen=True)
+class CoverAnswer:
+    """The best cover on one machine.
+
+    Parameters
+    ----------
+    answers : of every layer alone and of every group
+    chosen : the groups of the cover; layers alone where no mapping of the whole was found
+    value, bound : pJ; ``value`` is ``None`` where a layer has no mapping
+    """
+
+    answers: dict[Group, GroupAnswer]
+    chosen: tuple[Group, ...]
+    value: Fraction | None
+    bound: Fraction
+
+
+class CoverSearch:
+    """Searches of one network, on one machine after the other; trees of one are starting points of the next.
+
+    Parameters
+    ----------
+    problem : the question; its objective and its machine's prices are the caller's affair
+    told : hears of every layer and every group that is searched, when its search is over
+    """
+
+    def __init__(self, problem: FusionProblem, told: Callable[[GroupAnswer], None]) -> None:
+        self.problem, self.told = problem, told
+        self.model = cost_model(problem.model_name)
+        self.graph = GroupGraph(problem.network, problem.layers)
+        self.places = {name: self.graph.number[name] for name in problem.layers}
+        self.unfit: dict[Group, str] = {}
+        self.classes: list[dict[Group, FusedGroup]] = self._classes()
+        self.known: dict[Group, list[Branch]] = {}
+        self.answers: dict[Group, GroupAnswer] = {}
+
+    def _classes(self) -> list[dict[Group, FusedGroup]]:
+        """Groups that are the same but for names, together."""
+        alike_groups: dict[object, dict[Group, FusedGroup]] = {}
+        for place in self.graph.groups(self.problem.most):
+            try:
+                group = group_of(self.problem.network, [self.graph.names[layer] for layer in place])
+            except InputError as error:
+                self.unfit[place] = error.message
+                continue
+            alike_groups.setdefault(alike(group), {})[place] = group
+        return list(alike_groups.values())
+
+    def run(self, engine: Engine, limits: Limits) -> CoverAnswer:
+        """The best cover on a machine.
+
+        Parameters
+        ----------
+        engine : the machine, with its energies and what a cycle takes
+        limits : of this search
+        """
+        self.answers = {(self.places[name],): single for name, single in self.alone(engine, limits).items()}
+        self.engine, self.limits = engine, limits
+        classes = sorted(self.classes, key=self._rank)
+        for index, same in enumerate(classes):
+            self._search(same, limits.share(1 / (len(classes) - index)))
+        self._search_again(classes)
+        return self._covered()
+
+    def alone(self, engine: Engine, limits: Limits) -> dict[str, GroupAnswer]:
+        """Every layer as `map` maps it, equal ones once, in half of the time that is left."""
+        self.engine, self.limits = engine, limits
+        names: dict[Operator, list[str]] = {}
+        for name in self.problem.layers:
+            names.setdefault(self.problem.network.layer(name).operator, []).append(name)
+        answers: dict[str, GroupAnswer] = {}
+        for index, (operator, same) in enumerate(names.items()):
+            started = time.monotonic()
+            result = self._solved(operator, len(names) - index)
+            seconds = time.monotonic() - started
+            answers |= {name: self._single(name, result, seconds) for name in same}
+            self.told(answers[same[0]])
+        return {name: answers[name] for name in self.problem.layers}
+
+    def _solved(self, operator: Operator, left: int) -> LayerResult:
+        problem = self.problem
+        stated = layer_problem(
+            operator, self.engine, ENERGY, problem.model_name, (), problem.factors, problem.storage
+        )
+        return solve(stated, limits=self.limits.share(0.5 / left))
+
+    def _single(self, name: str, result: LayerResult, seconds: float) -> GroupAnswer:
+        group = group_of(self.problem.network, [name])
+        bound = result.bound if result.bound is not None else Fraction(0)
+        if result.answer is None or result.evaluation is None:
+            reason = result.message or result.status.value
+            return GroupAnswer(group, None, None, bound, reason, seconds=seconds)
+        tree = unfused({name: result.answer})
+        evaluation = evaluate_fused(group, self.engine, self.model, tree)
+        return GroupAnswer(group, tree, evaluation.energy, bound, "", evaluation.cycles, seconds)
+
+    def _rank(self, same: dict[Group, FusedGroup]) -> tuple[int, Fraction]:
+        """Small groups first, among them those that take most over the whole network."""
+        place = next(iter(same))
+        unfused = sum((self.answers[layer,].value or Fraction(0) for layer in place), Fraction(0))
+        return len(place), -len(same) * unfused
+
+    def _search(self, same: dict[Group, FusedGroup], limits: Limits) -> None:
+        """Search one of several groups that are the same but for names."""
+        place, group = next(iter(same.items()))
+        parts = {
+            known: answer.value
+            for known, answer in self.answers.items()
+            if answer.value is not None and len(known) < len(place) and set(known) <= set(place)
+        }
+        best = least_cover(place, parts, self.graph.circle_of)
+        started = time.monotonic()
+        known = self._start(place, group)
+        cutoff = None if best is None else best.cost
+        if known is not None and known.value is not None and (cutoff is None or known.value < cutoff):
+            cutoff = known.value
+        else:
+            known = None
+        answer = self._searched(group, cutoff, limits)
+        if answer.tree is not None and answer.tree not in self.known.setdefault(place, []):
+            self.known[place].append(answer.tree)
+        if answer.value is None and known is not None:
+            reason = answer.reason if "limit" in answer.reason else ""
+            answer = replace(answer, tree=known.tree, value=known.value, cycles=known.cycles, reason=reason)
+        self._note(same, replace(answer, seconds=time.monotonic() - started))
+        self.told(self.answers[place])
+
+    def _start(self, place: Group, group: FusedGroup) -> GroupAnswer | None:
+        """The best of the trees that earlier searches found."""
+        best: GroupAnswer | None = None
+        for tree in self.known.get(place, []):
+            evaluation = evaluate_fused(group, self.engine, self.model, tree)
+            if best is None or best.value is None or evaluation.energy < best.value:
+                best = GroupAnswer(group, tree, evaluation.energy, Fraction(0), "", evaluation.cycles)
+        return best
+
+    def _note(self, same: dict[Group, FusedGroup], answer: GroupAnswer) -> None:
+        """Keep an answer for every group that is the same but for names."""
+        self.answers[next(iter(same))] = answer
+        for place, group in list(same.items())[1:]:
+            self.answers[place] = renamed(answer, group)
+
+    def _search_again(self, classes: list[dict[Group, FusedGroup]]) -> None:
+        """With the time that is left, groups that were not proven, those first that matter most."""
+        if self.limits.seconds is None:
+            return
+        while True:
+            open_classes = [same for same in classes if self._doubt(same) > 0]
+            if not open_classes:
+                return
+            same = max(open_classes, key=self._doubt)
+            left = self.limits.remaining or 0.0
+            before = self.answers[next(iter(same))]
+            classes = [other for other in classes if other is not same]
+            if left < 2 * before.seconds + 1:
+                continue
+            self._search(same, self.limits.share(max(0.5, 1 / len(open_classes))))
+            after = self.answers[next(iter(same))]
+            self._note(same, better(before, after))
+
+    def _doubt(self, same: dict[Group, FusedGroup]) -> Fraction:
+        """By how much groups of one kind may take less than what is known."""
+        place = next(iter(same))
+        answer = self.answers[place]
+        if answer.is_settled:
+            return Fraction(0)
+        known = [self.answers[layer,].value or Fraction(0) for layer in place]
+        best = sum(known, Fraction(0)) if answer.value is None else answer.value
+        return len(same) * max(Fraction(0), best - answer.bound)
+
+    def _covered(self) -> CoverAnswer:
+        """Value and bound of the whole network, and the groups of the value."""
+        layers = [self.graph.number[name] for name in self.problem.layers]
+        bounds = {place: answer.bound for place, answer in self.answers.items()}
+        lowest = least_cover(layers, self._promising(bounds), self.graph.circle_of)
+        bound = Fraction(0) if lowest is None else lowest.cost
+        values = {place: answer.value for place, answer in self.answers.items() if answer.value is not None}
+        best = least_cover(layers, self._promising(values), self.graph.circle_of)
+        if best is None:
+            return CoverAnswer(self.answers, tuple((layer,) for layer in layers), None, bound)
+        return CoverAnswer(self.answers, best.groups, best.cost, min(bound, best.cost))
+
+    def _promising(self, costs: dict[Group, Fraction]) -> dict[Group, Fraction]:
+        """Layers alone, and the groups that take less than their layers alone."""
+        promising: dict[Group, Fraction] = {place: cost for place, cost in costs.items() if len(place) == 1}
+        for place, cost in costs.items():
+            alone = [costs.get((layer,)) for layer in place]
+            if len(place) > 1 and (
+                None in alone or cost < sum((own for own in alone if own is not None), Fraction(0))
+            ):
+                promising[place] = cost
+        return promising
+
+    def _searched(self, group: FusedGroup, cutoff: Fraction | None, limits: Limits) -> GroupAnswer:
+        problem = self.problem
+        least = least_energy(group, self.engine)
+        if cutoff is not None and least >= cutoff:
+            reason = "its reads, writes and operations alone take more"
+            return GroupAnswer(group, None, None, least, reason)
+        if limits.expired:
+            return GroupAnswer(group, None, None, least, "a limit was reached before it was tried")
+        try:
+            found = search_fused(
+                group,
+                self.engine,
+                self.model,
+                limits,
+                cutoff,
+                problem.factors,
+                problem.storage,
+                problem.home_level,
+            )
+        except LimitReachedError:
+            return GroupAnswer(group, None, None, least, "a limit was reached")
+        bound = least if found.bound is None else max(least, found.bound)
+        reason = found.reason or ("" if found.complete else "a limit was reached")
+        return GroupAnswer(
+            group,
+            found.tree,
+            found.value,
+            bound,
+            reason,
+            0 if found.evaluation is None else found.evaluation.cycles,
+            skeletons=found.skeletons,
+            opened=found.opened,
+            solves=found.solves,
+        )
+
+    def unlinked(self) -> Iterator[Unlinked]:
+        """Layers that read each other and cannot be in one group, with the reason."""
+        chosen = frozenset(self.problem.layers)
+        for link in self.problem.network.links:
+            if link.axes is None and link.producer in chosen and link.consumer in chosen:
+                reason = link.unknown or "which axis becomes which is not known"
+                yield Unlinked(link.producer, link.consumer, link.operand, reason)
+        for place, reason in self.unfit.items():
+            if len(place) == 2:
+                for link in self.graph.between[place]:
+                    assert link.producer is not None
+                    yield Unlinked(link.producer, link.consumer, link.operand, reason)
