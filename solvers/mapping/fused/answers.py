@@ -11,6 +11,9 @@ from tilewright.formulation.mapping.fused.tree import Branch
 from tilewright.formulation.result import Status
 from tilewright.solvers.mapping.fused.lines import Line
 
+Figures = tuple[Fraction | None, Fraction]
+"""A value, as far as there is one, and its bound."""
+
 
 @dataclass(frozen=True)
 class GroupAnswer:
@@ -73,22 +76,22 @@ class FusionAnswer:
     Parameters
     ----------
     groups : in the network's order
-    single : every layer alone
     tried : all groups of two layers or more
     unlinked : pairs of layers of which one reads the other, with the reason why they cannot be fused
     value, bound : the objective's key of the whole; ``value`` is ``None`` where a layer has no mapping
-    alone : the same of all layers one by one
+    unfused : the same of the layers of each group one by one, in the groups' order
+    alone : of all layers one by one
     lines : what proves the bound of a product of energy and cycles; empty for energy or cycles alone
     fewest : cycles of the whole at least, which bound it as well
     """
 
     groups: tuple[GroupAnswer, ...]
-    single: dict[str, GroupAnswer]
     tried: tuple[GroupAnswer, ...]
     unlinked: tuple[Unlinked, ...]
     value: Fraction | None
     bound: Fraction
-    alone: tuple[Fraction | None, Fraction]
+    unfused: tuple[Figures, ...]
+    alone: Figures
     lines: tuple[Line, ...] = ()
     fewest: Fraction = Fraction(0)
 

@@ -18,7 +18,6 @@ from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
 from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
-from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.turn_engine import (
     Homes,
     Place,
@@ -146,10 +145,9 @@ class Candidate:
 class CandidateSpace:
     """Skeletons and candidates of a group on a machine."""
 
-    def __init__(self, group: FusedGroup, engine: Engine) -> None:
-        self.group = group
-        self.engine = engine
-        self.engines = TurnEngines(engine)
+    def __init__(self, group: FusedGroup, engines: TurnEngines) -> None:
+        self.group, self.engines = group, engines
+        self.engine = engine = engines.engine
         self.levels = [level.name for level in engine.levels]
         self.places: tuple[Place, ...] = places_of(engine, shared_levels(engine))
         self.whole = self.engines.whole_rooms()

@@ -6,17 +6,16 @@ from fractions import Fraction
 
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.group import FusedGroup
-from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 
 
-def least_energy(group: FusedGroup, engine: Engine) -> Fraction:
+def least_energy(group: FusedGroup, engines: TurnEngines) -> Fraction:
     """What every fused mapping takes at least.
 
     Results that leave are written to the outermost level once.  All operations run of layers whose results
     leave, and of those that such layers read whole; what these read from outside is read once.
     """
-    outermost = engine.levels[0]
+    outermost = engines.engine.levels[0]
     least = Fraction(0)
     whole = set(group.leaving)
     for name in reversed(group.names):
@@ -27,7 +26,7 @@ def least_energy(group: FusedGroup, engine: Engine) -> Fraction:
             output = operator.output
             least += output.footprint(operator.bounds) * outermost.write_energy_of(output.role)
         if name in whole:
-            least += TurnEngines(engine).operations(operator)
+            least += engines.operations(operator)
             least += sum(
                 (
                     touched(operator, tensor) * outermost.read_energy_of(tensor.role)

@@ -115,7 +115,7 @@ class CoverSearch:
         stated = layer_problem(
             operator, self.engine, ENERGY, problem.model_name, (), problem.factors, problem.storage
         )
-        return solve(stated, limits=self.limits.share(0.5 / left))
+        return solve(stated, limits=replace(self.limits.share(0.5 / left), gap=0.0))
 
     def _single(self, name: str, result: LayerResult, seconds: float) -> GroupAnswer:
         group = group_of(self.problem.network, [name])
@@ -226,7 +226,7 @@ class CoverSearch:
 
     def _searched(self, group: FusedGroup, cutoff: Fraction | None, limits: Limits) -> GroupAnswer:
         problem = self.problem
-        least = least_energy(group, self.engine)
+        least = least_energy(group, problem.turn_engines(self.engine))
         if cutoff is not None and least >= cutoff:
             reason = "its reads, writes and operations alone take more"
             return GroupAnswer(group, None, None, least, reason)
@@ -247,6 +247,8 @@ class CoverSearch:
             return GroupAnswer(group, None, None, least, "a limit was reached")
         bound = least if found.bound is None else max(least, found.bound)
         reason = found.reason or ("" if found.complete else "a limit was reached")
+        if found.close:
+            reason = "" if found.tree is not None else "every fused mapping takes more, but for the gap"
         return GroupAnswer(
             group,
             found.tree,

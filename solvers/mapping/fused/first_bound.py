@@ -18,7 +18,6 @@ from tilewright.formulation.mapping.fused.evaluator import sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.shared_traffic import movement
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
-from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.needs import Needs
 from tilewright.solvers.mapping.fused.turn_engine import Homes, TurnEngines, shared_levels
 from tilewright.workloads.mapping.operator import Operator, Tensor
@@ -56,10 +55,9 @@ class LayerRuns:
 class FirstBounds:
     """Bounds of skeletons of one group on one machine."""
 
-    def __init__(self, group: FusedGroup, engine: Engine) -> None:
-        self.group = group
-        self.engine = engine
-        self.engines = TurnEngines(engine)
+    def __init__(self, group: FusedGroup, engines: TurnEngines) -> None:
+        self.group, self.engines = group, engines
+        self.engine = engine = engines.engine
         self.needs = Needs(group)
         self._levels = [level.name for level in engine.levels]
         self._by_path: dict[object, LayerRuns] = {}

@@ -15,13 +15,16 @@ from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.group import group_of
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.answers import FusionAnswer, GroupAnswer
+from tilewright.solvers.mapping.fused.answers import Figures, FusionAnswer, GroupAnswer
 from tilewright.solvers.mapping.fused.compulsory import least_energy
 from tilewright.solvers.mapping.fused.cover import Group
 from tilewright.solvers.mapping.fused.cover_search import CoverAnswer, CoverSearch
 from tilewright.solvers.mapping.fused.lines import Line, Point, least_key, next_price, tangent
 from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.solvers.mapping.fused.problem import FusionProblem
+
+MOST_PRICES = 64
+"""Prices at which covers are searched for one product."""
 
 
 def search_network_fusion(
@@ -59,17 +62,20 @@ def _power_of_sum(
         value = None if answer.value is None else answer.value**power
         return replace(answer, value=value, bound=answer.bound**power)
 
-    alone = [found.answers[place,] for place in search.places.values()]
-    values = [answer.value for answer in alone if answer.value is not None]
-    unfused = sum(values, Fraction(0)) ** power if len(values) == len(alone) else None
+    def one_by_one(places: Iterable[int]) -> Figures:
+        alone = [found.answers[place,] for place in places]
+        values = [answer.value for answer in alone if answer.value is not None]
+        value = sum(values, Fraction(0)) ** power if len(values) == len(alone) else None
+        return value, sum((answer.bound for answer in alone), Fraction(0)) ** power
+
     return FusionAnswer(
         tuple(_evaluated(problem, raised(found.answers[place])) for place in found.chosen),
-        {name: raised(found.answers[place,]) for name, place in search.places.items()},
         tuple(raised(answer) for answer in found.answers.values() if answer.is_fused),
         tuple(search.unlinked()),
         None if found.value is None else found.value**power,
         found.bound**power,
-        (unfused, sum((answer.bound for answer in alone), Fraction(0)) ** power),
+        tuple(one_by_one(place) for place in found.chosen),
+        one_by_one(search.places.values()),
     )
 
 
@@ -113,9 +119,10 @@ class _ProductSearch:
         gap = self.limits.gap / sum(self.objective.key_powers)
         fewest = self._least(self.free)
         price: Fraction | None = self._first_price()
-        while price is not None:
+        while price is not None and len(self.found) < MOST_PRICES:
             limits = replace(self.limits.share(0.4), gap=gap)
-            self.found.append(_Priced(price, self.search.run(at_price(self.problem.engine, price), limits)))
+            engine = at_price(self.problem.engine, price)
+            self.found.append(_Priced(price, self.search.run(engine, limits)))
             lines = self._lines()
             best = self._best(lines)
             if self.limits.expired or best is None:
@@ -127,11 +134,12 @@ class _ProductSearch:
     def _least(self, engine: Engine) -> Fraction:
         """What the whole network takes on a machine, however its layers are fused."""
         network, layers = self.problem.network, self.problem.layers
+        engines = self.problem.turn_engines(engine)
         if not self.search.unfit:
-            return least_energy(group_of(network, layers), engine)
+            return least_energy(group_of(network, layers), engines)
         # Some operands are not what they read; then layers whose results leave the network count alone.
         last = [group_of(network, [name]) for name in network.outputs if name in layers]
-        return sum((least_energy(group, engine) for group in last), Fraction(0))
+        return sum((least_energy(group, engines) for group in last), Fraction(0))
 
     def _first_price(self) -> Fraction:
         """At which the product of all layers alone, each at its least energy, does not change."""
@@ -164,18 +172,14 @@ class _ProductSearch:
             if point is not None and self.objective.key(*point) == best:
                 at = found
         reported = {place: self._reported(at, place) for place in at.cover.answers}
-        places: list[Group] = [(place,) for place in self.search.places.values()]
-        alone = self._group_lines(places)
-        unfused = self._best(alone)
-        least = least_key(self.objective, alone, self._fewest(places))
         return FusionAnswer(
             tuple(_evaluated(self.problem, reported[place]) for place in at.cover.chosen),
-            {name: reported[place,] for name, place in self.search.places.items()},
             tuple(answer for answer in reported.values() if answer.is_fused),
             tuple(self.search.unlinked()),
             best,
             bound if best is None else min(bound, best),
-            (unfused, least if unfused is None else min(unfused, least)),
+            tuple(self._figures([(layer,) for layer in place]) for place in at.cover.chosen),
+            self._figures([(layer,) for layer in self.search.places.values()]),
             tuple(sorted(lines, key=lambda line: line.price)),
             fewest,
         )
@@ -186,22 +190,30 @@ class _ProductSearch:
         for found in self.found:
             least = sum((found.cover.answers[place].bound for place in places), Fraction(0))
             lines.append(Line(found.price, least, found.point(places)))
-        engine = self.problem.engine
+        engines = self.problem.turn_engines(self.problem.engine)
         groups = [self.found[0].cover.answers[place].group for place in places]
-        return _with_free_cycles(lines, sum((least_energy(group, engine) for group in groups), Fraction(0)))
+        return _with_free_cycles(lines, sum((least_energy(group, engines) for group in groups), Fraction(0)))
 
     def _fewest(self, places: Iterable[Group]) -> Fraction:
         """Cycles of some groups together at least."""
+        engines = self.problem.turn_engines(self.free)
         groups = [self.found[0].cover.answers[place].group for place in places]
-        return sum((least_energy(group, self.free) for group in groups), Fraction(0))
+        return sum((least_energy(group, engines) for group in groups), Fraction(0))
 
     def _reported(self, at: _Priced, place: Group) -> GroupAnswer:
         """A group's answer at the price of the best cover, valued by the objective."""
         answer = at.cover.answers[place]
         point = at.point([place])
-        bound = least_key(self.objective, self._group_lines([place]), self._fewest([place]))
+        _, bound = self._figures([place])
         value = None if point is None else self.objective.key(*point)
         return replace(answer, value=value, bound=bound if value is None else min(bound, value))
+
+    def _figures(self, places: list[Group]) -> Figures:
+        """The least key of some groups together, of what is known at all prices."""
+        lines = self._group_lines(places)
+        value = self._best(lines)
+        bound = least_key(self.objective, lines, self._fewest(places))
+        return value, bound if value is None else min(bound, value)
 
 
 def _with_free_cycles(lines: list[Line], least: Fraction) -> list[Line]:

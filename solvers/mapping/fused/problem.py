@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.workloads.network import Network
 
 ENERGY = parse_objective("energy")
@@ -36,6 +37,10 @@ class FusionProblem:
     storage: str | None = None
     home_level: str | None = None
     objective: Objective = ENERGY
+
+    def turn_engines(self, engine: Engine) -> TurnEngines:
+        """What turns see of a machine."""
+        return TurnEngines(engine, perfect=self.factors == "perfect")
 
     def check(self) -> None:
         """Raise ``InputError`` for a cost model, a machine, widths or a home that cannot be."""

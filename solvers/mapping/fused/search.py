@@ -28,7 +28,7 @@ from tilewright.solvers.mapping.fused.candidates import Candidate, CandidateSpac
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
 from tilewright.solvers.mapping.fused.row_bounds import RowBounds
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
-from tilewright.solvers.mapping.fused.turn_engine import Rooms
+from tilewright.solvers.mapping.fused.turn_engine import Rooms, TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
 
 
@@ -41,6 +41,7 @@ class FusedAnswer:
     tree, evaluation : ``None`` where no fused mapping was found
     value, bound : pJ; no fused mapping of the searched space takes less than the bound
     complete : whether nothing was left open
+    close : whether the gap that is asked for was reached before
     reason : why there is no fused mapping, where there is none
     skeletons, opened, solves : what the search looked at
     """
@@ -50,6 +51,7 @@ class FusedAnswer:
     value: Fraction | None = None
     bound: Fraction | None = None
     complete: bool = False
+    close: bool = False
     reason: str = ""
     skeletons: int = 0
     opened: int = 0
@@ -100,11 +102,12 @@ class FusedSearch:
         home_level: str | None = None,
     ) -> None:
         self.group, self.engine, self.model, self.limits = group, engine, model, limits
-        self.space = CandidateSpace(group, engine)
+        engines = TurnEngines(engine, perfect=factors == "perfect")
+        self.space = CandidateSpace(group, engines)
         self.trees = SkeletonSpace(group, engine, home_level)
         goal = parse_objective("energy")
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
-        self.first = FirstBounds(group, engine)
+        self.first = FirstBounds(group, engines)
         self.rows = RowBounds(self.first, engine, self.solver, self.space.whole)
         self.answer = FusedAnswer()
         self._open: list[_Open] = []
@@ -166,7 +169,8 @@ class FusedSearch:
             best = self.answer.value if self.answer.value is not None else cutoff
             if best is not None and self._open[0].bound >= best:
                 return
-            if self._is_close():
+            if best is not None and self._is_close(best):
+                self.answer.close = True
                 raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
             entry = heapq.heappop(self._open)
@@ -177,11 +181,8 @@ class FusedSearch:
                 heapq.heappush(self._open, entry)
                 raise
 
-    def _is_close(self) -> bool:
+    def _is_close(self, value: Fraction) -> bool:
         """Whether the best is as close to the least open bound as the limits ask for."""
-        value = self.answer.value
-        if value is None or not self.limits.gap:
-            return False
         return value - self._open[0].bound <= Fraction(self.limits.gap) * value
 
     def _advance(self, entry: _Open, best: Fraction | None) -> None:
