@@ -103,6 +103,23 @@ def tiny_group(rng: Random) -> FusedGroup:
     return FusedGroup(tuple(layers), tuple(readings), frozenset({last, *more}))
 
 
+def ragged_group(rng: Random) -> FusedGroup:
+    """Two or three layers some of whose loops have prime numbers of iterations."""
+    m, n = rng.choice([3, 5, 7]), rng.choice([2, 3])
+    layers: list[tuple[str, Operator]]
+    if rng.random() < 0.7:
+        layers = [("a", gemm(m=m, n=n, k=1)), ("b", gemm(m=m, n=rng.choice([1, 2]), k=n))]
+        readings = [Reading("b", "A", "a", (0, 1), (0, 0))]
+    else:
+        layers = [("a", gemm(m=m, n=2, k=1)), ("b", gemm(m=m, n=2, k=2)), ("c", elementwise(shape=(m, 2)))]
+        readings = [
+            Reading("b", "A", "a", (0, 1), (0, 0)),
+            Reading("c", "I0", "a", (0, 1), (0, 0)),
+            Reading("c", "I1", "b", (0, 1), (0, 0)),
+        ]
+    return FusedGroup(tuple(layers), tuple(readings), frozenset({layers[-1][0]}))
+
+
 def timed(rng: Random, engine: Engine) -> Engine:
     """The machine with ports, double buffers, and a price of cycles, or cycles alone."""
     rate = lambda: rng.choice([None, Fraction(rng.randint(1, 4), rng.choice([1, 2, 3]))])  # noqa: E731
@@ -120,7 +137,7 @@ def timed(rng: Random, engine: Engine) -> Engine:
     return at_price(replace(engine, levels=levels, leakage={"L1": Fraction(1, 2)}), price)
 
 
-def compare(seed: str, count: int, cycles: bool = False) -> None:
+def compare(seed: str, count: int, cycles: bool = False, perfect: bool = True) -> None:
     """The search's optimum is the least of everything that can be listed."""
     outcomes: Counter[str] = Counter()
     for number in range(count):
@@ -128,8 +145,11 @@ def compare(seed: str, count: int, cycles: bool = False) -> None:
         group, engine = tiny_group(rng), tiny_engine(rng)
         if cycles:
             engine = timed(rng, engine)
-        least, trees = least_fused(group, engine)
-        answer = search_fused(group, engine, HIERARCHY, Limits())
+        if not perfect:
+            group = ragged_group(rng)
+        least, trees = least_fused(group, engine, perfect)
+        factors = "perfect" if perfect else "imperfect"
+        answer = search_fused(group, engine, HIERARCHY, Limits(), factors=factors)
         assert answer.complete
         assert answer.value == least, (seed, number, answer.value, least)
         if least is not None:
@@ -154,12 +174,17 @@ def test_the_optimum_at_a_price_of_cycles_is_that_of_plain_enumeration() -> None
     compare("priced", effort(8), cycles=True)
 
 
+def test_the_optimum_of_imperfect_tiles_is_that_of_plain_enumeration() -> None:
+    """Pairs and residual sums whose shared and own tiles need not divide, with a price of cycles."""
+    compare("ragged", effort(6), cycles=True, perfect=False)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("cycles", [False, True])
-def test_the_optimum_is_that_of_plain_enumeration_for_many_groups(cycles: bool) -> None:
-    """Both for 1,000 groups."""
-    compare("much", 1000, cycles)
+@pytest.mark.parametrize(("cycles", "perfect"), [(False, True), (True, True), (True, False)])
+def test_the_optimum_is_that_of_plain_enumeration_for_many_groups(cycles: bool, perfect: bool) -> None:
+    """All for 1,000 groups."""
+    compare("much", 1000, cycles, perfect)
 
 
 def test_searches_of_machines_with_particulars_do_not_fail() -> None:

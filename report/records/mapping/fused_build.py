@@ -53,7 +53,7 @@ def fused_document(
     space = FusedSpace(
         most=problem.most,
         home=problem.home_level,
-        shared_tiles="divisors",
+        shared_tiles="divisors" if problem.factors == "perfect" else "trip-counts",
         most_turns=MOST_TURNS,
         factors="perfect" if problem.factors == "perfect" else "imperfect",
         storage="uneven" if problem.storage == "uneven" else "even",

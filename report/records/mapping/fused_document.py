@@ -97,7 +97,10 @@ class FusedSpace(Record):
 
     most: int = Field(description="layers of a group at most; linked, and no other layer stands between them")
     home: str | None = Field(description="the only level that may be a home")
-    shared_tiles: Literal["divisors"]
+    shared_tiles: Literal["divisors", "trip-counts"] = Field(
+        description="of shared loops: trip-counts are the least tiles for all numbers of trips, in groups "
+        "without windows that have few of them, and divisors in others"
+    )
     most_turns: int
     factors: FactorsName | None
     storage: StorageName

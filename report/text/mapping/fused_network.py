@@ -132,7 +132,8 @@ def _summary(document: FusedDocument) -> str:
         text += f"; unfused {objective_text(objective, totals.unfused_value)}, {percent_text(saved, 1)} saved"
     space = document.space
     home = "" if space.home is None else f", homes in {space.home}"
+    tiles = "that divide" if space.shared_tiles == "divisors" else "of any number of trips in small groups"
     return (
         f"{text}\nspace: groups of at most {space.most} linked layers{home}, shared tiles "
-        f"that divide, {space.storage} storage and {space.factors} factors within turns"
+        f"{tiles}, {space.storage} storage and {space.factors} factors within turns"
     )

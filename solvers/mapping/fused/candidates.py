@@ -226,8 +226,10 @@ class CandidateSpace:
         operator = self.group.operator(layer)
         for depth in range(len(leaf.trips) + 1):
             visits = visits_of(windows, leaf.trips, depth)
-            if depth == len(leaf.trips) and depth:
-                break  # a tile of one turn is what a streamed tensor may store as well
+            if depth == len(leaf.trips) and depth and not self.engine.leak:
+                # A tile of one turn is what a streamed tensor may store as well, for the same energy; in
+                # cycles a first tile that is streamed counts twice, as transfer and as first fill.
+                break
             for index in range(1, shared_levels(self.engine) + 1):
                 level = self.engine.levels[index]
                 if tensor.role not in level.keeps or self._skips_a_must(tensor.role, index):

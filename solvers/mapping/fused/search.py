@@ -87,7 +87,8 @@ class FusedSearch:
     ----------
     group, engine, model : the layers, the machine and its cost model
     limits : of the whole search
-    factors, storage : the space of the layers' mappings within turns
+    factors, storage : the space of the layers' mappings within turns; imperfect factors are those of shared
+        loops, too
     home_level : the only level that may be a home; ``None`` for any
     """
 
@@ -104,7 +105,7 @@ class FusedSearch:
         self.group, self.engine, self.model, self.limits = group, engine, model, limits
         engines = TurnEngines(engine, perfect=factors == "perfect")
         self.space = CandidateSpace(group, engines)
-        self.trees = SkeletonSpace(group, engine, home_level)
+        self.trees = SkeletonSpace(group, engine, home_level, perfect=factors == "perfect")
         goal = parse_objective("energy")
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
         self.first = FirstBounds(group, engines)

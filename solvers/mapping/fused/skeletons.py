@@ -1,7 +1,8 @@
 """The trees of a group without residents and leaves: loops, sequences, and homes of intermediates.
 
-Loops run over loops of intermediates that all layers below depend on.  A tile divides the one around it; a
-loop of one trip is no loop.
+Loops run over loops of intermediates that all layers below depend on.  A tile divides the one around it, or
+in small groups, if tiles need not divide, is the least that makes as many trips; a loop of one trip is no
+loop.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise, permutations, product
 
 from tilewright.formulation.mapping.fused.group import FusedGroup
@@ -26,6 +28,8 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.turn_engine import shared_levels
 
 NO_MAPPING = Mapping(())
+MOST_TILES = 4096
+"""Choices of shared tiles of a group outside all sequences, up to which they need not divide."""
 
 
 @dataclass
@@ -35,11 +39,25 @@ class SkeletonSpace:
     Parameters
     ----------
     home_level : the only home that is tried; ``None`` for every level that can be one
+    perfect : whether all shared tiles divide the ones around them
     """
 
     group: FusedGroup
     engine: Engine
     home_level: str | None = None
+    perfect: bool = True
+
+    @cached_property
+    def divides(self) -> bool:
+        """Whether shared tiles divide: they need not in groups without windows that have few of them."""
+        if self.perfect or not all(self.group.is_plain(reading) for reading in self.group.readings):
+            return True
+        loops = self.loops(tuple(self.group.names)).values()
+        return math.prod(len(trip_tiles(self.group.operator(n).bounds[d])) for n, d in loops) > MOST_TILES
+
+    def tiles(self, size: int) -> list[int]:
+        """Tiles of a shared loop over so many iterations, the whole first."""
+        return divisors(size) if self.divides else trip_tiles(size)
 
     def homes(self, layer: str) -> list[str]:
         """Levels that can keep a layer's result in both its roles."""
@@ -75,11 +93,11 @@ class SkeletonSpace:
     ) -> Iterator[Branch]:
         """Families over some layers; inside another sequence there is at least one loop."""
         loops = self.loops(layers)
-        for sizes in product(*(divisors(tile[rank]) for rank in loops)):
+        for sizes in product(*(self.tiles(tile[rank]) for rank in loops)):
             cut = {rank: size for rank, size in zip(loops, sizes, strict=True) if size < tile[rank]}
             if not cut and not root:
                 continue
-            made = turns * math.prod(tile[rank] // size for rank, size in cut.items())
+            made = turns * math.prod(-(-tile[rank] // size) for rank, size in cut.items())
             if made > MOST_TURNS:
                 continue
             nodes = tuple(SharedLoop(*loops[rank], size) for rank, size in cut.items())
@@ -203,6 +221,11 @@ class SkeletonSpace:
 def divisors(number: int) -> list[int]:
     """All divisors, the number itself first."""
     return [size for size in range(number, 0, -1) if number % size == 0]
+
+
+def trip_tiles(number: int) -> list[int]:
+    """The least tile for every number of trips, the number itself first."""
+    return sorted({-(-number // trips) for trips in range(1, number + 1)}, reverse=True)
 
 
 def _partitions(layers: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ...]]:
