@@ -16,6 +16,7 @@ from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Leaf
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.candidates import Candidate
+from tilewright.solvers.mapping.fused.compulsory import least_energy
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
 from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.solvers.mapping.fused.search import FusedSearch
@@ -42,12 +43,15 @@ def check_group(rng: Random, group: FusedGroup, engine: Engine, most: int) -> in
     if any(group.read_by(name) and not search.trees.homes(name) for name in group.names):
         return 0
     trees = list(search.trees.all())
+    engines = TurnEngines(engine, perfect=True)
+    least = least_energy(group, engines, search.trees.home_levels)
+    assert least_energy(group, engines, lambda name: [0, *search.trees.home_levels(name)]) <= least
     checked = 0
     for tree in rng.sample(trees, min(most, len(trees))):
         skeleton = search.space.skeleton(tree)
         if not skeleton.makes_all(group.leaving):
             continue
-        assert FirstBounds(group, TurnEngines(engine, perfect=True)).bound(tree) <= skeleton.bound
+        assert FirstBounds(group, engines).bound(tree) <= skeleton.bound
         candidates = list(search.space.candidates(skeleton))
         for candidate in rng.sample(candidates, min(3, len(candidates))):
             assert skeleton.bound <= candidate.bound
@@ -57,6 +61,7 @@ def check_group(rng: Random, group: FusedGroup, engine: Engine, most: int) -> in
             if value is not None:
                 assert relaxed is not None
                 assert relaxed <= value
+                assert least <= value
                 checked += 1
     return checked
 

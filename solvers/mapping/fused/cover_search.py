@@ -27,6 +27,7 @@ from tilewright.solvers.mapping.fused.cover import Group, least_cover
 from tilewright.solvers.mapping.fused.groups import GroupGraph
 from tilewright.solvers.mapping.fused.problem import ENERGY, FusionProblem
 from tilewright.solvers.mapping.fused.search import search_fused
+from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
 
@@ -226,7 +227,8 @@ class CoverSearch:
 
     def _searched(self, group: FusedGroup, cutoff: Fraction | None, limits: Limits) -> GroupAnswer:
         problem = self.problem
-        least = least_energy(group, problem.turn_engines(self.engine))
+        homes = SkeletonSpace(group, self.engine, problem.home_level).home_levels
+        least = least_energy(group, problem.turn_engines(self.engine), homes)
         if cutoff is not None and least >= cutoff:
             reason = "its reads, writes and operations alone take more"
             return GroupAnswer(group, None, None, least, reason)

@@ -57,6 +57,8 @@ class FirstBounds:
 
     def __init__(self, group: FusedGroup, engines: TurnEngines) -> None:
         self.group, self.engines = group, engines
+        # Turns of sizes that are not known may be spread further than those of the whole layer's divisors.
+        self.loose = replace(engines, perfect=False)
         self.engine = engine = engines.engine
         self.needs = Needs(group)
         self._levels = [level.name for level in engine.levels]
@@ -163,16 +165,17 @@ class FirstBounds:
         layer : the turns
         """
         passed, slides = dict(layer.passed), dict(layer.slides)
-        energy = self.engines.operations(own)
+        engines = self.engines if layer.exact else self.loose
+        energy = engines.operations(own)
         for tensor in own.tensors:
             if tensor.name in passed:
                 homes: Homes = ((tensor.role, passed[tensor.name]),)
-                energy += self._least(own, tensor, homes, slides)
+                energy += self._least(engines, own, tensor, homes, slides)
                 continue
-            options = [self._least(own, tensor, (), slides)]
+            options = [self._least(engines, own, tensor, (), slides)]
             for index in range(1, shared_levels(self.engine) + 1):
                 if tensor.role in self.engine.levels[index].keeps:
-                    inside = self._least(own, tensor, ((tensor.role, index),), slides)
+                    inside = self._least(engines, own, tensor, ((tensor.role, index),), slides)
                     options.append(inside + self.moved(whole.tensor(tensor.name), whole, index) / layer.runs)
             energy += min(options)
         return energy
@@ -181,9 +184,18 @@ class FirstBounds:
         """pJ of moving a whole tensor between the outermost level and a level where it is resident, once."""
         return movement(self.engine, "", tensor, (0, index), (touched(whole, tensor), 0)).energy
 
-    def _least(self, own: Operator, tensor: Tensor, homes: Homes, slides: dict[str, int]) -> Fraction:
-        """Of one tensor; what no window slides over comes anew in every turn of the window."""
-        least = self.engines.least_energy(own, tensor, homes)
+    def _least(
+        self, engines: TurnEngines, own: Operator, tensor: Tensor, homes: Homes, slides: dict[str, int]
+    ) -> Fraction:
+        """Of one tensor; what no window slides over comes anew in every turn of the window.
+
+        Parameters
+        ----------
+        engines : that bound turns of this size
+        own, tensor, homes : the turns, the tensor, and where it starts
+        slides : in how many turns windows slide
+        """
+        least = engines.least_energy(own, tensor, homes)
         again = math.prod(number for dim, number in slides.items() if dim not in tensor.dims) - 1
         if not again or tensor.is_output or tensor.dims & slides.keys():
             return least

@@ -13,7 +13,7 @@ from fractions import Fraction
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
-from tilewright.formulation.mapping.fused.group import group_of
+from tilewright.formulation.mapping.fused.group import FusedGroup, group_of
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.answers import Figures, FusionAnswer, GroupAnswer
 from tilewright.solvers.mapping.fused.compulsory import least_energy
@@ -22,6 +22,7 @@ from tilewright.solvers.mapping.fused.cover_search import CoverAnswer, CoverSear
 from tilewright.solvers.mapping.fused.lines import Line, Point, least_key, next_price, tangent
 from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.solvers.mapping.fused.problem import FusionProblem
+from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 
 MOST_PRICES = 64
 """Prices at which covers are searched for one product."""
@@ -134,12 +135,17 @@ class _ProductSearch:
     def _least(self, engine: Engine) -> Fraction:
         """What the whole network takes on a machine, however its layers are fused."""
         network, layers = self.problem.network, self.problem.layers
-        engines = self.problem.turn_engines(engine)
         if not self.search.unfit:
-            return least_energy(group_of(network, layers), engines)
+            return self._of_group(group_of(network, layers), engine)
         # Some operands are not what they read; then layers whose results leave the network count alone.
         last = [group_of(network, [name]) for name in network.outputs if name in layers]
-        return sum((least_energy(group, engines) for group in last), Fraction(0))
+        return sum((self._of_group(group, engine) for group in last), Fraction(0))
+
+    def _of_group(self, group: FusedGroup, engine: Engine) -> Fraction:
+        """What some layers take at least, fused or not."""
+        levels = SkeletonSpace(group, engine, self.problem.home_level)
+        engines = self.problem.turn_engines(engine)
+        return least_energy(group, engines, lambda layer: [0, *levels.home_levels(layer)])
 
     def _first_price(self) -> Fraction:
         """At which the product of all layers alone, each at its least energy, does not change."""
@@ -190,15 +196,14 @@ class _ProductSearch:
         for found in self.found:
             least = sum((found.cover.answers[place].bound for place in places), Fraction(0))
             lines.append(Line(found.price, least, found.point(places)))
-        engines = self.problem.turn_engines(self.problem.engine)
+        engine = self.problem.engine
         groups = [self.found[0].cover.answers[place].group for place in places]
-        return _with_free_cycles(lines, sum((least_energy(group, engines) for group in groups), Fraction(0)))
+        return _with_free_cycles(lines, sum((self._of_group(group, engine) for group in groups), Fraction(0)))
 
     def _fewest(self, places: Iterable[Group]) -> Fraction:
         """Cycles of some groups together at least."""
-        engines = self.problem.turn_engines(self.free)
         groups = [self.found[0].cover.answers[place].group for place in places]
-        return sum((least_energy(group, engines) for group in groups), Fraction(0))
+        return sum((self._of_group(group, self.free) for group in groups), Fraction(0))
 
     def _reported(self, at: _Priced, place: Group) -> GroupAnswer:
         """A group's answer at the price of the best cover, valued by the objective."""

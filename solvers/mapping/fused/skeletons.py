@@ -61,14 +61,19 @@ class SkeletonSpace:
 
     def homes(self, layer: str) -> list[str]:
         """Levels that can keep a layer's result in both its roles."""
+        return [self.engine.levels[level].name for level in self.home_levels(layer)]
+
+    def home_levels(self, layer: str) -> list[int]:
+        """The same by their indices."""
         operator = self.group.operator(layer)
         readings = self.group.read_by(layer)
         roles = {operator.output.role}
         roles |= {self.group.operator(r.reader).tensor(r.operand).role for r in readings}
         return [
-            level.name
-            for level in self.engine.levels[1 : shared_levels(self.engine) + 1]
-            if roles <= level.keeps
+            index
+            for index, level in enumerate(self.engine.levels[: shared_levels(self.engine) + 1])
+            if index
+            and roles <= level.keeps
             and not roles & level.partitions.keys()
             and len({self.engine.width(level, role) for role in roles}) == 1
             and self.home_level in (None, level.name)
