@@ -120,18 +120,6 @@ def renamed(answer: GroupAnswer, group: FusedGroup) -> GroupAnswer:
     return replace(answer, group=group, tree=answer.tree.renamed(names), seconds=0.0)
 
 
-def better(before: GroupAnswer, after: GroupAnswer) -> GroupAnswer:
-    """What two searches of one group know together."""
-    bound = max(before.bound, after.bound)
-    seconds = before.seconds + after.seconds
-    if after.value is None and before.value is not None:
-        # A search that ended without an answer found nothing below the first one's.
-        return replace(before, bound=min(bound, before.value), seconds=seconds)
-    if before.value is not None and after.value is not None and before.value < after.value:
-        after = replace(after, tree=before.tree, value=before.value, cycles=before.cycles)
-    return replace(after, bound=bound if after.value is None else min(bound, after.value), seconds=seconds)
-
-
 def status_of(value: Fraction | None, bound: Fraction, *, stopped: bool) -> Status:
     """How a search with some value and bound ended."""
     if value is not None and value == bound:

@@ -1,8 +1,9 @@
 """The least energy of a network on one machine, over all covers of its graph by groups of linked layers.
 
-Every layer is solved alone, then every group up to the largest size, small ones first, each only for less
-than what its parts take by then.  Groups that are the same but for names are searched once; those whose
-layers take most come first.  The best cover and its bound follow from all values and bounds.
+Every layer is solved alone, and every group up to the largest size has a bound before any search.  Then
+groups in the cover of the least bound are searched, each only for less than what its parts take by then,
+until the bound of that cover is the value of another one.  Groups that are the same but for names are
+searched once; under a limit those that may still gain most go on for a while, in turn.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup, group_of
@@ -21,15 +22,19 @@ from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.answers import GroupAnswer, Unlinked, alike, better, renamed
+from tilewright.solvers.mapping.fused.answers import GroupAnswer, Unlinked, alike, renamed
 from tilewright.solvers.mapping.fused.compulsory import least_energy
-from tilewright.solvers.mapping.fused.cover import Group, least_cover
+from tilewright.solvers.mapping.fused.cover import Cover, Group, least_cover
 from tilewright.solvers.mapping.fused.groups import GroupGraph
 from tilewright.solvers.mapping.fused.problem import ENERGY, FusionProblem
-from tilewright.solvers.mapping.fused.search import search_fused
+from tilewright.solvers.mapping.fused.search import FusedSearch
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
+
+NOT_TRIED = "a limit was reached before it was tried"
+STOPPED = "a limit was reached"
+UNNEEDED = "no cover with it takes less"
 
 
 @dataclass(frozen=True)
@@ -90,10 +95,16 @@ class CoverSearch:
         """
         self.answers = {(self.places[name],): single for name, single in self.alone(engine, limits).items()}
         self.engine, self.limits = engine, limits
-        classes = sorted(self.classes, key=self._rank)
-        for index, same in enumerate(classes):
-            self._search(same, limits.share(1 / (len(classes) - index)))
-        self._search_again(classes)
+        self.searches: dict[Group, FusedSearch] = {}
+        for same in self.classes:
+            self._note(same, self._before(*next(iter(same.items()))))
+        while True:
+            lowest, best = self._lowest(), self._best()
+            enough = None if best is None else best.cost * (1 - Fraction(limits.gap))
+            undecided = [same for same in self.classes if self._doubt(same, lowest) > 0]
+            if not undecided or limits.expired or (enough is not None and lowest.cost >= enough):
+                break
+            self._search(max(undecided, key=lambda same: self._doubt(same, lowest)), len(undecided))
         return self._covered()
 
     def alone(self, engine: Engine, limits: Limits) -> dict[str, GroupAnswer]:
@@ -128,36 +139,55 @@ class CoverSearch:
         evaluation = evaluate_fused(group, self.engine, self.model, tree)
         return GroupAnswer(group, tree, evaluation.energy, bound, "", evaluation.cycles, seconds)
 
-    def _rank(self, same: dict[Group, FusedGroup]) -> tuple[int, Fraction]:
-        """Small groups first, among them those that take most over the whole network."""
-        place = next(iter(same))
-        unfused = sum((self.answers[layer,].value or Fraction(0) for layer in place), Fraction(0))
-        return len(place), -len(same) * unfused
+    def _before(self, place: Group, group: FusedGroup) -> GroupAnswer:
+        """What is known of a group before its search."""
+        problem = self.problem
+        homes = SkeletonSpace(group, self.engine, problem.home_level).home_levels
+        least = least_energy(group, problem.turn_engines(self.engine), homes)
+        alone = [self.answers[layer,].value for layer in place]
+        cutoff = None if None in alone else sum((own for own in alone if own is not None), Fraction(0))
+        homeless = next((name for name in group.names if group.read_by(name) and not homes(name)), None)
+        if homeless is not None:
+            output = group.operator(homeless).output.name
+            reason = f"no level can keep {homeless}.{output} in both its roles"
+            return GroupAnswer(group, None, None, least if cutoff is None else cutoff, reason)
+        if cutoff is not None and least >= cutoff:
+            return GroupAnswer(group, None, None, least, "its reads, writes and operations alone take more")
+        return GroupAnswer(group, None, None, least, NOT_TRIED)
 
-    def _search(self, same: dict[Group, FusedGroup], limits: Limits) -> None:
-        """Search one of several groups that are the same but for names."""
+    def _search(self, same: dict[Group, FusedGroup], number: int) -> None:
+        """Go on with the search of one of several groups that are the same but for names.
+
+        Parameters
+        ----------
+        same : the groups
+        number : of searches that share the time that is left
+        """
         place, group = next(iter(same.items()))
+        before = self.answers[place]
         parts = {
             known: answer.value
             for known, answer in self.answers.items()
             if answer.value is not None and len(known) < len(place) and set(known) <= set(place)
         }
         best = least_cover(place, parts, self.graph.circle_of)
+        cutoff = None if best is None else best.cost
         started = time.monotonic()
         known = self._start(place, group)
-        cutoff = None if best is None else best.cost
         if known is not None and known.value is not None and (cutoff is None or known.value < cutoff):
             cutoff = known.value
         else:
             known = None
-        answer = self._searched(group, cutoff, limits)
+        answer = self._searched(place, before, cutoff, self.limits.share(max(0.25, 0.5 / number)))
         if answer.tree is not None and answer.tree not in self.known.setdefault(place, []):
             self.known[place].append(answer.tree)
         if answer.value is None and known is not None:
             reason = answer.reason if "limit" in answer.reason else ""
             answer = replace(answer, tree=known.tree, value=known.value, cycles=known.cycles, reason=reason)
-        self._note(same, replace(answer, seconds=time.monotonic() - started))
-        self.told(self.answers[place])
+        seconds = before.seconds + time.monotonic() - started
+        self._note(same, replace(answer, seconds=seconds))
+        if answer.is_settled or not before.seconds:
+            self.told(self.answers[place])
 
     def _start(self, place: Group, group: FusedGroup) -> GroupAnswer | None:
         """The best of the trees that earlier searches found."""
@@ -174,44 +204,39 @@ class CoverSearch:
         for place, group in list(same.items())[1:]:
             self.answers[place] = renamed(answer, group)
 
-    def _search_again(self, classes: list[dict[Group, FusedGroup]]) -> None:
-        """With the time that is left, groups that were not proven, those first that matter most."""
-        if self.limits.seconds is None:
-            return
-        while True:
-            open_classes = [same for same in classes if self._doubt(same) > 0]
-            if not open_classes:
-                return
-            same = max(open_classes, key=self._doubt)
-            left = self.limits.remaining or 0.0
-            before = self.answers[next(iter(same))]
-            classes = [other for other in classes if other is not same]
-            if left < 2 * before.seconds + 1:
-                continue
-            self._search(same, self.limits.share(max(0.5, 1 / len(open_classes))))
-            after = self.answers[next(iter(same))]
-            self._note(same, better(before, after))
-
-    def _doubt(self, same: dict[Group, FusedGroup]) -> Fraction:
-        """By how much groups of one kind may take less than what is known."""
+    def _doubt(self, same: dict[Group, FusedGroup], cover: Cover) -> Fraction:
+        """By how much groups of one kind in a cover may take less than is known, for the time they had."""
         place = next(iter(same))
         answer = self.answers[place]
         if answer.is_settled:
             return Fraction(0)
         known = [self.answers[layer,].value or Fraction(0) for layer in place]
         best = sum(known, Fraction(0)) if answer.value is None else answer.value
-        return len(same) * max(Fraction(0), best - answer.bound)
+        number = sum(group in same for group in cover.groups)
+        return number * max(Fraction(0), best - answer.bound) / (1 + Fraction(answer.seconds))
+
+    def _lowest(self) -> Cover:
+        """The cover of the least bound."""
+        bounds = {place: answer.bound for place, answer in self.answers.items()}
+        cover = least_cover([*self.places.values()], self._promising(bounds), self.graph.circle_of)
+        assert cover is not None
+        return cover
+
+    def _best(self) -> Cover | None:
+        """The cover of the least value; ``None`` where a layer has no mapping."""
+        values = {place: answer.value for place, answer in self.answers.items() if answer.value is not None}
+        return least_cover([*self.places.values()], self._promising(values), self.graph.circle_of)
 
     def _covered(self) -> CoverAnswer:
         """Value and bound of the whole network, and the groups of the value."""
-        layers = [self.graph.number[name] for name in self.problem.layers]
-        bounds = {place: answer.bound for place, answer in self.answers.items()}
-        lowest = least_cover(layers, self._promising(bounds), self.graph.circle_of)
-        bound = Fraction(0) if lowest is None else lowest.cost
-        values = {place: answer.value for place, answer in self.answers.items() if answer.value is not None}
-        best = least_cover(layers, self._promising(values), self.graph.circle_of)
+        bound, best = self._lowest().cost, self._best()
+        if best is None or not self.limits.expired or bound >= best.cost:
+            # What was never searched is in no cover that takes less.
+            for place, answer in self.answers.items():
+                if answer.reason == NOT_TRIED:
+                    self.answers[place] = replace(answer, reason=UNNEEDED)
         if best is None:
-            return CoverAnswer(self.answers, tuple((layer,) for layer in layers), None, bound)
+            return CoverAnswer(self.answers, tuple((layer,) for layer in self.places.values()), None, bound)
         return CoverAnswer(self.answers, best.groups, best.cost, min(bound, best.cost))
 
     def _promising(self, costs: dict[Group, Fraction]) -> dict[Group, Fraction]:
@@ -225,34 +250,35 @@ class CoverSearch:
                 promising[place] = cost
         return promising
 
-    def _searched(self, group: FusedGroup, cutoff: Fraction | None, limits: Limits) -> GroupAnswer:
-        problem = self.problem
-        homes = SkeletonSpace(group, self.engine, problem.home_level).home_levels
-        least = least_energy(group, problem.turn_engines(self.engine), homes)
-        if cutoff is not None and least >= cutoff:
-            reason = "its reads, writes and operations alone take more"
-            return GroupAnswer(group, None, None, least, reason)
-        if limits.expired:
-            return GroupAnswer(group, None, None, least, "a limit was reached before it was tried")
-        try:
-            found = search_fused(
-                group,
+    def _searched(
+        self, place: Group, before: GroupAnswer, cutoff: Fraction | None, limits: Limits
+    ) -> GroupAnswer:
+        """Go on with a search, or begin it.
+
+        Parameters
+        ----------
+        place, before : the group, and what was known of it
+        cutoff : pJ that can be had otherwise
+        limits : of this part of the search
+        """
+        search, problem = self.searches.get(place), self.problem
+        if search is None:
+            search = self.searches[place] = FusedSearch(
+                before.group,
                 self.engine,
                 self.model,
                 limits,
-                cutoff,
                 problem.factors,
                 problem.storage,
                 problem.home_level,
             )
-        except LimitReachedError:
-            return GroupAnswer(group, None, None, least, "a limit was reached")
-        bound = least if found.bound is None else max(least, found.bound)
-        reason = found.reason or ("" if found.complete else "a limit was reached")
+        found = search.run(cutoff, limits)
+        bound = before.bound if found.bound is None else max(before.bound, found.bound)
+        reason = found.reason or ("" if found.complete else STOPPED)
         if found.close:
             reason = "" if found.tree is not None else "every fused mapping takes more, but for the gap"
         return GroupAnswer(
-            group,
+            before.group,
             found.tree,
             found.value,
             bound,

@@ -16,6 +16,7 @@ import numpy as np
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.evaluator import sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.occupancy import bits_of_tile, room_bits
 from tilewright.formulation.mapping.fused.shared_traffic import movement
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
 from tilewright.solvers.mapping.fused.needs import Needs
@@ -40,6 +41,7 @@ class LayerRuns:
     passed : tensors that are passed on, and the levels of their homes
     slides : dimensions over which a window slides, and in how many turns
     exact : whether the turns are these and no others
+    fits : whether what is passed on in one turn may fit in its homes
     """
 
     layer: str
@@ -50,6 +52,7 @@ class LayerRuns:
     passed: tuple[tuple[str, int], ...]
     slides: tuple[tuple[str, int], ...]
     exact: bool
+    fits: bool = True
 
 
 class FirstBounds:
@@ -65,6 +68,10 @@ class FirstBounds:
         self._by_path: dict[object, LayerRuns] = {}
         self._known: dict[LayerRuns, Fraction] = {}
         self._new: dict[tuple[str, str, int, int, int], int] = {}
+
+    def fits(self, tree: Branch) -> bool:
+        """Whether what every layer takes from homes and leaves there in one turn may fit at once."""
+        return all(runs.fits for runs in self.runs(tree))
 
     def bound(self, tree: Branch) -> Fraction:
         """No candidate of the skeleton takes less energy, in pJ."""
@@ -138,8 +145,49 @@ class FirstBounds:
         # Turns in which a window finds something new may be those that a loop inside makes already.
         slid = tuple((d, n // trips_of[d]) for d, n in slides.items() if n // trips_of[d] > 1)
         return LayerRuns(
-            layer, tuple(needed.values()), tuple(sizes.values()), sums, runs, passed, slid, exact
+            layer,
+            tuple(needed.values()),
+            tuple(sizes.values()),
+            sums,
+            runs,
+            passed,
+            slid,
+            exact,
+            self._fits(layer, sizes, dict(passed)),
         )
+
+    def _fits(self, layer: str, sizes: dict[str, int], homes: dict[str, int]) -> bool:
+        """Whether homes have room for what the largest turn needs in them.
+
+        Parameters
+        ----------
+        layer, sizes : iterations of its turn; those of dimensions that windows cut are not known
+        homes : of its tensors that are passed on
+        """
+        held: dict[int, int] = {}
+        known = {dim: 1 if self.needs.is_windowed(layer, dim) else size for dim, size in sizes.items()}
+        for tensor in self.group.operator(layer).tensors:
+            home = homes.get(tensor.name)
+            if home:
+                elements = 1
+                for axis, padding in zip(tensor.axes, self._padding(layer, tensor), strict=True):
+                    # Every iteration of a loop that moves along an axis needs an element of its own.
+                    own = max((known[term.dim] for term in axis.terms), default=1)
+                    elements *= max(1, own - padding)
+                bits = bits_of_tile(self.engine, self.engine.levels[home], tensor.role, elements)
+                held[home] = held.get(home, 0) + bits
+        rooms = {home: room_bits(self.engine, self.engine.levels[home], None) for home in held}
+        return all(room is None or held[home] <= room for home, room in rooms.items())
+
+    def _padding(self, layer: str, tensor: Tensor) -> list[int]:
+        """Elements of padding along every axis of what a layer reads or makes."""
+        reading = self.group.reading(layer, tensor.name)
+        if reading is None:
+            return [0] * len(tensor.axes)
+        result = self.group.operator(reading.producer).output
+        return [
+            axis.size - result.axes[place].size for axis, place in zip(tensor.axes, reading.axes, strict=True)
+        ]
 
     def _slides(self, layer: str, dim: str, rank: int, bound: int, tile: int) -> int:
         """In how many tiles of a loop something new of a dimension is needed."""

@@ -81,22 +81,47 @@ class SkeletonSpace:
 
     def all(self) -> Iterator[Branch]:
         """Every skeleton, once."""
-        for family in self.families():
-            yield from self.members(family)
+        for stem in self.stems():
+            for family in self.families(stem):
+                yield from self.members(family)
 
-    def families(self) -> Iterator[Branch]:
-        """One skeleton for all that differ only in the order of loops and in places and halos of homes.
+    def stems(self) -> Iterator[Branch]:
+        """One tree for all that agree in the outermost loops and sequence, and in the levels of homes.
+
+        Further sequences stand in it without loops.
+        """
+        yield from self._families(tuple(self.group.names), self._whole(), 1, root=True)
+
+    def families(self, stem: Branch) -> Iterator[Branch]:
+        """One skeleton for all of a stem that differ only in orders of loops, and places and halos of homes.
 
         Its homes stand inside all loops.
         """
+        tile, turns = self._whole(), 1
+        for node in stem.nodes:
+            if isinstance(node, SharedLoop):
+                rank = self.group.ranks[node.layer, node.dim]
+                turns *= -(-tile[rank] // node.tile)
+                tile[rank] = node.tile
+        children: list[list[Branch | Leaf]] = []
+        for child in stem.children:
+            if isinstance(child, Leaf):
+                children.append([child])
+                continue
+            below = self._families(tuple(child.layers()), tile, turns, root=False)
+            children.append([family for family in below if _levels(family) == _levels(child)])
+        for chosen in product(*children):
+            yield Branch(stem.nodes, tuple(chosen))
+
+    def _whole(self) -> dict[int, int]:
+        """Iterations by rank."""
         ranks = self.group.ranks
-        tile = {rank: self.group.operator(name).bounds[dim] for (name, dim), rank in ranks.items()}
-        yield from self._families(tuple(self.group.names), tile, 1, root=True)
+        return {rank: self.group.operator(name).bounds[dim] for (name, dim), rank in ranks.items()}
 
     def _families(
         self, layers: tuple[str, ...], tile: dict[int, int], turns: int, root: bool
     ) -> Iterator[Branch]:
-        """Families over some layers; inside another sequence there is at least one loop."""
+        """Families over some layers, or stems of all; inside another sequence there is at least one loop."""
         loops = self.loops(layers)
         for sizes in product(*(self.tiles(tile[rank]) for rank in loops)):
             cut = {rank: size for rank, size in zip(loops, sizes, strict=True) if size < tile[rank]}
@@ -113,12 +138,23 @@ class SkeletonSpace:
                 children: list[list[Branch | Leaf]] = [
                     [Leaf(part[0], NO_MAPPING)]
                     if len(part) == 1
-                    else list(self._families(part, tile | cut, made, root=False))
+                    else list(self._unlooped(part) if root else self._families(part, tile | cut, made, False))
                     for part in parts
                 ]
                 for homes in product(*stores):
                     for below in product(*children):
                         yield Branch((*nodes, *homes), tuple(below))
+
+    def _unlooped(self, layers: tuple[str, ...]) -> Iterator[Branch]:
+        """One sequence of some layers, with the home of every result that they pass on."""
+        inside = set(layers)
+        stores = [
+            [SharedStore(layer, self.group.operator(layer).output.name, level) for level in self.homes(layer)]
+            for layer in layers
+            if any(reading.reader in inside for reading in self.group.read_by(layer))
+        ]
+        for homes in product(*stores):
+            yield Branch(homes, tuple(Leaf(layer, NO_MAPPING) for layer in layers))
 
     def _passed_here(
         self, layers: tuple[str, ...], parts: tuple[tuple[str, ...], ...]
@@ -221,6 +257,15 @@ class SkeletonSpace:
             if set(sums) <= set(sinks) and not windows:
                 loops[rank] = (sinks[0], own[sinks[0]][0])
         return loops
+
+
+def _levels(branch: Branch) -> dict[str, str]:
+    """The levels of all homes inside a branch, by layer."""
+    levels = {node.layer: node.level for node in branch.nodes if isinstance(node, SharedStore)}
+    for child in branch.children:
+        if isinstance(child, Branch):
+            levels |= _levels(child)
+    return levels
 
 
 def divisors(number: int) -> list[int]:
