@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 import tilewright as tw
 from tilewright.formulation.limits import Limits
-from tilewright.solvers.mapping.fused.network import FusionAnswer, search_network_fusion
+from tilewright.solvers.mapping.fused.answers import FusionAnswer
+from tilewright.solvers.mapping.fused.network import search_network_fusion
 
 NETWORKS = (
     "bert-base",
@@ -41,10 +42,9 @@ def row(network: str, machine: str, seconds: float) -> list[str]:
     begun = time.process_time()
     answer = searched(network, machine, seconds)
     taken = time.process_time() - begun
-    alone = [single.value for single in answer.single.values()]
-    if answer.value is None or None in alone:
+    unfused = answer.alone[0]
+    if answer.value is None or unfused is None:
         return [network, machine, "–", "–", "–", "–", "–", f"{taken:.0f}"]
-    unfused = sum(value for value in alone if value is not None)
     bound = "proven" if answer.value == answer.bound else f"{float(answer.bound) / 1e6:,.0f}"
     return [
         network,

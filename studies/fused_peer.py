@@ -29,7 +29,9 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.exchange.mapping.accelforge_einsums import einsum_network
 from tilewright.report.exchange.mapping.accelforge_fused import read_fused
 from tilewright.report.exchange.mapping.accelforge_rules import Price, engine_of, price
-from tilewright.solvers.mapping.fused.network import FusionAnswer, FusionProblem, search_network_fusion
+from tilewright.solvers.mapping.fused.answers import FusionAnswer
+from tilewright.solvers.mapping.fused.network import search_network_fusion
+from tilewright.solvers.mapping.fused.problem import FusionProblem
 from tilewright.workloads.network import Network
 
 CLOSE = Fraction(1, 10**6)

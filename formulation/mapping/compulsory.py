@@ -58,13 +58,16 @@ def least_energy(operator: Operator, engine: Engine) -> Fraction:
 
 
 def least_cycles(operator: Operator, engine: Engine) -> int:
-    """Cycles of a full array, or of compulsory transfers through the outermost level's ports."""
-    cycles = -(-operator.iterations // engine.instances)
-    moved: dict[bool, list[tuple[Role, Expr]]] = {True: [], False: []}
-    for tensor in operator.tensors:
-        moved[tensor.is_output].append((tensor.role, as_expr(touched(operator, tensor))))
-    times = port_times(engine, engine.levels[0], moved[False], moved[True])
-    return max([cycles, *(evaluate(time, {}) for time in times)])
+    """Cycles of a full array, or of compulsory transfers through the ports at which tensors start."""
+    cycles = [-(-operator.iterations // engine.instances)]
+    for port in {0, *engine.starts.values()}:
+        moved: dict[bool, list[tuple[Role, Expr]]] = {True: [], False: []}
+        for tensor in operator.tensors:
+            if engine.starts.get(tensor.role, 0) == port:
+                moved[tensor.is_output].append((tensor.role, as_expr(touched(operator, tensor))))
+        times = port_times(engine, engine.levels[port], moved[False], moved[True])
+        cycles += [evaluate(time, {}) for time in times]
+    return operator.turns * max(cycles)
 
 
 def touched(operator: Operator, tensor: Tensor) -> int:

@@ -107,8 +107,6 @@ def evaluate_fused(
     """
     if model.name != "hierarchy":
         raise InputError(where, "cost_model", f"fused mappings are counted by hierarchy, not by {model.name}")
-    if engine.leak:
-        raise InputError(where, "arch", f"static power is not counted in turns; {engine.name} states it")
     turns = turns_of(group, engine, tree, where)
     components: dict[str, Fraction] = {}
     layers: list[LayerCost] = []

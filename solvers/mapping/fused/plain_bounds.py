@@ -149,7 +149,8 @@ class PlainBounds:
     def _turns(self, runs: LayerRuns, turn: Operator, tensor: Tensor, level: int) -> Fraction:
         """What a tensor that starts in a level costs in all turns."""
         homes = ((tensor.role, level),) if level else ()
-        return runs.runs * self.first.engines.least_energy(turn, tensor, homes)
+        engines = self.first.engines if runs.exact else self.first.loose
+        return runs.runs * engines.least_energy(turn, tensor, homes)
 
     def _ways(
         self, runs: LayerRuns, path: _Path, tensor: Tensor, operators: tuple[Operator, Operator]

@@ -7,9 +7,11 @@ has the home's energies for that role, and no level down to the home keeps the r
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.occupancy import room_bits
@@ -45,9 +47,16 @@ def shared_levels(engine: Engine) -> int:
 
 @dataclass(frozen=True)
 class TurnEngines:
-    """Engines derived from one machine."""
+    """Engines derived from one machine.
+
+    Parameters
+    ----------
+    engine : the machine
+    perfect : whether tiles within turns divide the ones around them
+    """
 
     engine: Engine
+    perfect: bool = False
 
     def whole_rooms(self) -> Rooms:
         """Everything that shared levels have."""
@@ -90,7 +99,24 @@ class TurnEngines:
                     counted_bits=unit,
                 )
             )
-        return replace(engine, levels=tuple(levels))
+        return replace(engine, levels=tuple(levels), starts=home)
+
+    def operations(self, operator: Operator) -> Fraction:
+        """What all turns cost at least beside moving tensors: operations, and static power meanwhile."""
+        working = math.prod(
+            self._spread(axis, operator.dimensions)
+            for level in self.engine.levels
+            if level.fanout is not None
+            for axis in level.fanout.axes
+        )
+        least = operator.iterations * self.engine.mac_energy
+        least += -(-operator.iterations // working) * self.engine.leak
+        return operator.turns * least
+
+    def _spread(self, axis: ArrayAxis, dimensions: Iterable[Dimension]) -> int:
+        """How many instances along an axis can have iterations of their own of some dimensions."""
+        bounds = sorted(d.bound for d in dimensions if d.bound > 1 and _carries(axis, d))
+        return most_spread(axis.size, tuple(bounds), self.perfect)
 
     def least_energy(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
         """What a tensor costs in all turns at least, whatever the mapping and however much room there is.
@@ -143,7 +169,7 @@ class TurnEngines:
         elements = touched(operator, tensor)
         outer, level = engine.levels[home], engine.levels[stores[-1]]
         inner = [engine.levels[index] for index in stores if index != home]
-        accesses = -(-operator.iterations // _sharing(engine, stores[-1], operator, tensor))
+        accesses = -(-operator.iterations // self._sharing(stores[-1], operator, tensor))
         if not tensor.is_output:
             read = turns * outer.read_energy_of(role)
             if not inner:
@@ -166,35 +192,53 @@ class TurnEngines:
             energy += turns * max(0, accesses - elements) * level.read_energy_of(role)
         return energy
 
+    def _sharing(self, level: int, operator: Operator, tensor: Tensor) -> int:
+        """How many PEs below one instance of a level can use one element at a time.
 
-def _sharing(engine: Engine, level: int, operator: Operator, tensor: Tensor) -> int:
-    """How many PEs below one instance of a level can use one element at a time.
+        They differ in loops that the tensor does not depend on, or that move along one of its windows
+        together with another loop; no more of these fit on an axis than it carries.
+        """
+        shared = [d for d in operator.dimensions if d.name not in tensor.dims]
+        arrays = [inner.fanout for inner in self.engine.levels[level:] if inner.fanout is not None]
+        for window in tensor.axes:
+            moving = {term.dim for term in window.terms}
+            spread = [
+                d
+                for d in operator.dimensions
+                if d.name in moving
+                and d.bound > 1
+                and any(_carries(axis, d) for array in arrays for axis in array.axes)
+            ]
+            # PEs that differ in one of a window's loops alone use elements of their own.
+            if len(spread) > 1:
+                shared += [d for d in spread if d not in shared]
+        number = 1
+        for array in arrays:
+            if array.sharing:
+                number *= array.instances
+            else:
+                for axis in array.axes:
+                    number *= self._spread(axis, shared)
+        return number
 
-    They differ in loops that the tensor does not depend on, or that move along one of its windows together
-    with another loop; no more of these fit on an axis than it carries.
+
+@lru_cache(maxsize=4096)
+def most_spread(size: int, bounds: tuple[int, ...], perfect: bool) -> int:
+    """The largest number of instances, up to a size, over which loops can be spread.
+
+    Parameters
+    ----------
+    size : of an axis
+    bounds : of the loops that it carries
+    perfect : whether the part of each loop divides its bound
     """
-    shared = [d for d in operator.dimensions if d.name not in tensor.dims]
-    arrays = [inner.fanout for inner in engine.levels[level:] if inner.fanout is not None]
-    for window in tensor.axes:
-        moving = {term.dim for term in window.terms}
-        spread = [
-            d
-            for d in operator.dimensions
-            if d.name in moving
-            and d.bound > 1
-            and any(_carries(axis, d) for array in arrays for axis in array.axes)
-        ]
-        # PEs that differ in one of a window's loops alone use elements of their own.
-        if len(spread) > 1:
-            shared += [d for d in spread if d not in shared]
-    number = 1
-    for array in arrays:
-        if array.sharing:
-            number *= array.instances
-        else:
-            for axis in array.axes:
-                number *= min(axis.size, math.prod(d.bound for d in shared if _carries(axis, d)))
-    return number
+    if not perfect:
+        return min(size, math.prod(bounds))
+    numbers = {1}
+    for bound in bounds:
+        parts = [part for part in range(1, min(size, bound) + 1) if bound % part == 0]
+        numbers = {number * part for number in numbers for part in parts if number * part <= size}
+    return max(numbers)
 
 
 def _carries(axis: ArrayAxis, dimension: Dimension) -> bool:
