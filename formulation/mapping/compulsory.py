@@ -68,7 +68,7 @@ def least_compute(operator: Operator, engine: Engine) -> int:
 
 
 def least_transfers(operator: Operator, engine: Engine) -> int:
-    """Cycles in which the ports at which tensors start hand out every operand once and take every result once."""
+    """Cycles in which those ports hand out every operand once and take every result once."""
     cycles = [0]
     for port in {0, *engine.starts.values()}:
         moved: dict[bool, list[tuple[Role, Expr]]] = {True: [], False: []}
