@@ -45,6 +45,7 @@ def explore_command(
     skip_unsupported: options.SkipUnsupported = False,
     branch: options.Branches = None,
     trip: options.Trips = None,
+    stored_widths: options.StoredWidths = False,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
     constraint: options.Constraints = None,
@@ -134,7 +135,9 @@ def explore_command(
     longest = options.parse_duration(layer_limit, "--layer-limit")
     assert longest is not None
     seconds, relative_gap = options.parse_duration(time_limit), options.parse_gap(gap)
-    asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
+    asked_onnx = options.parse_onnx(
+        dim, skip=skip_unsupported, branches=branch, trips=trip, stored_widths=stored_widths
+    )
     goal = options.read_network_objective(objective)
     variations = tuple(parse_variation(text) for text in vary)
     network = models.loaded(model, batch, asked_onnx, quiet=quiet)

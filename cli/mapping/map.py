@@ -42,6 +42,7 @@ def map_command(
     skip_unsupported: options.SkipUnsupported = False,
     branch: options.Branches = None,
     trip: options.Trips = None,
+    stored_widths: options.StoredWidths = False,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
     storage: options.Storage = None,
@@ -171,7 +172,9 @@ def map_command(
     made_method(solver, flag="--solver")
     files = flags.saved(FILE_FORMATS)
     engine = machine(arch)
-    asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
+    asked_onnx = options.parse_onnx(
+        dim, skip=skip_unsupported, branches=branch, trips=trip, stored_widths=stored_widths
+    )
     network = Network(resolve_model(model, batch, asked_onnx))
     question = NetworkOnMachine(
         network,

@@ -41,10 +41,14 @@ def least_key(problem: TiledProblem) -> Fraction:
 
 
 def least_keys(problem: TiledProblem) -> Iterator[Fraction]:
-    """Keys that no plan undercuts: of energy and cycles apart, which is quick, and of both together."""
+    """Keys that no plan undercuts: of energy and cycles apart, which is quick, and of both together.
+
+    Tiles from machine files have the first alone.
+    """
     bounds = size_bounds(problem)
     yield bound_key(TiledGoal(problem), bounds)
-    if problem.machine.engines > 1 and problem.objective.delay_power > 0:
+    machine = problem.machine
+    if machine.engines > 1 and machine.engine.own is None and problem.objective.delay_power > 0:
         yield CopiesOverCycles(problem, bounds).least_key()
 
 

@@ -215,6 +215,7 @@ def network(
     skip: bool = False,
     branches: Mapping[str, str] | None = None,
     trips: Mapping[str, int] | None = None,
+    stored_widths: bool = False,
     time_limit: float | None = None,
 ) -> Network:
     """A network by name or from a file.
@@ -233,6 +234,7 @@ def network(
     branches : ``then`` or ``else``, by name or glob pattern of nodes ``If`` with conditions that depend on
         the data
     trips : rounds, by name or glob pattern of nodes ``Loop`` and ``Scan``
+    stored_widths : let layers state the bits of elements as a quantised ONNX model stores them
     time_limit : seconds that reading and importing it may take
 
     Raises
@@ -241,7 +243,9 @@ def network(
         not suffice
     """
     asker: Asker = "flags" if names_flags.get() else "arguments"
-    options = OnnxOptions(dict(dims or {}), skip, dict(branches or {}), dict(trips or {}), asker)
+    options = OnnxOptions(
+        dict(dims or {}), skip, dict(branches or {}), dict(trips or {}), asker, stored_widths
+    )
     for name, size in (*options.dims.items(), *options.trips.items()):
         if isinstance(size, bool) or not isinstance(size, int) or not 0 < size < 10**9:
             argument = "dims" if name in options.dims else "trips"
