@@ -16,7 +16,7 @@ That says two things of a layer whose bounds lie between ``a`` and ``b``:
   and all those tiles.
 
 Buffers that share tiles are left out (fewer instances may keep larger shares), and so are set-up cycles,
-demands, windows and perfect factors, whose tiles differ from bound to bound.
+drained levels, demands, windows and perfect factors, whose tiles differ from bound to bound.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def grows(engine: Engine, model: str, factors: str | None, constraints: Sequence
     constraints : the user's demands
     """
     shares = any(level.fanout is not None and level.fanout.sharing for level in engine.levels)
-    sets_up = any(level.timing.set_up for level in engine.levels)
+    sets_up = any(level.timing.set_up or level.timing.drained for level in engine.levels)
     plain = model == "hierarchy" and factors != "perfect" and not constraints
     return plain and not shares and not sets_up
 
