@@ -10,7 +10,6 @@ import math
 import threading
 from collections.abc import Callable
 
-import numpy as np
 
 from tilewright.solvers.mapping import descent_kernel
 from tilewright.solvers.mapping import descent_state as at
@@ -21,7 +20,7 @@ from tilewright.solvers.mapping.program import Runner
 
 _WORK = 1 << 24  # instructions of a block of nodes, some tens of milliseconds at most
 _LEAST_BLOCK = 1 << 12  # nodes
-WIDE = 1 << 16  # nodes of a batch of which the best are kept
+WIDE = 1 << 14  # nodes of a batch of which the best are kept
 _KEPT_POOL = 1 << 18  # nodes: larger pools are not kept
 _spare = threading.local()
 
@@ -181,7 +180,7 @@ class Descent:
         options = zip(self._layout.selectors, stack.choices[part].tolist(), strict=True)
         chosen = {selector: option for selector, option in options if option >= 0}
         energy, cycles, keys = stack.bounds[:, place][:, ::-1].copy()
-        cells = np.ascontiguousarray(stack.cells[:, place][:, ::-1])
+        cells = stack.cells[:, place][:, ::-1].copy()
         stack.state[at.PARTS] = part
         stack.state[at.USED] = (stack.parts[:part, at.BEGIN] + stack.parts[:part, at.COUNT]).max(initial=0)
         return Nodes(cells, stage - 1, {**self._nodes.chosen, **chosen}, energy, cycles, keys)
