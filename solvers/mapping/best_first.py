@@ -11,13 +11,14 @@ from types import MappingProxyType
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.solvers.mapping.descent import Descent
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.layout import Layout
 from tilewright.solvers.mapping.nodes import Leaves, Nodes
 from tilewright.solvers.mapping.refinement import Refinement
+from tilewright.solvers.mapping.team import Team
 
 _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow dive ends nowhere
+_LONG = 2_000_000  # nodes bounded from which on several threads search side by side
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
 
 
@@ -48,6 +49,8 @@ class BestFirst:
         self._tick = count()
         self._open: list[tuple[float, int, Nodes]] = []
         self._size = 1  # nodes that are opened together
+        self._is_long = False
+        self._threads = 1 if search.limits.deterministic else search.limits.threads
         if not self.empty:
             layout.tally.trees += 1
             self._refinement = Refinement(layout, goal, self._is_spent)
@@ -86,7 +89,7 @@ class BestFirst:
         return min(least, self._below.least_energy) if self._is_begun else least
 
     @property
-    def _below(self) -> Descent:
+    def _below(self) -> Team:
         """What was opened last, searched depth first before anything else is opened."""
         return self._refinement.below
 
@@ -112,21 +115,39 @@ class BestFirst:
         What was stopped since so many nodes had been bounded goes on where ``most`` is larger now.
         """
         self._refinement.stopped = False
-        while (self._open or self._below) and not self._refinement.stopped:
-            if over() or self.search.done:
-                return self.least
-            if self._below:
-                self._explore_further()
-                continue
-            if self.least > until:
-                return self.least
-            self._weigh_effort(self._refinement.bounded)
-            least, _, nodes = heapq.heappop(self._open)
-            on_bound(least)
-            if not self._opened(nodes):
-                self._push(nodes)
-                break
+        try:
+            while (self._open or self._below) and not self._refinement.stopped:
+                if over() or self.search.done:
+                    break
+                if not self._below:
+                    if self.least > until:
+                        break
+                    self._weigh_effort(self._refinement.bounded)
+                    self._is_long = self._refinement.bounded > _LONG
+                if self._begins_another(until) and not self._begin_next(on_bound):
+                    break
+                if self._below:
+                    self._explore_further()
+        finally:
+            for leaves in self._below.rest():
+                self.goal.take(Leaves(self.layout, leaves))
         return self.least if self._open or self._below else None
+
+    def _begins_another(self, until: float) -> bool:
+        """Whether to open a part: where nothing is searched, or a hard search has a thread to spare."""
+        if not self._below:
+            return bool(self._open)
+        is_open = bool(self._open) and self._open[0][0] <= until
+        return self._is_long and is_open and self._below.has_idle(self._threads)
+
+    def _begin_next(self, on_bound: Callable[[float], None]) -> bool:
+        """Open the part of the least bound; whether that was not cut short."""
+        least, _, nodes = heapq.heappop(self._open)
+        on_bound(min(least, self._below.least))
+        if self._opened(nodes):
+            return True
+        self._push(nodes)
+        return False
 
     def _weigh_effort(self, bounded: int) -> None:
         """Called before a part is opened, with the nodes bounded so far."""
@@ -159,13 +180,13 @@ class BestFirst:
             return True
         if nodes.stage == 0 and self.layout.owners:
             left = self._refinement.children(nodes)
+            if self.search.done or self._refinement.stopped:
+                return False
         else:
             self._below.begin(nodes.between(0, self._size), self._head)
             rest = nodes.between(self._size, None)
             left = [rest] if len(rest) else []
             self._size = min(4 * self._size, 1024)
-        if self.search.done or self._refinement.stopped:
-            return False
         for part in left:
             self._push(part)
         return True
@@ -181,8 +202,7 @@ class BestFirst:
             self._refinement.stopped = True
             return
         most = None if self.most is None else self.most - self.bounded
-        leaves = self._below.go_on(self.goal, self._head, most)
-        if leaves is not None:
+        for leaves in self._below.go_on(self.goal, self._head, most):
             self.goal.take(Leaves(self.layout, leaves))
 
     def _dive(self, nodes: Nodes) -> None:

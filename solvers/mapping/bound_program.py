@@ -163,10 +163,8 @@ class BoundProgram:
         self._slot_rows.clear()
         # Raising a bound changes one constant of the program that is laid out; nothing is compiled or copied
         # anew.
-        self._constants_read = laid_out.constants
-        self._raised: dict[tuple[int, ...], Floats] = {(): laid_out.constants.copy()}
-        self._raised_of: tuple[int, ...] | None = None  # whose constants are read
-        self._runner = Runner(laid_out, len(staged))
+        self._raised: dict[tuple[int, ...], Floats] = {(): laid_out.constants}
+        self._runners = [Runner(laid_out, len(staged))]
         self.length = len(self._code)
 
     def has_raisable_bound(self, expr: Expr) -> bool:
@@ -179,21 +177,33 @@ class BoundProgram:
         constants = self._raised.setdefault(self._owner(chosen), self._raised[()].copy())
         place = self._lower_bounds[expr]
         constants[place] = max(constants[place], value)
-        self._raised_of = None
+        for runner in self._runners:
+            runner.owner = None
 
     def _owner(self, chosen: MappingABC[Variable, int]) -> tuple[int, ...]:
         """The options whose lower bounds count; empty while some owner is open."""
         chosen_of = tuple(chosen.get(variable, NONE) for variable in self._owners)
         return (*chosen_of, NONE) if NONE not in chosen_of else ()
 
-    def runner(self, chosen: MappingABC[Variable, int]) -> Runner:
-        """What runs the program under some choices, with what is known under their storage."""
-        owner = self._owner(chosen)
+    def runner(self, chosen: MappingABC[Variable, int], thread: int = 0) -> Runner:
+        """What runs the program under some choices, with what is known under their storage.
+
+        Parameters
+        ----------
+        chosen : options of selectors; those of storage count
+        thread : number of the thread that runs it
+        """
+        runner, owner = self._runners[thread], self._owner(chosen)
         # Consecutive calls mostly have one owner: the copy is made only where it changes.
-        if owner != self._raised_of:
-            self._constants_read[:] = self._raised.get(owner, self._raised[()])
-            self._raised_of = owner
-        return self._runner
+        if owner != runner.owner:
+            runner.program.constants[:] = self._raised.get(owner, self._raised[()])
+            runner.owner = owner
+        return runner
+
+    def provide(self, thread: int) -> None:
+        """Have a runner for every thread up to this number."""
+        while len(self._runners) <= thread:
+            self._runners.append(self._runners[0].another())
 
     def bounds(
         self, cells: Int64s, at: Sequence[int], chosen: MappingABC[Variable, int]

@@ -32,7 +32,7 @@ class Cut(NamedTuple):
     below : keys are less than this; infinite where any will do
     most : and no more than this
     near : of keys above this, energy and cycles are compared exactly
-    digits : of the least whole number of the key that is not wanted, the lowest ones first; read near the goal
+    digits : of the least whole key that is not wanted, the lowest ones first; read near the goal
     powers : of energy and cycles in the key
     front_energy, front_cycles : points that are known, cycles increasing and energy falling; what is not
         better than one of them in either is not wanted

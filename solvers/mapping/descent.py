@@ -1,15 +1,14 @@
 """Searches below some nodes by the compiled loop (:mod:`tilewright.solvers.mapping.descent_kernel`).
 
 A descent keeps what is open there on its stack between calls.  Memory of stacks that are empty again serves
-the next ones of its thread.
+the next ones.
 """
 
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
-
+from contextlib import suppress
 
 from tilewright.solvers.mapping import descent_kernel
 from tilewright.solvers.mapping import descent_state as at
@@ -22,7 +21,7 @@ _WORK = 1 << 24  # instructions of a block of nodes, some tens of milliseconds a
 _LEAST_BLOCK = 1 << 12  # nodes
 WIDE = 1 << 14  # nodes of a batch of which the best are kept
 _KEPT_POOL = 1 << 18  # nodes: larger pools are not kept
-_spare = threading.local()
+_spare: dict[tuple[int, ...], list[at.Stack]] = {}
 
 
 class Descent:
@@ -32,17 +31,19 @@ class Descent:
     ----------
     layout : of the search
     batch : nodes that are bounded together at most
+    thread : number of the thread that searches
 
     Attributes
     ----------
     bounded : nodes that have been bounded
     """
 
-    def __init__(self, layout: Layout, batch: int = at.MOST) -> None:
+    def __init__(self, layout: Layout, batch: int = at.MOST, thread: int = 0) -> None:
         self._layout, self._program = layout, layout.bound_program
-        self._batch, self._decisions = batch, layout.decisions
+        self._batch, self._decisions, self.thread = batch, layout.decisions, thread
         self._block = max(_LEAST_BLOCK, _WORK // (1 + self._program.length))
         self.bounded = 0
+        self._counted = 0  # of these, the tally has so many
         self._stack: at.Stack | None = None
         self._nodes: Nodes | None = None  # whose choices all have in common that is open
 
@@ -69,6 +70,11 @@ class Descent:
         if state[at.LEVEL] >= 0:  # children cost no less than the head
             open_.append(stack.level_bounds[0, row, : stack.progress[0, at.HAVE]])
         return min((float(values.min()) for values in open_ if len(values)), default=math.inf)
+
+    def count(self) -> None:
+        """Add the nodes bounded since to the tally."""
+        self._layout.tally.nodes += self.bounded - self._counted
+        self._counted = self.bounded
 
     def begin(self, nodes: Nodes, size: int) -> None:
         """Open some nodes, where nothing is open; the cheapest first.
@@ -97,15 +103,16 @@ class Descent:
         ------
         OverflowError : where cycles are too many for exact bounds
         """
-        assert self._stack is not None and self._nodes is not None
-        runner = self._program.runner(self._nodes.chosen)
+        assert self._stack is not None
+        assert self._nodes is not None
+        runner = self._program.runner(self._nodes.chosen, self.thread)
         left = self._block if most is None else max(1, min(self._block, most))
         before = int(self._stack.state[at.BOUNDED])
         scratch, cut = runner.scratch(self._batch), goal.cut()
         reason: int = descent_kernel.descend(
             runner.program, self._decisions, self._stack, scratch, cut, left, size, 0
         )
-        self._counted(before)
+        self.bounded += int(self._stack.state[at.BOUNDED]) - before
         leaves = self._popped() if reason == at.LEAVES else None
         if self._is_over(reason):
             self._close()
@@ -114,7 +121,7 @@ class Descent:
     def expanded(
         self, nodes: Nodes, goal: Goal, is_spent: Callable[[], bool], beam: int = 0
     ) -> list[Nodes] | None:
-        """All children of some nodes that may be wanted, the cheapest first, by choice; ``None`` if cut short.
+        """All children of some nodes that may be wanted, cheapest first, by choice; ``None`` if cut short.
 
         Parameters
         ----------
@@ -146,7 +153,8 @@ class Descent:
         reason: int = descent_kernel.descend(
             runner.program, self._decisions, self._stack, scratch, goal.cut(), self._block, 0, beam
         )
-        self._counted(before)
+        self.bounded += int(self._stack.state[at.BOUNDED]) - before
+        self.count()
         return reason
 
     def _is_over(self, reason: int) -> bool:
@@ -163,17 +171,10 @@ class Descent:
             self._stack = at.grown(self._stack, self._batch)
         return reason == at.DONE
 
-    def _counted(self, before: int) -> int:
-        """Count the nodes bounded since; how many these are."""
-        assert self._stack is not None
-        count = int(self._stack.state[at.BOUNDED]) - before
-        self.bounded += count
-        self._layout.tally.nodes += count
-        return count
-
     def _popped(self) -> Nodes:
         """The last part, which is open no longer."""
-        assert self._stack is not None and self._nodes is not None
+        assert self._stack is not None
+        assert self._nodes is not None
         stack, part = self._stack, int(self._stack.state[at.PARTS]) - 1
         stage, begin, count, _ = stack.parts[part].tolist()
         place = slice(begin, begin + count)
@@ -187,12 +188,12 @@ class Descent:
 
     def _opened(self, nodes: Nodes, count: int) -> at.Stack:
         """An empty stack with the choices of some nodes, and room for so many."""
-        spare: dict[tuple[int, ...], list[at.Stack]] = _spare.__dict__.setdefault("stacks", {})
-        choices = len(self._layout.selectors)
-        kept = spare.get((len(nodes.cells), choices, len(self._program.selectors), self._batch))
-        stack = (
-            kept.pop() if kept else at.new_stack(self._decisions, len(self._program.selectors), self._batch)
-        )
+        read = len(self._program.selectors)
+        stack = None
+        with suppress(IndexError):
+            stack = _spare.get((len(nodes.cells), len(self._layout.selectors), read, self._batch), []).pop()
+        if stack is None:
+            stack = at.new_stack(self._decisions, read, self._batch)
         if stack.cells.shape[1] < count:
             stack = at.grown(stack, count)
         stack.state[:], stack.selected[:] = 0, -1
@@ -206,4 +207,4 @@ class Descent:
         stack, self._stack, self._nodes = self._stack, None, None
         if stack is not None and stack.cells.shape[1] <= _KEPT_POOL:
             shape = len(stack.cells), len(stack.base), len(stack.selected), self._batch
-            _spare.__dict__["stacks"].setdefault(shape, []).append(stack)
+            _spare.setdefault(shape, []).append(stack)

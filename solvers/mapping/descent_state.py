@@ -17,20 +17,24 @@ from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.solvers.mapping.stages import Stage, StagedTable
 
 DONE, SPENT, FULL, LEAVES, INEXACT = 0, 1, 2, 3, 4
-"""Why the loop returns: nothing is open or the expansion is over, the nodes granted are bounded, the pool or the
-list of parts is full, the last part is complete decisions, cycles are too many for exact floats."""
+"""Why the loop returns: nothing is open or the expansion is over, the nodes granted are bounded, the pool or
+the list of parts is full, the last part is complete decisions, cycles are too many for exact floats."""
 
-#: Entries of `Stack.state`: how many parts there are, nodes of the pool in use, the level at work (-1 where no
-#: head is expanded), the stage that the expansion decides, the combination of its choices at work and how many
-#: there are, the first part that it has made, where the part begins that it is making, nodes bounded in all
 PARTS, USED, LEVEL, STAGE, COMBINATION, COMBINATIONS, FIRST, START, BOUNDED = 0, 1, 2, 3, 4, 5, 6, 7, 8
+"""Entries of `Stack.state`: how many parts there are, nodes of the pool in use, the level at work (-1 where
+no head is expanded), the stage that it decides, the combination of its choices at work and how many
+there are, the first part that it has made, where the part begins that it is making, nodes bounded in all."""
 _STATES = 9
-#: Columns of `Stack.parts`: the stage that is next to be decided, its place in the pool, and how many nodes of it are a head
+
 NEXT, BEGIN, COUNT, HEAD = 0, 1, 2, 3
-#: Columns of `Stack.progress`: nodes at a level, the one that is being split, and its children made so far
+"""Columns of `Stack.parts`: the stage that is next to be decided, its place in the pool, how many nodes of it
+are a head."""
+
 HAVE, NODE, CHILD = 0, 1, 2
-#: Rows of bounds
+"""Columns of `Stack.progress`: nodes at a level, the one that is being split, its children made so far."""
+
 ENERGY, CYCLES, KEY = 0, 1, 2
+"""Rows of bounds."""
 
 MOST: Final = 4096
 """Nodes of a head at most."""

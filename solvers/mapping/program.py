@@ -29,13 +29,19 @@ class Runner:
 
     Parameters
     ----------
-    program : of contiguous arrays; its constants may change between runs
+    program : of contiguous arrays; its constants are copied, and may change between runs
     groups : how many there are
+
+    Attributes
+    ----------
+    owner : whose constants it has; ``None`` for nobody's
     """
 
     def __init__(self, program: Program, groups: int) -> None:
         count, options = len(program.code), len(program.lists)
-        self.program = program
+        self.program = program._replace(constants=program.constants.copy())
+        self.owner: tuple[int, ...] | None = None
+        self._groups = groups
         instructions, written, same, last, free = np.empty((5, count), dtype=np.int64)
         roots = np.empty(max(len(program.checks), len(program.roots)), dtype=np.int64)
         used = np.empty(len(program.slots), dtype=np.int64)
@@ -46,6 +52,10 @@ class Runner:
         self._scratch = Scratch(
             plan, registers, places, np.empty(0, np.int64), np.empty((len(program.roots), 0))
         )
+
+    def another(self) -> Runner:
+        """The same program with scratch memory of its own."""
+        return Runner(self.program, self._groups)
 
     def scratch(self, nodes: int) -> Scratch:
         """Memory with room for the values of so many nodes."""

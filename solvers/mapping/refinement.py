@@ -17,6 +17,7 @@ from tilewright.solvers.mapping.descent import WIDE, Descent
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.layout import Layout
 from tilewright.solvers.mapping.nodes import Nodes
+from tilewright.solvers.mapping.team import Team
 
 
 class Refinement:
@@ -46,7 +47,7 @@ class Refinement:
 
     def _read(self, layout: Layout) -> None:
         self._layout, self._bound_program = layout, layout.bound_program
-        self.below, self._children = Descent(layout), Descent(layout, WIDE)
+        self.below, self._children = Team(layout), Descent(layout, WIDE)
 
     @property
     def bounded(self) -> int:
