@@ -364,7 +364,7 @@ def _take_head(decisions: Decisions, stack: Stack, cut: Cut) -> None:  # pragma:
     part = stack.state[PARTS] - 1
     entry = stack.parts[part]
     stage, begin, count = entry[NEXT], entry[BEGIN], entry[COUNT]
-    head = min(entry[HEAD], count)
+    head = min(entry[HEAD], count, stack.level_cells.shape[2])
     size = 0
     for k in range(head):
         j = begin + count - 1 - k
