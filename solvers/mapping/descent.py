@@ -21,7 +21,8 @@ _WORK = 1 << 24  # instructions of a block of nodes, some tens of milliseconds a
 _LEAST_BLOCK = 1 << 12  # nodes
 WIDE = 1 << 14  # nodes of a batch of which the best are kept
 _KEPT_POOL = 1 << 18  # nodes: larger pools are not kept
-_spare: dict[tuple[int, ...], list[at.Stack]] = {}
+_KEPT = 6  # stacks
+_spare: dict[tuple[int, ...], at.Stack] = {}  # by groups, choices, those that are read, and batch
 
 
 class Descent:
@@ -42,6 +43,7 @@ class Descent:
         self._layout, self._program = layout, layout.bound_program
         self._batch, self._decisions, self.thread = batch, layout.decisions, thread
         self._block = max(_LEAST_BLOCK, _WORK // (1 + self._program.length))
+        self._shape = len(layout.staged), len(layout.selectors), len(self._program.selectors), batch
         self.bounded = 0
         self._counted = 0  # of these, the tally has so many
         self._stack: at.Stack | None = None
@@ -188,12 +190,9 @@ class Descent:
 
     def _opened(self, nodes: Nodes, count: int) -> at.Stack:
         """An empty stack with the choices of some nodes, and room for so many."""
-        read = len(self._program.selectors)
-        stack = None
-        with suppress(IndexError):
-            stack = _spare.get((len(nodes.cells), len(self._layout.selectors), read, self._batch), []).pop()
+        stack = _spare.pop(self._shape, None)
         if stack is None:
-            stack = at.new_stack(self._decisions, read, self._batch)
+            stack = at.new_stack(self._decisions, self._shape[2], self._batch)
         if stack.cells.shape[1] < count:
             stack = at.grown(stack, count)
         stack.state[:], stack.selected[:] = 0, -1
@@ -206,5 +205,7 @@ class Descent:
         """Give the stack's memory to the next one."""
         stack, self._stack, self._nodes = self._stack, None, None
         if stack is not None and stack.cells.shape[1] <= _KEPT_POOL:
-            shape = len(stack.cells), len(stack.base), len(stack.selected), self._batch
-            _spare.setdefault(shape, []).append(stack)
+            _spare[self._shape] = stack
+            if len(_spare) > _KEPT:
+                with suppress(StopIteration, RuntimeError, KeyError):  # other threads keep stacks, too
+                    del _spare[next(iter(_spare))]
