@@ -134,6 +134,16 @@ Constraints = Annotated[
         rich_help_panel="Problem",
     ),
 ]
+ConstraintSet = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constraint-set",
+        metavar="NAME",
+        autocompletion=completion.one_of("gemmini"),
+        help="The constraints of a named set; gemmini: what the loops of its library express; repeatable.",
+        rich_help_panel="Problem",
+    ),
+]
 Dims = Annotated[
     list[str] | None,
     typer.Option(

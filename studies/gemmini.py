@@ -47,6 +47,8 @@ START = Constants(
 )
 SOFT = 0.15
 """Errors of the logarithm above this count linearly."""
+NEAR = 1.05
+"""Times the optimum's cycles: mappings up to these count as near it."""
 FEWEST = 10
 """Mappings of a layer that is judged."""
 
@@ -221,19 +223,27 @@ def optima(rows: Sequence[dict[str, str]], seconds: float = 60) -> str:
     AssertionError : where a mapping inside the space takes fewer cycles than the proven optimum
     """
     asked: dict[tuple[str, tuple[int, ...]], list[Row]] = {}
-    for row in map(read_row, rows):
+    cycles: dict[int, float] = {}
+    for data in rows:
+        row = read_row(data)
+        cycles[id(row)] = float(data["target.gemmini_cycle"])
         machine = "gemmini" if row.array == 128 else machine_of(row)
         asked.setdefault((machine, (*row.bounds.values(), row.stride)), []).append(row)
     broken: Counter[str] = Counter()
     held = proven = 0
+    nearest: list[float] = []
     for (machine, _), own in asked.items():
         engine = load_engine(machine)
         problem = layer_problem(own[0].operator, engine, parse_objective("cycles"))
         result = solve(problem, limits=Limits(seconds=seconds))
         proven += result.status is Status.OPTIMAL
         mappings = [row.mapping() for row in own] + [library_mapping(own[0].operator, engine)]
-        for mapping in mappings:
+        near: list[float] = []
+        for index, mapping in enumerate(mappings):
             evaluation = problem.evaluate(mapping)
+            legal = not evaluation.violations
+            if legal and index < len(own) and result.key and evaluation.cycles <= NEAR * float(result.key):
+                near.append(cycles[id(own[index])])
             if evaluation.violations:
                 broken[evaluation.violations[0].split(":")[0]] += 1
                 continue
@@ -243,7 +253,15 @@ def optima(rows: Sequence[dict[str, str]], seconds: float = 60) -> str:
             else:
                 held += 1
             assert result.bound is None or evaluation.cycles >= result.bound or outside, (machine, mapping)
+        if near and len(own) >= FEWEST:
+            nearest.append(min(near) / min(cycles[id(row)] for row in own))
     lines = [f"{proven} of {len(asked)} problems proven; {held} mappings at or above their bound"]
+    if nearest:
+        lines.append(
+            f"{len(nearest)} layers have a legal run within {NEAR - 1:.0%} of the optimum; "
+            f"the best takes {np.median(nearest):.3f} times the least RTL cycles of its layer in the "
+            f"median, {max(nearest):.2f} at worst"
+        )
     return "\n".join([*lines, *(f"{count} break: {rule}" for rule, count in broken.most_common())])
 
 

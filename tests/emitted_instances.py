@@ -1,10 +1,14 @@
-"""Random layers and mappings for emitted code."""
+"""Random layers and mappings for emitted code, and what layers compute."""
 
 from __future__ import annotations
 
+import itertools
 import random
 
+import numpy as np
+
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
+from tilewright.report.code.mapping.numpy_loops import allocated
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import conv2d, gemm, matmul
 
@@ -57,3 +61,21 @@ def random_mapping(choose: random.Random, operator: Operator, kind: str) -> Mapp
         else:
             nodes += [*stores, *own]
     return Mapping(tuple(nodes))
+
+
+def directly(operator: Operator, data: dict[str, np.ndarray]) -> np.ndarray:
+    """Every iteration by itself, in the operator's own order."""
+    output = operator.tensors[-1]
+    result = np.zeros(allocated(output), np.int64)
+    for point in itertools.product(*(range(bound) for bound in operator.bounds.values())):
+        index = dict(zip(operator.bounds, point, strict=True))
+        value = 1
+        for tensor in operator.tensors[:-1]:
+            value *= int(data[tensor.name][place(tensor.axes, index)])
+        result[place(output.axes, index)] += value
+    return result
+
+
+def place(axes: object, index: dict[str, int]) -> tuple[int, ...]:
+    """Of one element."""
+    return tuple(sum(term.stride * index[term.dim] for term in axis.terms) for axis in axes)  # type: ignore[attr-defined]

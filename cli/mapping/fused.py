@@ -61,6 +61,7 @@ REFUSED = {
     "all_optimal": "--all-optimal",
     "most": "--most",
     "constraint": "--constraint",
+    "constraint_set": "--constraint-set",
     "tiles": "--tiles",
     "warm_start": "--warm-start",
     "save_mappings": "--save-mappings",

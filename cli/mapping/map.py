@@ -44,6 +44,7 @@ def map_command(
     storage: options.Storage = None,
     tiles: options.Tiles = None,
     constraint: options.Constraints = None,
+    constraint_set: options.ConstraintSet = None,
     then: Annotated[
         str | None,
         typer.Option(
@@ -175,7 +176,7 @@ def map_command(
         objective,
         layers=layers or (),
         all_operators=all_operators,
-        constraints=constraint or (),
+        constraints=(*(constraint or ()), *(f"set={name}" for name in constraint_set or ())),
         cost_model=cost_model,
         **space,  # type: ignore[arg-type]
         then=second,  # type: ignore[arg-type]

@@ -11,6 +11,10 @@ Written as one line each (``--constraint``, repeatable):
 ``spatial=C,K``                 only these dimensions may be spread
 ``stationary@SPM=O``            the tensor that a level's loop order keeps in place
 ``innermost@SPM=C``             the dimension of a level's innermost loop, where it has loops
+``order@DRAM=K,P,C``            the loops of a level stand in this order, outermost first; those that
+                                are not named stand outside them
+``tile(K@SPM)%16``              a multiple of 16, or the whole dimension
+``set=gemmini``                 the lines of a set (`constraint_sets`)
 ``store(W)!=SPM``               the tensor bypasses the level; with ``=`` it is stored there
 ``weight-stationary``           the weights, by the loops that feed the innermost level; so with ``input-``
                                 and ``output-``
@@ -25,6 +29,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.formulation.mapping.blocks import Block, loop_hosts
+from tilewright.formulation.mapping.constraint_sets import PREFIX, set_named, with_sets_written_out
 from tilewright.formulation.mapping.cost import CostModel, Limit, Statement
 from tilewright.formulation.mapping.demand import (
     FLAG,
@@ -40,13 +45,15 @@ from tilewright.formulation.mapping.demand import (
 from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.orders import OrderClass, ended_by
+from tilewright.formulation.mapping.orders import OrderClass, ended_by, in_sequence
 from tilewright.formulation.mapping.rules import (
+    PINNING,
     Evaluated,
     InnermostRule,
     MetricCap,
     OrderRule,
     Rule,
+    SequenceRule,
     SpreadRule,
     StoreRule,
     TileRule,
@@ -77,7 +84,7 @@ class Constraints:
     def place_loops(self) -> bool:
         """Whether some demand looks at which level's a loop is, or at the order of a level's loops."""
         return any(
-            isinstance(rule, OrderRule | InnermostRule | StoreRule)
+            isinstance(rule, (OrderRule, StoreRule, *PINNING))
             or (isinstance(rule, TileRule) and rule.what != "spatial")
             for rule in self.rules
         )
@@ -92,12 +99,14 @@ class Constraints:
         model : those of a level, undominated or every one
         every : whether dominated ones are wanted too
         """
-        pinned = {rule.index(engine): rule for rule in self.rules if isinstance(rule, InnermostRule)}
+        pinned = {rule.index(engine): rule for rule in self.rules if isinstance(rule, PINNING)}
 
         def at(level: int) -> tuple[OrderClass, ...]:
             rule = pinned.get(level)
             if rule is None:
                 return model(level, every)
+            if isinstance(rule, SequenceRule):
+                return in_sequence(model(level, True), rule.dims, {t.name: t.dims for t in rule.tensors})
             # A pinned innermost loop may leave dominated effects only, so that all of them are looked
             # through.
             return ended_by(model(level, True), rule.dim, {t.name: t.dims for t in rule.tensors}, every)
@@ -124,7 +133,7 @@ class Constraints:
         return tuple(f"constraint {rule.text}" for rule in self.rules if rule.broken_by(seen))
 
 
-def parse_constraints(demands: Iterable[str | Demand], operator: Operator, engine: Engine) -> Constraints:
+def parse_constraints(demands: Sequence[str | Demand], operator: Operator, engine: Engine) -> Constraints:
     """State demands, each of them once.
 
     Parameters
@@ -136,9 +145,13 @@ def parse_constraints(demands: Iterable[str | Demand], operator: Operator, engin
     InputError : naming the line and what was expected, for one that cannot be read or that names a level,
         axis, dimension or tensor which engine and operator do not have
     """
+    read = [
+        read_demand(text)
+        for text in with_sets_written_out((d for d in demands if isinstance(d, str)), operator, engine)
+    ]
     demands_found: list[Demand] = []
-    for text in demands:
-        demand = placed(read_demand(text) if isinstance(text, str) else text, engine)
+    for demand in (*read, *(demand for demand in demands if isinstance(demand, Demand))):
+        demand = placed(demand, engine)
         # A name that the operator lacks comes back as text, because the error lists all known ones.
         fitting = fitted(demand, operator)
         if isinstance(fitting, str):
@@ -154,9 +167,9 @@ def check_orders(demands: Constraints, engine: Engine, *, uneven: bool = False) 
     groups of loops; and a level has one innermost loop.
     """
     innermost = engine.levels[-1].name
-    pinned: dict[str, InnermostRule] = {}
+    pinned: dict[str, InnermostRule | SequenceRule] = {}
     for rule in demands.rules:
-        if not isinstance(rule, OrderRule | InnermostRule):
+        if not isinstance(rule, (OrderRule, *PINNING)):
             continue
         if rule.level == innermost:
             outer, hint = [level.name for level in engine.levels[:-1]], ""
@@ -164,9 +177,11 @@ def check_orders(demands: Constraints, engine: Engine, *, uneven: bool = False) 
                 hint = f"; stationary@{outer[-1]}={rule.tensor} keeps {rule.tensor} in {innermost}"
             message = f"the loops of {innermost} feed the PEs, their order is free{hint}"
             raise InputError(FLAG, rule.text, message)
-        if isinstance(rule, InnermostRule):
+        if isinstance(rule, PINNING):
             if uneven:
-                raise InputError(FLAG, rule.text, "innermost loops are known in even storage only")
+                raise InputError(
+                    FLAG, rule.text, "the order of a level's loops is known in even storage only"
+                )
             # Two pinned dimensions of one level contradict each other whatever is chosen.
             other = pinned.setdefault(rule.level, rule)
             if other is not rule:
@@ -188,13 +203,16 @@ def _rule(demand: Demand, operator: Operator, engine: Engine) -> Rule:
             )
         case "stationary":
             return OrderRule(text, str(demand.site), demand.names[0])
-        case "innermost":
+        case "innermost" | "order":
             names = [level.name for level in engine.levels]
             hosting = [names[host] for host in loop_hosts(operator, engine)]
             if hosting.count(str(demand.site)) != 1:
                 message = f"the loops of {demand.site} and of a level that stores nothing count as one"
                 raise demand.error(message)
-            return InnermostRule(text, str(demand.site), demand.names[0], tuple(operator.tensors))
+            if demand.kind == "innermost":
+                return InnermostRule(text, str(demand.site), demand.names[0], tuple(operator.tensors))
+            outside = [dim for dim in operator.bounds if dim not in demand.names]
+            return SequenceRule(text, str(demand.site), (*outside, *demand.names), tuple(operator.tensors))
         case "store":
             return StoreRule(text, demand.names[0], str(demand.site), demand.compare == "=")
         case what:
@@ -214,7 +232,9 @@ def applicable(texts: Sequence[str], operator: Operator, engine: Engine) -> tupl
     InputError : for a line that cannot be read, and for an unknown level or axis
     """
     fitting = {
-        demand.text for text in texts for demand in narrowed(placed(read_demand(text), engine), operator)
+        demand.text
+        for text in with_sets_written_out(texts, operator, engine)
+        for demand in narrowed(placed(read_demand(text), engine), operator)
     }
     return tuple(sorted(fitting))
 
@@ -236,8 +256,10 @@ def network_constraints(
     ------
     InputError : as `parse_constraints`, for a name that none of the layers has
     """
-    demands = [shared(placed(read_demand(text), engine), layers) for text in texts]
-    notes = {demand.text: note for demand, note in demands}
+    sets = {f"{PREFIX}{name}" for text in texts if (name := set_named(text)) is not None}
+    others = [text for text in texts if set_named(text) is None]
+    demands = [shared(placed(read_demand(text), engine), layers) for text in others]
+    notes = {demand.text: note for demand, note in demands} | dict.fromkeys(sets)
     return tuple(sorted(notes)), tuple(note for _, note in sorted(notes.items()) if note is not None)
 
 

@@ -20,7 +20,7 @@ from tilewright.workloads.mapping.operator import Operator, Role
 
 FLAG = "--constraint"
 _RULE = re.compile(
-    r"(?P<what>tile|trips|spatial)\((?P<name>\w+)(?:@(?P<site>[\w.-]+))?\)(?P<compare><=|>=|==|=|!=)"
+    r"(?P<what>tile|trips|spatial)\((?P<name>\w+)(?:@(?P<site>[\w.-]+))?\)(?P<compare><=|>=|==|=|!=|%)"
     r"(?P<number>[0-9]+)"
 )
 _METRIC = re.compile(
@@ -29,6 +29,7 @@ _METRIC = re.compile(
 _ONLY = re.compile(r"spatial=(?P<names>\w+(?:,\w+)*)")
 _ORDER = re.compile(r"stationary@(?P<site>[\w.-]+)=(?P<name>\w+)")
 _INNERMOST = re.compile(r"innermost@(?P<site>[\w.-]+)=(?P<name>\w+)")
+_SEQUENCE = re.compile(r"order@(?P<site>[\w.-]+)=(?P<names>\w+(?:,\w+)*)")
 _STORE = re.compile(r"store\((?P<name>\w+)\)(?P<compare>==|=|!=)(?P<site>[\w.-]+)")
 _STYLE = re.compile(r"(?P<role>input|weight|output)s?-stationary(?:@(?P<site>[\w.-]+))?", re.IGNORECASE)
 _DIGITS = 15
@@ -36,7 +37,7 @@ _LONGEST = 1000
 _EXPONENT = 100
 _LISTED = 3
 
-Kind = Literal["metric", "tile", "trips", "spatial", "only", "stationary", "innermost", "store"]
+Kind = Literal["metric", "tile", "trips", "spatial", "only", "stationary", "innermost", "order", "store"]
 _OF_TENSORS = ("stationary", "store")
 Layers = Sequence[tuple[str, Operator]]
 
@@ -70,6 +71,8 @@ class Demand:
                 return f"spatial={','.join(self.names)}"
             case "stationary" | "innermost":
                 return f"{self.kind}@{self.site}={self.names[0]}"
+            case "order":
+                return f"order@{self.site}={','.join(self.names)}"
             case "store":
                 return f"store({self.names[0]}){self.compare}{self.site}"
         at = "" if self.site is None else f"@{self.site}"
@@ -111,6 +114,12 @@ def read_demand(written: str) -> Demand:
         return Demand(written, "stationary", (match["name"],), match["site"])
     if match := _INNERMOST.fullmatch(line):
         return Demand(written, "innermost", (match["name"],), match["site"])
+    if match := _SEQUENCE.fullmatch(line):
+        names = tuple(match["names"].split(","))
+        demand = Demand(written, "order", names, match["site"])
+        if len(set(names)) < len(names):
+            raise demand.error("names a dimension twice")
+        return demand
     if match := _STORE.fullmatch(line):
         compare = "=" if match["compare"] == "==" else match["compare"]
         return Demand(written, "store", (match["name"],), match["site"], compare)
@@ -123,11 +132,13 @@ def read_demand(written: str) -> Demand:
             None,
             f"cannot read {written[:80]!r}, expected such as cycles<=1e6, utilization>=0.5, tile(K@SPM)<=64, "
             "trips(C@DRAM)=1, spatial(K)=16, spatial=C,K, stationary@SPM=O, weight-stationary, "
-            "innermost@SPM=C or store(W)!=SPM",
+            "innermost@SPM=C, order@DRAM=K,P,C, tile(K@SPM)%16, store(W)!=SPM or set=gemmini",
         )
     kinds: dict[str, Kind] = {"tile": "tile", "trips": "trips", "spatial": "spatial"}
     compare = "=" if match["compare"] == "==" else match["compare"]
     demand = Demand(written, kinds[match["what"]], (match["name"],), match["site"], compare)
+    if compare == "%" and (demand.kind != "tile" or not int(match["number"])):
+        raise demand.error("expected a tile's divisor of at least 1, as in tile(K@SPM)%16")
     if len(match["number"]) > _DIGITS:
         raise demand.error(f"expected a number of at most {_DIGITS} digits")
     return replace(demand, number=Fraction(int(match["number"])))
@@ -185,7 +196,15 @@ def fitted(demand: Demand, operator: Operator) -> Demand | str:
         if meaning is None:
             return name
         names.append(meaning)
-    return replace(demand, names=tuple(sorted(set(names)))) if names else demand
+    return _renamed(demand, names)
+
+
+def _renamed(demand: Demand, names: Sequence[str]) -> Demand:
+    """The demand with other names, sorted where their sequence means nothing."""
+    if not names:
+        return demand
+    distinct = tuple(dict.fromkeys(names))
+    return replace(demand, names=distinct if demand.kind == "order" else tuple(sorted(distinct)))
 
 
 def narrowed(demand: Demand, operator: Operator) -> list[Demand]:
@@ -201,6 +220,10 @@ def narrowed(demand: Demand, operator: Operator) -> list[Demand]:
             return [replace(demand, names=names)]
         # None of the names is left: nothing may be spread at all.
         return [replace(not_spread(dim), written=demand.written) for dim in operator.bounds]
+    if demand.kind == "order":
+        known_names = [_known_name(demand, name, [*operator.bounds]) for name in demand.names]
+        kept_names = [name for name in known_names if name is not None]
+        return [_renamed(demand, kept_names)] if kept_names else []
     fit = fitted(demand, operator)
     return [] if isinstance(fit, str) else [fit]
 
@@ -237,8 +260,7 @@ def shared(demand: Demand, layers: Layers) -> tuple[Demand, str | None]:
             listed = ", ".join(lacking[:_LISTED]) + (", …" if len(lacking) > _LISTED else "")
             count = f"{len(lacking)} of {len(meanings)} layers {'has' if len(lacking) == 1 else 'have'}"
             notes.append(f"{count} no {noun} {names[-1]} ({listed})")
-    placed_names = tuple(sorted(set(names))) or demand.names
-    canonical = replace(demand, names=placed_names)
+    canonical = _renamed(demand, names)
     return canonical, f"constraint {canonical.text}: {'; '.join(notes)}" if notes else None
 
 

@@ -17,6 +17,8 @@ from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
+from typing import cast
 
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
 
@@ -210,6 +212,34 @@ def ended_by(
         or not any(other.dominates(candidate) for other in fitting if other.effect != candidate.effect)
     ]
     return tuple(kept)
+
+
+def in_sequence(
+    orders: Iterable[OrderClass], dims: Sequence[str], owned: MappingABC[str, frozenset[str]]
+) -> tuple[OrderClass, ...]:
+    """Of a block's distinct effects those that one order of its loops has when some of them do not run.
+
+    Loops that do not run change nothing, so they may as well stand outermost; every effect names the given
+    order.
+
+    Parameters
+    ----------
+    orders : every effect, dominated ones included
+    dims : the loops, outermost first; those that are not the block's are passed over
+    owned : per tensor name, the dimensions that it depends on
+    """
+    orders = tuple(orders)
+    loops = [dim for dim in dims if any(dim in order.permutation for order in orders)]
+    sliding = {
+        name: frozenset(order.slides[name] for order in orders if order.slides[name] is not None)
+        for name in owned
+    }
+    effects = set()
+    for runs in product((False, True), repeat=len(loops)):
+        idle = [dim for dim, run in zip(loops, runs, strict=True) if not run]
+        running = [dim for dim in loops if dim not in idle]
+        effects.add(_effect(owned, (*idle, *running), cast(MappingABC[str, frozenset[str]], sliding)).effect)
+    return tuple(replace(order, permutation=tuple(loops)) for order in orders if order.effect in effects)
 
 
 def order_classes(

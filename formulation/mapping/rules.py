@@ -152,6 +152,8 @@ class TileRule:
                 counted = self.what == "spatial" and self.site in (None, block.axis.name)
             if counted:
                 value = value * trips
+        if self.compare == "%":  # a multiple, or the whole dimension
+            return np.asarray((value % self.number == 0) | (value == tiles[0]), dtype=np.bool_)
         return np.asarray(_COMPARE[self.compare](value, self.number), dtype=np.bool_)
 
     def row_filter(self, blocks: Sequence[Block], engine: Engine) -> RowFilter:
@@ -270,6 +272,64 @@ class InnermostRule:
         level = self.index(seen.engine)
         chosen = [block.orders[0] for block in seen.nest.blocks if block.level == level and block.orders]
         return any(loops.permutation and loops.permutation[-1] != self.dim for loops in chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceRule:
+    """The loops of a level stand in a given order.
+
+    Parameters
+    ----------
+    dims : all dimensions, outermost first
+    tensors : the operator's
+    """
+
+    text: str
+    level: str
+    dims: tuple[str, ...]
+    tensors: tuple[Tensor, ...]
+
+    def index(self, engine: Engine) -> int:
+        """Of the level."""
+        return _index(engine, self.level)
+
+    def row_filter(self, blocks: Sequence[Block], engine: Engine) -> None:
+        return None
+
+    def limits(self, statement: Statement, nest: Nest) -> Iterator[Limit]:
+        """The effect that is chosen is that of the order, given which of the level's loops run.
+
+        A loop that runs keeps a tensor in place, or slides its window, where none of the tensor's own loops
+        runs inside it, and nowhere else.
+        """
+        for index, block in enumerate(nest.blocks):
+            if not (block.is_temporal and block.level == self.index(nest.engine) and block.orders):
+                continue
+            for tensor in self.tensors:
+                for place, dim in enumerate(self.dims):
+                    if dim in tensor.dims:
+                        claims = [order.slides[tensor.name] == dim for order in block.orders]
+                        if not any(claims):
+                            continue
+                    else:
+                        claims = [dim in order.reused[tensor.name] for order in block.orders]
+                    still = is_one(product(nest.trips([index], [dim])))
+                    inside = [inner for inner in self.dims[place + 1 :] if inner in tensor.dims]
+                    unmoved = is_one(product(nest.trips([index], inside))) if inside else as_expr(1)
+                    wrong = [1 - still - unmoved if claim else unmoved - still for claim in claims]
+                    yield Limit(self.text, choose(block.selector, wrong), 0)
+
+    def broken_by(self, seen: Evaluated) -> bool:
+        level = self.index(seen.engine)
+        chosen = [block.orders[0] for block in seen.nest.blocks if block.level == level and block.orders]
+        return any(
+            list(loops.permutation) != [dim for dim in self.dims if dim in loops.permutation]
+            for loops in chosen
+        )
+
+
+PINNING = (InnermostRule, SequenceRule)
+"""Rules on which orders there are to choose from at a level."""
 
 
 @dataclass(frozen=True, slots=True)

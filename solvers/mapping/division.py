@@ -16,7 +16,7 @@ from tilewright.formulation.mapping.cost.base import ByStore, Limit
 from tilewright.formulation.mapping.merged import MergedNest
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.rules import InnermostRule
+from tilewright.formulation.mapping.rules import PINNING
 from tilewright.solvers.mapping.layout import Layout
 from tilewright.solvers.mapping.stages import COARSE, Stage, rough_spreads
 
@@ -78,7 +78,7 @@ def divided(layout: Layout) -> Division:
     """The energy of a problem by stores where the cost model states them, else by levels."""
     problem = layout.problem
     model, nest = problem.model, problem.space.nest
-    pinned = any(isinstance(rule, InnermostRule) for rule in problem.constraints.rules)
+    pinned = any(isinstance(rule, PINNING) for rule in problem.constraints.rules)
     if (
         not isinstance(model, ByStore)
         or problem.engine.leak  # it belongs to no store

@@ -12,9 +12,13 @@ import numpy as np
 import pytest
 
 from tilewright.formulation.mapping.mapping import Mapping, Node, Storage, Temporal
+from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.code.mapping.gemmini_call import gemmini_call
+from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d, gemm
 
@@ -98,3 +102,35 @@ def test_what_the_librarys_loops_cannot_express_is_refused(
     """In one line with the reason."""
     with pytest.raises(InputError, match=reason):
         gemmini_call(operator, tiled(operator, tiles), ENGINE)
+
+
+def test_the_set_of_constraints_leaves_what_the_library_can_say() -> None:
+    """Every optimum under ``set=gemmini`` is a call; without it some are none, and none is better with it."""
+    choose = random.Random(5)
+    machine = load_engine("gemmini[array=4,scratchpad=1kB,accumulator=1kB]")
+    freed = 0
+    for _ in range(6):
+        size = lambda most: choose.randrange(2, most)  # noqa: E731
+        operator = (
+            gemm(m=size(60), n=size(60), k=size(60))
+            if choose.random() < 0.5
+            else conv2d(n=size(3), k=size(20), c=size(20), p=size(6), q=size(6), r=2, s=2)
+        )
+        for objective in ("energy", "cycles"):
+            goal = parse_objective(objective)
+            bound = solve(layer_problem(operator, machine, goal, None, ["set=gemmini"]), "branch")
+            free = solve(layer_problem(operator, machine, goal), "branch")
+            assert bound.status is Status.OPTIMAL
+            assert bound.answer is not None
+            assert free.answer is not None
+            assert bound.key is not None
+            assert free.key is not None
+            assert free.key <= bound.key
+            assert "tiled_" in gemmini_call(operator, bound.answer, machine)
+            try:
+                gemmini_call(operator, free.answer, machine)
+            except InputError:
+                freed += 1
+            else:
+                assert free.key == bound.key  # a mapping that can be said is in the set's space
+    assert freed

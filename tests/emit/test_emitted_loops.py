@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import re
 
 import numpy as np
 import pytest
 from effort import effort
-from emitted_instances import KINDS, random_layer, random_mapping
+from emitted_instances import KINDS, directly, random_layer, random_mapping
 
 from tilewright.formulation.mapping.mapping import Mapping, Storage, Temporal
 from tilewright.foundation.errors import InputError
 from tilewright.report.code.mapping.numpy_loops import allocated, numpy_loops
 from tilewright.workloads.mapping.operator import Operator
-from tilewright.workloads.mapping.operators import gemm, pool2d
+from tilewright.workloads.mapping.operators import conv2d, gemm, pool2d
 
 MAPPINGS = effort(100)
 """Random mappings of each kind."""
-
-
-def directly(operator: Operator, data: dict[str, np.ndarray]) -> np.ndarray:
-    """Every iteration by itself, in the operator's own order."""
-    output = operator.tensors[-1]
-    result = np.zeros(allocated(output), np.int64)
-    for point in itertools.product(*(range(bound) for bound in operator.bounds.values())):
-        index = dict(zip(operator.bounds, point, strict=True))
-        value = 1
-        for tensor in operator.tensors[:-1]:
-            value *= int(data[tensor.name][place(tensor.axes, index)])
-        result[place(output.axes, index)] += value
-    return result
-
-
-def place(axes: object, index: dict[str, int]) -> tuple[int, ...]:
-    """Of one element."""
-    return tuple(sum(term.stride * index[term.dim] for term in axis.terms) for axis in axes)  # type: ignore[attr-defined]
 
 
 def computed(code: str, data: dict[str, np.ndarray]) -> np.ndarray:
@@ -90,6 +71,19 @@ def test_swapped_bounds_and_dropped_remainders_give_something_else() -> None:
     assert _fails(code.replace("range(0, 7, 3)", "range(0, 6, 3)"), data, wanted)
     assert _fails(re.sub(r"min\(M1 \+ 3, 7\)", "min(M1 + 2, 7)", code), data, wanted)
     assert _fails(code.replace("C[M1", "C[0 * M1"), data, wanted)
+
+
+def test_more_loops_than_python_nests_in_one_function() -> None:
+    """Seven dimensions cut at three levels and once more inside are 28 loops."""
+    operator = conv2d(n=8, k=8, c=8, p=8, q=8, r=8, s=8)
+    loops = [Temporal(dim, tile) for tile in (8, 4, 2, 1) for dim in operator.bounds]
+    stores = [Storage(tensor.name, "DRAM") for tensor in operator.tensors]
+    inner = [Storage(tensor.name, "SPM") for tensor in operator.tensors]
+    small = conv2d(n=2, k=2, c=2, p=2, q=2, r=2, s=2)
+    mapping = Mapping((*stores, *loops[:14], *inner, *loops[14:]))
+    data = random_data(small, 3)
+    compile(numpy_loops(operator, mapping), "layer.py", "exec")
+    assert np.array_equal(computed(numpy_loops(small, mapping), data), directly(small, data))
 
 
 def test_a_layer_that_is_no_sum_is_refused() -> None:

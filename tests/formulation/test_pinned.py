@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations
 
 import pytest
 from brute import every_mapping
@@ -198,3 +199,92 @@ def test_innermost_loops_elsewhere() -> None:
             None,
             ["innermost@DRAM=C"],
         )
+
+
+def in_order(mapping: Mapping, level: str, dims: tuple[str, ...]) -> bool:
+    """Whether a level's loops in time stand as given, those that are not named outermost."""
+    at, loops = "", []
+    for node in mapping.nodes:
+        if isinstance(node, Storage):
+            at = node.level
+        elif isinstance(node, Temporal) and (node.level or at) == level:
+            loops.append(dims.index(node.dim) if node.dim in dims else -1)
+    return loops == sorted(loops)
+
+
+TIGHT = replace(
+    ENGINE,
+    levels=(
+        LEVELS[0],
+        replace(LEVELS[1], capacity=6, may_bypass=frozenset()),
+        replace(LEVELS[2], capacity=3),
+    ),
+)
+"""With so little room orders matter."""
+
+
+@pytest.mark.parametrize(
+    ("operator", "engine", "solvers", "orders"),
+    [
+        (GEMM, TIGHT, ("branch",), 6),
+        *(
+            pytest.param(*case, EVERY, orders, marks=pytest.mark.slow)
+            for *case, orders in [
+                (gemm(m=4, n=3, k=2), TIGHT, 6),
+                (CONV, TIGHT, 6),
+                (TWICE, TIGHT, 6),
+                (GEMM, DMA, 6),
+            ]
+        ),
+    ],
+)
+def test_orders_of_loops_against_every_mapping(
+    operator: Operator, engine: Engine, solvers: tuple[str, ...], orders: int
+) -> None:
+    """The optimum with a level's order given is that of all mappings whose loops stand in it."""
+    moving = [dim for dim, bound in operator.bounds.items() if bound > 1]
+    model = layer_problem(operator, engine, parse_objective("edp")).model
+    costs = []
+    for mapping in every_mapping(operator, engine, perfect=True, idles=False):
+        try:
+            evaluation = evaluate_mapping(operator, engine, model, mapping)
+        except InputError:
+            continue
+        if not evaluation.violations:
+            costs.append((evaluation.energy * evaluation.cycles, mapping))
+    distinct = set()
+    for level in ("DRAM", "SPM"):
+        for dims in sorted(permutations(moving))[:orders]:
+            text = f"order@{level}={','.join(dims)}"
+            asked = layer_problem(operator, engine, parse_objective("edp"), None, [text], "perfect")
+            best = min((cost for cost, mapping in costs if in_order(mapping, level, dims)), default=None)
+            distinct.add(best)
+            for name in solvers:
+                result = solve(asked, name)
+                assert result.key == best, (text, name)
+                assert result.status is (Status.INFEASIBLE if best is None else Status.OPTIMAL)
+                if result.answer is not None:
+                    assert in_order(result.answer, level, dims)
+                    assert not asked.evaluate(result.answer).violations
+    assert engine is not TIGHT or len(distinct) > 1
+
+
+def test_tiles_that_are_whole_blocks() -> None:
+    """A multiple, or the whole dimension; the optimum is that of the mappings that comply."""
+    operator = gemm(m=6, n=3, k=4)
+    rules = ["tile(M@SPM)%2", "tile(N@SPM)%2"]
+    problem = layer_problem(operator, KEEPING, parse_objective("energy"), None, rules)
+    result = solve(problem, "branch")
+    assert result.key == solve(problem, "exhaustive").key
+    assert result.answer is not None
+    tiles = {"M": 6, "N": 3}
+    for node in result.answer.nodes:
+        if isinstance(node, Storage) and node.level == "SPM":
+            break
+        if isinstance(node, Temporal) and node.dim in tiles:
+            tiles[node.dim] = node.tile
+    assert tiles["M"] % 2 == 0
+    assert tiles["N"] == 3 or tiles["N"] % 2 == 0
+    for text in ("tile(M@SPM)%0", "trips(M@SPM)%2", "order@DRAM=M,M", "order@DRAM=M,X", "set=gemini"):
+        with pytest.raises(InputError):
+            layer_problem(operator, KEEPING, parse_objective("energy"), None, [text])

@@ -78,12 +78,15 @@ class Passing:
     elements : what the home holds at most
     made : elements that are computed, those that are computed again included
     covered : whether every element of the tensor is computed
+    needed, trips : what its readers need in every turn, and the trips of the loops around them
     """
 
     home: PlacedStore | None
     elements: int
     made: int
     covered: bool
+    needed: Windows
+    trips: tuple[int, ...]
 
 
 @dataclass
@@ -417,7 +420,7 @@ class _TreeWalk:
                         gone[index].add(home.store)
         covered = self._is_covered(layer, fresh.windows)
         made = int(fresh.windows.elements.sum())
-        self.turns.passings[layer] = Passing(home, held, made, covered)
+        self.turns.passings[layer] = Passing(home, held, made, covered, needed, trips)
         return fresh.windows
 
     def _is_covered(self, layer: str, made: Windows) -> bool:

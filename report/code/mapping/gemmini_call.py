@@ -9,17 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
 
+from tilewright.formulation.mapping.gemmini.library import (
+    CONVOLUTION_ORDER,
+    MATRIX_ORDER,
+    array_side,
+    block_dims,
+    check_layer,
+    is_product,
+    refused,
+    stride_of,
+)
 from tilewright.formulation.mapping.mapping import Mapping, Storage, Temporal
-from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.mapping.operator import Operator
 
-FLAG = "--to"
 _MATRIX = {"P": "I", "K": "J", "C": "K"}
 """How the library calls a product's dimensions, by what they are like in a convolution."""
-MATRIX_ORDER = ("P", "K", "C")
-CONVOLUTION_ORDER = ("N", "P", "Q", "K", "R", "S", "C")
-"""The library's loops over tiles, outermost first."""
 LARGEST = 65535
 """The loop unit counts tiles in 16 bits."""
 
@@ -51,7 +56,7 @@ def library_tiles(operator: Operator, mapping: Mapping, engine: Engine) -> dict[
     ------
     InputError : as :func:`gemmini_call`
     """
-    _check_operator(operator)
+    check_layer(operator)
     likes = {dim.name: dim.like for dim in operator.dimensions}
     bounds = {dim.like: dim.bound for dim in operator.dimensions}
     tile = dict(bounds)
@@ -63,60 +68,25 @@ def library_tiles(operator: Operator, mapping: Mapping, engine: Engine) -> dict[
         elif isinstance(node, Temporal):
             like = likes[node.dim]
             if like in outer and outer[-1] != like:
-                raise _refused(f"{node.dim} is cut twice outside the scratchpad")
+                raise refused(f"{node.dim} is cut twice outside the scratchpad")
             if node.tile < tile[like]:
                 outer += [like]
                 tile[like] = node.tile
         else:
-            raise _refused("an array stands outside the scratchpad")
+            raise refused("an array stands outside the scratchpad")
     order = MATRIX_ORDER if is_product(operator) else CONVOLUTION_ORDER
     wanted = [like for like in order if like in outer]
     if list(dict.fromkeys(outer)) != wanted:
-        raise _refused(
+        raise refused(
             f"loops over tiles stand as {' '.join(dict.fromkeys(outer))}, the library's as {' '.join(wanted)}"
         )
     side = array_side(engine)
-    for like in "PKC" if is_product(operator) else "KC":
+    for like in block_dims(operator):
         if like in tile and tile[like] % side and tile[like] < bounds[like]:
-            raise _refused(f"a tile of {tile[like]} along {like} is no multiple of the array's {side}")
+            raise refused(f"a tile of {tile[like]} along {like} is no multiple of the array's {side}")
         if like in tile and -(-tile[like] // side) > LARGEST:
-            raise _refused(f"a tile of {tile[like]} along {like} is over {LARGEST} blocks")
+            raise refused(f"a tile of {tile[like]} along {like} is over {LARGEST} blocks")
     return {like: tile.get(like, 1) for like in CONVOLUTION_ORDER}
-
-
-def is_product(operator: Operator) -> bool:
-    """Whether the library's matrix product computes the layer."""
-    bounds = {dim.like: dim.bound for dim in operator.dimensions}
-    return all(bounds.get(like, 1) == 1 for like in "NGQRS")
-
-
-def array_side(engine: Engine) -> int:
-    """PEs along one side of a machine's array; raises ``InputError`` for one that is not square."""
-    sizes = {axis.size for level in engine.levels if level.fanout is not None for axis in level.fanout.axes}
-    if len(sizes) != 1:
-        raise _refused(f"{engine.name} has no square array")
-    return sizes.pop()
-
-
-def _check_operator(operator: Operator) -> None:
-    if operator.kind not in ("conv2d", "gemm", "matmul"):
-        raise _refused(f"the library knows no layer of kind {operator.kind}")
-    bounds = {dim.like: dim.bound for dim in operator.dimensions}
-    if bounds.get("G", 1) > 1 or (operator.kind != "conv2d" and bounds.get("N", 1) > 1):
-        raise _refused("the library knows no groups and no batches of products")
-    if operator.kind != "conv2d" or is_product(operator):
-        return
-    if bounds["R"] != bounds["S"]:
-        raise _refused("the library's filters are square")
-    strides = {_stride(operator, like) for like in "PQ"}
-    if len(strides) != 1 or any(_stride(operator, like) != 1 for like in "RS"):
-        raise _refused("the library knows one stride, and no dilation here")
-
-
-def _stride(operator: Operator, like: str) -> int:
-    names = {dim.like: dim.name for dim in operator.dimensions}
-    (image,) = (tensor for tensor in operator.tensors if tensor.role is Role.INPUT)
-    return next(t.stride for axis in image.axes for t in axis.terms if t.dim == names[like])
 
 
 def _matrix(operator: Operator, tile: MappingABC[str, int], side: int, name: str) -> str:
@@ -140,7 +110,7 @@ void {name}(const elem_t *A, const elem_t *B, elem_t *C) {{
 
 def _convolution(operator: Operator, tile: MappingABC[str, int], name: str) -> str:
     bounds = {dim.like: dim.bound for dim in operator.dimensions}
-    stride = _stride(operator, "P")
+    stride = stride_of(operator, "P")
     rows, columns = ((bounds[out] - 1) * stride + bounds[tap] for out, tap in ("PR", "QS"))
     sizes = ", ".join(str(tile[like]) for like in CONVOLUTION_ORDER)
     inputs, outputs = bounds["C"], bounds["K"]
@@ -159,7 +129,3 @@ void {name}(const elem_t *input, const elem_t *weights, elem_t *output) {{
              NO_ACTIVATION, ACC_SCALE_IDENTITY, 0, 0, 0, WS);
 }}
 """
-
-
-def _refused(reason: str) -> InputError:
-    return InputError(FLAG, "gemmini", reason)

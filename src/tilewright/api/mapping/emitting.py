@@ -11,14 +11,15 @@ from pathlib import Path
 
 from tilewright.foundation.errors import InputError, located_in, unknown_name
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.report.code.mapping.fused_loops import fused_numpy_loops
 from tilewright.report.code.mapping.gemmini_call import gemmini_call
 from tilewright.report.code.mapping.mlir_transform import mlir_module
 from tilewright.report.code.mapping.numpy_loops import numpy_loops
 from tilewright.report.code.mapping.tiles import SCHEMA, tiles_of
 from tilewright.report.records.files import read_data
-from tilewright.report.records.mapping.fused_file import is_fused_mapping
+from tilewright.report.records.mapping.fused_file import StoredFusedMapping, is_fused_mapping
 from tilewright.report.records.mapping.mapping_file import StoredMapping
-from tilewright.report.records.mapping.stored_mappings import mappings_in
+from tilewright.report.records.mapping.stored_mappings import fused_mappings_in, mappings_in
 from tilewright.workloads.mapping.operator import Operator
 
 TARGETS = ("python", "json", "gemmini", "mlir")
@@ -42,7 +43,7 @@ def emitted(path: Path, target: str, layers: Sequence[str] | None = None) -> str
         raise InputError("--to", target, unknown_name(target, TARGETS))
     data = read_data(path)
     if is_fused_mapping(data) or (isinstance(data, dict) and data.get("schema") == "tilewright.fused/1"):
-        raise InputError(str(path), None, "expected mappings of single layers, got a fused one")
+        return _fused_text(fused_mappings_in(data, path), target, layers, path)
     found = [
         stored
         for stored in mappings_in(data, path)
@@ -61,6 +62,32 @@ def emitted(path: Path, target: str, layers: Sequence[str] | None = None) -> str
             return json.dumps({"schema": SCHEMA, "layers": entries}, indent=2) + "\n"
         names = _names(found)
         return "\n".join(_text(each, target, names[index]) for index, each in enumerate(found))
+
+
+def _fused_text(
+    fused: Sequence[StoredFusedMapping], target: str, layers: Sequence[str] | None, path: Path
+) -> str:
+    """Groups of fused layers, those with a layer that is asked for."""
+    chosen = [
+        stored
+        for stored in fused
+        if layers is None
+        or any(fnmatchcase(name, pattern) for name in stored.group.names for pattern in layers)
+    ]
+    if not chosen:
+        raise InputError(str(path), None, f"expected a mapping of {', '.join(layers or ())}, got none")
+    if target == "json":
+        groups = [{"name": stored.name, "nodes": stored.tree.to_data()} for stored in chosen]
+        return json.dumps({"schema": SCHEMA, "groups": groups}, indent=2) + "\n"
+    if target != "python":
+        raise InputError(str(path), "--to", f"{target} is for single layers, expected python or json")
+    with located_in(str(path), {"--to"}):
+        texts = []
+        for stored, name in zip(chosen, _names(chosen), strict=True):
+            if stored.engine is None:
+                raise InputError(stored.name, "arch", "missing, expected the machine that the mapping is for")
+            texts.append(fused_numpy_loops(stored.group, stored.engine, stored.tree, name, stored.name))
+    return "\n".join(texts)
 
 
 def _text(stored: StoredMapping, target: str, name: str) -> str:
@@ -83,7 +110,7 @@ def _engine(stored: StoredMapping) -> Engine:
     return stored.engine
 
 
-def _names(found: Sequence[StoredMapping]) -> list[str]:
+def _names(found: Sequence[StoredMapping | StoredFusedMapping]) -> list[str]:
     """A name for every layer's function, each once."""
     names: list[str] = []
     for stored in found:
