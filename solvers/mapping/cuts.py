@@ -70,7 +70,9 @@ def cut_below(goal: Fraction, powers: tuple[int, int]) -> Cut:
     if sum(powers) == 1 and target < EXACT_LIMIT:
         return cut_at(below=target) if goal == int(target) else cut_at(most=target)
     return cut_at(target * (1 + BAND))._replace(
-        near=target * (1 - BAND), digits=_digits(math.ceil(goal)), powers=np.array(powers, dtype=np.int64)
+        near=target * (1 - BAND),
+        digits=_digits(max(0, math.ceil(goal))),
+        powers=np.array(powers, dtype=np.int64),
     )
 
 
