@@ -13,13 +13,12 @@ cost model: bounds come from the interpreter of :mod:`tilewright.solvers.mapping
 
 from __future__ import annotations
 
-import numpy as np
-
 from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.solvers.mapping.bound_program_kernel import Scratch, bounds
 from tilewright.solvers.mapping.cuts import Cut, is_wanted
+from tilewright.solvers.mapping.descent_order import cheapest_last, keep_best, note_use, order_nodes
 from tilewright.solvers.mapping.descent_state import (
     BEGIN,
     BOUNDED,
@@ -193,54 +192,12 @@ def _prune(
 
 
 @compiled(ieee=True)
-def _keep_best(stack: Stack, level: int, count: int, most: int) -> int:  # pragma: no cover
-    """Keep the cheapest nodes of a level, so many at most, in the order of their keys; how many these are."""
-    size = min(count, most)
-    order = np.argsort(stack.level_bounds[level, KEY, :count])
-    row = np.empty(size, dtype=np.int64)
-    for group in range(stack.level_cells.shape[1]):
-        cells = stack.level_cells[level, group]
-        for j in range(size):
-            row[j] = cells[order[j]]
-        for j in range(size):
-            cells[j] = row[j]
-    entries = np.empty(size, dtype=np.float64)
-    for which in range(3):
-        known = stack.level_bounds[level, which]
-        for j in range(size):
-            entries[j] = known[order[j]]
-        for j in range(size):
-            known[j] = entries[j]
-    return size
-
-
-@compiled(ieee=True)
-def _order(stack: Stack, begin: int, count: int) -> None:  # pragma: no cover
-    """Put nodes of the pool in the order of their keys, the dearest first, of equal ones the last."""
-    order = np.argsort(stack.bounds[KEY, begin : begin + count])
-    row = np.empty(count, dtype=np.int64)
-    for group in range(stack.cells.shape[0]):
-        cells = stack.cells[group, begin:]
-        for j in range(count):
-            row[j] = cells[order[j]]
-        for j in range(count):
-            cells[count - 1 - j] = row[j]
-    entries = np.empty(count, dtype=np.float64)
-    for which in range(3):
-        known = stack.bounds[which, begin:]
-        for j in range(count):
-            entries[j] = known[order[j]]
-        for j in range(count):
-            known[count - 1 - j] = entries[j]
-
-
-@compiled(ieee=True)
 def _add_part(stack: Stack, size: int) -> None:  # pragma: no cover
     """Keep what a combination of choices has left as a part, if anything is."""
     state, begin = stack.state, stack.state[START]
     count = state[USED] - begin
     if count > 0:
-        _order(stack, begin, count)
+        order_nodes(stack, begin, count)
         part = state[PARTS]
         stack.parts[part, NEXT] = state[STAGE] + 1
         stack.parts[part, BEGIN] = begin
@@ -322,7 +279,7 @@ def _expand(
                 if count < 0:
                     return INEXACT
                 if beam > 0 and count > 0:
-                    count = _keep_best(stack, level + 1, count, beam)
+                    count = keep_best(stack, level + 1, count, beam)
             if count > 0:
                 progress[level + 1, HAVE] = count
                 progress[level + 1, NODE] = 0
@@ -330,32 +287,6 @@ def _expand(
                 state[LEVEL] = level + 1
             if state[BOUNDED] >= end:
                 return SPENT
-
-
-@compiled(ieee=True)
-def _cheapest_last(stack: Stack) -> None:  # pragma: no cover
-    """Put the parts that the expansion has made in order, the dearest first, of equal ones the last."""
-    parts, choices = stack.parts, stack.choices
-    first, end = stack.state[FIRST], stack.state[PARTS]
-    keys = np.empty(max(0, end - first), dtype=np.float64)
-    for part in range(first, end):
-        keys[part - first] = stack.bounds[KEY, parts[part, BEGIN] + parts[part, COUNT] - 1]
-    order = np.argsort(keys)
-    old_parts, old_choices = parts[first:end].copy(), choices[first:end].copy()
-    for k in range(end - first):
-        for column in range(4):
-            parts[end - 1 - k, column] = old_parts[order[k], column]
-        for column in range(choices.shape[1]):
-            choices[end - 1 - k, column] = old_choices[order[k], column]
-
-
-@compiled(ieee=True)
-def _use(stack: Stack) -> None:  # pragma: no cover
-    """Note what the parts take of the pool."""
-    used = 0
-    for part in range(stack.state[PARTS]):
-        used = max(used, stack.parts[part, BEGIN] + stack.parts[part, COUNT])
-    stack.state[USED] = used
 
 
 @compiled(ieee=True)
@@ -381,7 +312,7 @@ def _take_head(decisions: Decisions, stack: Stack, cut: Cut) -> None:  # pragma:
     entry[HEAD] = min(_GROWTH * entry[HEAD], MOST)
     if count == head:
         stack.state[PARTS] = part
-    _use(stack)
+    note_use(stack)
     if size > 0:
         _begin(decisions, stack, stage, size)
 
@@ -395,7 +326,7 @@ def _has_wanted(stack: Stack, cut: Cut) -> bool:  # pragma: no cover
         if is_wanted(cut, stack.bounds[ENERGY, j], stack.bounds[CYCLES, j], stack.bounds[KEY, j]):
             return True
     stack.state[PARTS] = part
-    _use(stack)
+    note_use(stack)
     return False
 
 
@@ -429,7 +360,7 @@ def descend(
             reason = _expand(program, decisions, stack, scratch, cut, end, beam, size)
             if reason != DONE or size == 0:
                 return reason
-            _cheapest_last(stack)
+            cheapest_last(stack)
         if state[PARTS] == 0:
             return DONE
         if stack.parts[state[PARTS] - 1, NEXT] == stages:
