@@ -21,6 +21,7 @@ from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
 from tilewright.solvers.mapping.bound_program import BoundProgram
+from tilewright.solvers.mapping.descent_state import Decisions, decisions_of
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.stages import STORAGE, Stage, StagedTable, stages_of
 from tilewright.solvers.mapping.table_bank import TableBank
@@ -78,6 +79,24 @@ class Layout:
             for staged in self.staged:
                 staged.table.values.clear()
         return laid
+
+    @cached_property
+    def selectors(self) -> tuple[Variable, ...]:
+        """All choices, those of the stages first."""
+        of_stages = (selector for stage in self.stages for selector in stage.selectors)
+        return tuple(dict.fromkeys([*of_stages, *self.bound_program.selectors]))
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """What the stages decide, as the compiled loop reads it."""
+        return decisions_of(
+            self.staged,
+            self.stages,
+            self.selectors,
+            self.bound_program.selectors,
+            self.powers,
+            (self.energy is not None, self.cycles is not None),
+        )
 
     @property
     def bytes(self) -> int:
