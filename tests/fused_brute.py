@@ -30,9 +30,15 @@ HIERARCHY = cost_model("hierarchy")
 EMPTY = Mapping(())
 
 
-def least_fused(group: FusedGroup, engine: Engine) -> tuple[Fraction | None, int]:
-    """The least energy of all fused mappings, and how many trees there are."""
+def least_fused(group: FusedGroup, engine: Engine, perfect: bool = True) -> tuple[Fraction | None, int]:
+    """The least energy of all fused mappings, and how many trees there are.
+
+    Parameters
+    ----------
+    perfect : whether tiles divide the ones around them; else they are the least for their numbers of trips
+    """
     KNOWN.clear()
+    PERFECT[:] = [perfect]
     best: Fraction | None = None
     trees = 0
     names = list(group.operators)
@@ -54,7 +60,7 @@ def branches(
 ) -> Iterator[Branch]:
     """All branches over some layers with all homes inside them, legal or not."""
     shared = {group.ranks[n, d] for n in layers for d in moved_between(group, n, layers)}
-    options = [[t for t in range(1, tiles[rank] + 1) if tiles[rank] % t == 0] for rank in sorted(shared)]
+    options = [tiles_of(tiles[rank]) for rank in sorted(shared)]
     for chosen in product(*options):
         cut = {r: t for r, t in zip(sorted(shared), chosen, strict=True) if t < tiles[r]}
         if not cut and not root:
@@ -253,6 +259,9 @@ def residents(branch: Branch, layer: str, tensor: str, level: str) -> Iterator[B
                 yield Branch(branch.nodes, (*branch.children[:index], below, *branch.children[index + 1 :]))
 
 
+PERFECT = [True]
+"""Whether tiles divide."""
+
 KNOWN: dict[object, Fraction | None] = {}
 """What turns cost on the machine at hand; to be cleared for another one."""
 
@@ -295,7 +304,7 @@ def _least_turns(
 
 
 def mappings(operator: Operator, engine: Engine, homes: dict[str, str]) -> Iterator[Mapping]:
-    """All even mappings with perfect factors on levels without arrays."""
+    """All even mappings on levels without arrays."""
     names = [level.name for level in engine.levels]
     chains = [list(tile_chains(bound, len(names) - 1)) for bound in operator.bounds.values()]
     stores: list[list[tuple[Storage, ...]]] = []
@@ -322,12 +331,20 @@ def mappings(operator: Operator, engine: Engine, homes: dict[str, str]) -> Itera
                 yield Mapping(tuple(nodes))
 
 
+def tiles_of(size: int) -> list[int]:
+    """Tiles of a loop over so many iterations."""
+    if PERFECT[0]:
+        return [tile for tile in range(1, size + 1) if size % tile == 0]
+    return [
+        tile for tile in range(1, size + 1) if all(-(-size // t) != -(-size // tile) for t in range(1, tile))
+    ]
+
+
 def tile_chains(bound: int, levels: int) -> Iterator[tuple[int, ...]]:
-    """Tiles per level that divide each other."""
+    """Tiles per level."""
     if not levels:
         yield ()
         return
-    for tile in range(1, bound + 1):
-        if bound % tile == 0:
-            for rest in tile_chains(tile, levels - 1):
-                yield (tile, *rest)
+    for tile in tiles_of(bound):
+        for rest in tile_chains(tile, levels - 1):
+            yield (tile, *rest)

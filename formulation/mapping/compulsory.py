@@ -58,13 +58,26 @@ def least_energy(operator: Operator, engine: Engine) -> Fraction:
 
 
 def least_cycles(operator: Operator, engine: Engine) -> int:
-    """Cycles of a full array, or of compulsory transfers through the outermost level's ports."""
-    cycles = -(-operator.iterations // engine.instances)
-    moved: dict[bool, list[tuple[Role, Expr]]] = {True: [], False: []}
-    for tensor in operator.tensors:
-        moved[tensor.is_output].append((tensor.role, as_expr(touched(operator, tensor))))
-    times = port_times(engine, engine.levels[0], moved[False], moved[True])
-    return max([cycles, *(evaluate(time, {}) for time in times)])
+    """Cycles of a full array, or of compulsory transfers through the ports at which tensors start."""
+    return max(least_compute(operator, engine), least_transfers(operator, engine))
+
+
+def least_compute(operator: Operator, engine: Engine) -> int:
+    """Cycles with every PE at work in each of them."""
+    return operator.turns * -(-operator.iterations // engine.instances)
+
+
+def least_transfers(operator: Operator, engine: Engine) -> int:
+    """Cycles in which those ports hand out every operand once and take every result once."""
+    cycles = [0]
+    for port in {0, *engine.starts.values()}:
+        moved: dict[bool, list[tuple[Role, Expr]]] = {True: [], False: []}
+        for tensor in operator.tensors:
+            if engine.starts.get(tensor.role, 0) == port:
+                moved[tensor.is_output].append((tensor.role, as_expr(touched(operator, tensor))))
+        times = port_times(engine, engine.levels[port], moved[False], moved[True])
+        cycles += [evaluate(time, {}) for time in times]
+    return operator.turns * max(cycles)
 
 
 def touched(operator: Operator, tensor: Tensor) -> int:

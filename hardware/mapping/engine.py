@@ -172,6 +172,8 @@ class Engine:
     leakage : pJ per cycle that all instances of a component take, idle ones too, by the name of a level or
         ``PE``; only those that leak
     area : mm2 of all instances, likewise; only those whose area is stated
+    starts : of an engine as one turn of a fused layer sees it, per role that starts on chip the level that
+        the outermost one stands for; elements of such a role go through that level's ports
     """
 
     name: str
@@ -184,6 +186,7 @@ class Engine:
     description: str = ""
     leakage: MappingABC[str, Fraction] = field(default_factory=dict)
     area: MappingABC[str, Fraction] = field(default_factory=dict)
+    starts: MappingABC[Role, int] = field(default_factory=dict)
 
     @property
     def leak(self) -> Fraction:
@@ -203,6 +206,11 @@ class Engine:
     def instances(self) -> int:
         """Processing elements: the product of all fan-outs."""
         return math.prod(level.fanout.instances for level in self.levels if level.fanout is not None)
+
+    def store_behind(self, port: int, role: Role) -> int | None:
+        """The store of a role whose elements go through a level's ports; ``None`` where there is none."""
+        start = self.starts.get(role, 0)
+        return 0 if port == start else port if port > start else None
 
     def width(self, level: MemoryLevel, role: Role) -> int:
         """Bits of one element of a role in a level."""

@@ -28,6 +28,7 @@ def engine_to_dict(engine: Engine) -> dict[str, Any]:
         "levels": [_level(level) for level in engine.levels],
         "dma": None if engine.dma is None else _dma(engine.dma),
         **_static(engine),
+        **({"starts": dict(sorted(engine.starts.items()))} if engine.starts else {}),
     }
 
 

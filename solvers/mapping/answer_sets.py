@@ -18,10 +18,10 @@ from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.goals import BAND, Goal, below
+from tilewright.solvers.mapping.cuts import BAND, EVERYTHING, NOTHING, Cut, cut_at, cut_below, cut_by_front
+from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.nodes import Leaves
 from tilewright.solvers.mapping.tree import Tree
 
@@ -50,7 +50,7 @@ class AnswerSet:
     complete: bool
 
 
-class _Front:
+class _Front(Goal):
     """Every pair of energy and cycles that no other pair beats in both."""
 
     both = True
@@ -60,14 +60,9 @@ class _Front:
         self._points: list[tuple[int, int]] = []  # energy (scaled), cycles; cycles increasing
         self._solution_at: dict[tuple[int, int], Solution] = {}
 
-    def wanted(self, energy: Floats, cycles: Floats, keys: Floats) -> Bools:
+    def cut(self) -> Cut:
         """Parts that no point found so far is at least as good as in both respects."""
-        if not self._points:
-            return np.ones(len(keys), dtype=bool)
-        least_energy = np.array([point[0] for point in self._points], dtype=np.float64)
-        until = np.array([point[1] for point in self._points], dtype=np.float64)
-        place = np.searchsorted(until, cycles, side="right") - 1
-        return np.asarray((place < 0) | (energy < least_energy[np.maximum(place, 0)]))
+        return cut_by_front([point[0] for point in self._points], [point[1] for point in self._points])
 
     def take(self, leaves: Leaves) -> None:
         """Add what is new, best product first."""
@@ -93,10 +88,8 @@ class _Front:
         return tuple(self._solution_at[point] for point in self._points)
 
 
-class _Best:
+class _Best(Goal):
     """The ``count`` mappings of least key; with ``ties_only``, those of the very least."""
-
-    both = False
 
     def __init__(self, problem: LayerProblem, count: int, ties_only: bool) -> None:
         self._problem = problem
@@ -114,15 +107,15 @@ class _Best:
             return self._solutions[0][0]
         return self._solutions[-1][0] if len(self._solutions) == self._count else None
 
-    def wanted(self, energy: Floats, cycles: Floats, keys: Floats) -> Bools:
+    def cut(self) -> Cut:
         limit = self._limit()
         if limit is None:
-            return np.ones(len(keys), dtype=bool)
+            return EVERYTHING
         full = len(self._solutions) == self._count
         goal = limit * self._problem.key_scale
         if full and not self._ties_only:  # only strictly better ones; of ties, equals are wanted too
-            return below(goal, self._problem.objective.key_powers, energy, cycles, keys)
-        return np.asarray(keys <= float(goal) * (1 + BAND))
+            return cut_below(goal, self._problem.objective.key_powers)
+        return cut_at(most=float(goal) * (1 + BAND))
 
     def take(self, leaves: Leaves) -> None:
         order = np.argsort(leaves.keys, kind="stable")
@@ -259,11 +252,9 @@ def _feasible(problem: LayerProblem, limits: Limits) -> bool | None:
     """Whether any decision satisfies the problem's limits; ``None`` where time ran out."""
     is_feasible = False
 
-    class First:
-        both = False
-
-        def wanted(self, energy: Floats, cycles: Floats, keys: Floats) -> Bools:
-            return np.full(len(keys), not is_feasible)
+    class First(Goal):
+        def cut(self) -> Cut:
+            return NOTHING if is_feasible else EVERYTHING
 
         def take(self, leaves: Leaves) -> None:
             nonlocal is_feasible

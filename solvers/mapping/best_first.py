@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from collections.abc import Mapping as MappingABC
 from itertools import count
 from types import MappingProxyType
@@ -15,8 +15,10 @@ from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.layout import Layout
 from tilewright.solvers.mapping.nodes import Leaves, Nodes
 from tilewright.solvers.mapping.refinement import Refinement
+from tilewright.solvers.mapping.team import Team
 
 _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow dive ends nowhere
+_LONG = 2_000_000  # nodes bounded from which on several threads search side by side
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
 
 
@@ -45,9 +47,10 @@ class BestFirst:
         self.most: int | None = None
         self._given = given
         self._tick = count()
-        self._open: list[tuple[float, int, int, Nodes]] = []
-        self._begun: list[tuple[Nodes, int, int]] = []  # with the next stage, and how many at once
+        self._open: list[tuple[float, int, Nodes]] = []
         self._size = 1  # nodes that are opened together
+        self._is_long = False
+        self._threads = 1 if search.limits.deterministic else search.limits.threads
         if not self.empty:
             layout.tally.trees += 1
             self._refinement = Refinement(layout, goal, self._is_spent)
@@ -76,22 +79,23 @@ class BestFirst:
     @property
     def least(self) -> float:
         """Lower bound of the objective key of all that is still open; infinite where nothing is."""
-        return min((float(nodes.keys[0]) for nodes in self._outermost()), default=math.inf)
+        first = min((_least_key(nodes) for *_, nodes in self._open[:1]), default=math.inf)
+        return min(first, self._below.least) if self._is_begun else first
 
     @property
     def least_energy(self) -> float:
         """Lower bound of the energy of all that is still open; infinite where nothing is."""
-        return min((float(nodes.energy.min()) for nodes in self._every()), default=math.inf)
+        least = min((float(nodes.energy.min()) for *_, nodes in self._open), default=math.inf)
+        return min(least, self._below.least_energy) if self._is_begun else least
 
-    def _outermost(self) -> Iterator[Nodes]:
-        """Parts among which is the one of the least bound."""
-        yield from (nodes for *_, nodes in self._open[:1])
-        yield from (nodes for nodes, *_ in self._begun)
+    @property
+    def _below(self) -> Team:
+        """What was opened last, searched depth first before anything else is opened."""
+        return self._refinement.below
 
-    def _every(self) -> Iterator[Nodes]:
-        """All parts that are open."""
-        yield from (nodes for *_, nodes in self._open)
-        yield from (nodes for nodes, *_ in self._begun)
+    @property
+    def _is_begun(self) -> bool:
+        return not self.empty and bool(self._below)
 
     def begin(self, on_bound: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
         """Bound the whole, dive for a first incumbent if ``dive``, and open the first stage."""
@@ -111,26 +115,44 @@ class BestFirst:
         What was stopped since so many nodes had been bounded goes on where ``most`` is larger now.
         """
         self._refinement.stopped = False
-        while (self._open or self._begun) and not self._refinement.stopped:
-            if over() or self.search.done:
-                return self.least
-            if self._begun:
-                self._explore_further()
-                continue
-            if self.least > until:
-                return self.least
-            self._weigh_effort(self._refinement.bounded)
-            least, _, stage, nodes = heapq.heappop(self._open)
-            on_bound(least)
-            if not self._opened(nodes, stage):
-                self._push(nodes, stage)
-                break
-        return self.least if self._open or self._begun else None
+        try:
+            while (self._open or self._below) and not self._refinement.stopped:
+                if over() or self.search.done:
+                    break
+                if not self._below:
+                    if self.least > until:
+                        break
+                    self._weigh_effort(self._refinement.bounded)
+                    self._is_long = self._refinement.bounded > _LONG
+                if self._begins_another(until) and not self._begin_next(on_bound):
+                    break
+                if self._below:
+                    self._explore_further()
+        finally:
+            for leaves in self._below.rest():
+                self.goal.take(Leaves(self.layout, leaves))
+        return self.least if self._open or self._below else None
+
+    def _begins_another(self, until: float) -> bool:
+        """Whether to open a part: where nothing is searched, or a hard search has a thread to spare."""
+        if not self._below:
+            return bool(self._open)
+        is_open = bool(self._open) and self._open[0][0] <= until
+        return self._is_long and is_open and self._below.has_idle(self._threads)
+
+    def _begin_next(self, on_bound: Callable[[float], None]) -> bool:
+        """Open the part of the least bound; whether that was not cut short."""
+        least, _, nodes = heapq.heappop(self._open)
+        on_bound(min(least, self._below.least))
+        if self._opened(nodes):
+            return True
+        self._push(nodes)
+        return False
 
     def _weigh_effort(self, bounded: int) -> None:
         """Called before a part is opened, with the nodes bounded so far."""
 
-    def _learned(self, _nodes: Nodes, _stage: int) -> bool:
+    def _learned(self, _nodes: Nodes) -> bool:
         """Whether more is known now of what a part costs, and the part is open again with better bounds."""
         return False
 
@@ -140,64 +162,55 @@ class BestFirst:
         return root
 
     def _open_first(self, root: Nodes) -> None:
-        for nodes in self._refinement.children(root, 0):
-            self._push(nodes, 1)
+        for nodes in self._refinement.children(root):
+            self._push(nodes)
         if self._refinement.stopped:
-            self._open = [(_least_key(root), next(self._tick), 0, root)]
+            self._push(root)
 
-    def _push(self, nodes: Nodes, stage: int) -> None:
-        """Keep nodes, in the order of their bounds, whose stage is the next to be decided."""
-        heapq.heappush(self._open, (_least_key(nodes), next(self._tick), stage, nodes))
+    def _push(self, nodes: Nodes) -> None:
+        """Keep nodes, in the order of their bounds."""
+        heapq.heappush(self._open, (_least_key(nodes), next(self._tick), nodes))
 
-    def _opened(self, nodes: Nodes, stage: int) -> bool:
+    def _opened(self, nodes: Nodes) -> bool:
         """Whether what is wanted of a part has been searched, or is open in smaller parts."""
         if self.search.done:
             return False
         nodes = self._refinement.wanted(nodes)
-        if not len(nodes) or self._learned(nodes, stage):
+        if not len(nodes) or self._learned(nodes):
             return True
-        if stage == 1 and self.layout.owners:
-            left = [(part, stage + 1) for part in self._refinement.children(nodes, stage)]
+        if nodes.stage == 0 and self.layout.owners:
+            left = self._refinement.children(nodes)
+            if self.search.done or self._refinement.stopped:
+                return False
         else:
-            head, rest = nodes.between(0, self._size), nodes.between(self._size, None)
-            self._begin_exploring(head, stage)
-            left = [(rest, stage)] if len(rest) else []
+            self._below.begin(nodes.between(0, self._size), self._head)
+            rest = nodes.between(self._size, None)
+            left = [rest] if len(rest) else []
             self._size = min(4 * self._size, 1024)
-        if self.search.done or self._refinement.stopped:
-            return False
-        for part, following in left:
-            self._push(part, following)
+        for part in left:
+            self._push(part)
         return True
 
-    def _begin_exploring(self, nodes: Nodes, stage: int) -> None:
-        """Explore some nodes before others, in growing pieces."""
-        self._begun.append((nodes, stage, 1 if self.search.key is None else 256))
+    @property
+    def _head(self) -> int:
+        """Nodes that are expanded together at first, before others of their part."""
+        return 1 if self.search.key is None else 256
 
     def _explore_further(self) -> None:
-        """One step depth first: the cheapest piece of what was begun last."""
-        nodes, stage, size = self._begun.pop()
-        if stage == len(self.layout.stages):
-            self.goal.take(Leaves(self.layout, nodes))
+        """Search on for a block of nodes, depth first."""
+        if self._is_spent():
+            self._refinement.stopped = True
             return
-        nodes = self._refinement.wanted(nodes)
-        if not len(nodes):
-            return
-        head, rest = nodes.between(0, size), nodes.between(size, None)
-        parts = sorted(self._refinement.children(head, stage), key=_least_key)
-        if self._refinement.stopped:  # some of them may be missing
-            self._begun.append((nodes, stage, size))
-            return
-        if len(rest):
-            self._begun.append((rest, stage, min(4 * size, 4096)))
-        for part in reversed(parts):
-            self._begin_exploring(part, stage + 1)
+        most = None if self.most is None else self.most - self.bounded
+        for leaves in self._below.go_on(self.goal, self._head, most):
+            self.goal.take(Leaves(self.layout, leaves))
 
-    def _dive(self, nodes: Nodes, first: int = 0) -> None:
-        """Walk down to complete decisions along the most promising parts only, from some stage on."""
+    def _dive(self, nodes: Nodes) -> None:
+        """Walk down to complete decisions along the most promising parts only."""
         for width in _DIVE_WIDTHS:
             lines = [nodes] if len(nodes) else []
-            for stage in range(first, len(self.layout.stages)):
-                inner = [part for line in lines for part in self._refinement.children(line, stage, width)]
+            for _ in range(nodes.stage + 1, len(self.layout.stages)):
+                inner = [part for line in lines for part in self._refinement.children(line, width)]
                 lines = sorted(inner, key=_least_key)[:_DIVE_LINES]
             if lines or self._refinement.stopped:
                 break

@@ -76,6 +76,8 @@ class BoundProgram:
     Attributes
     ----------
     table_bytes : of values that were not in the bank before
+    selectors : choices that it reads, with their places
+    length : instructions
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class BoundProgram:
         self._arguments: list[tuple[int, int, int]] = []
         self._constants: list[float] = []
         self._lists: list[int] = []
-        self._selectors: dict[Variable, int] = {}
+        self.selectors: dict[Variable, int] = {}
         self._tables: list[tuple[int, Expr, bool, int | None, int]] = []  # group, what, stages, values
         self._loads: list[int] = []  # the instructions that read them
         self._settled_values: list[tuple[int, Floats]] = []  # slot and values of each class, load by load
@@ -161,10 +163,9 @@ class BoundProgram:
         self._slot_rows.clear()
         # Raising a bound changes one constant of the program that is laid out; nothing is compiled or copied
         # anew.
-        self._constants_read = laid_out.constants
-        self._raised: dict[tuple[int, ...], Floats] = {(): laid_out.constants.copy()}
-        self._raised_of: tuple[int, ...] | None = None  # whose constants are read
-        self._runner = Runner(laid_out, len(staged))
+        self._raised: dict[tuple[int, ...], Floats] = {(): laid_out.constants}
+        self._runners = [Runner(laid_out, len(staged))]
+        self.length = len(self._code)
 
     def has_raisable_bound(self, expr: Expr) -> bool:
         """Whether an expression has a known bound and a register of its own, not only a place in a table."""
@@ -176,12 +177,33 @@ class BoundProgram:
         constants = self._raised.setdefault(self._owner(chosen), self._raised[()].copy())
         place = self._lower_bounds[expr]
         constants[place] = max(constants[place], value)
-        self._raised_of = None
+        for runner in self._runners:
+            runner.owner = None
 
     def _owner(self, chosen: MappingABC[Variable, int]) -> tuple[int, ...]:
         """The options whose lower bounds count; empty while some owner is open."""
         chosen_of = tuple(chosen.get(variable, NONE) for variable in self._owners)
         return (*chosen_of, NONE) if NONE not in chosen_of else ()
+
+    def runner(self, chosen: MappingABC[Variable, int], thread: int = 0) -> Runner:
+        """What runs the program under some choices, with what is known under their storage.
+
+        Parameters
+        ----------
+        chosen : options of selectors; those of storage count
+        thread : number of the thread that runs it
+        """
+        runner, owner = self._runners[thread], self._owner(chosen)
+        # Consecutive calls mostly have one owner: the copy is made only where it changes.
+        if owner != runner.owner:
+            runner.program.constants[:] = self._raised.get(owner, self._raised[()])
+            runner.owner = owner
+        return runner
+
+    def provide(self, thread: int) -> None:
+        """Have a runner for every thread up to this number."""
+        while len(self._runners) <= thread:
+            self._runners.append(self._runners[0].another())
 
     def bounds(
         self, cells: Int64s, at: Sequence[int], chosen: MappingABC[Variable, int]
@@ -194,19 +216,11 @@ class BoundProgram:
         at : the stage that the cells of each group belong to, -1 for the whole group
         chosen : options of the selectors that are decided
         """
-        selected = np.full(len(self._selectors), NONE, dtype=np.int64)
-        for variable, position in self._selectors.items():
-            selected[position] = chosen.get(variable, NONE)
+        selected = np.array([chosen.get(variable, NONE) for variable in self.selectors], dtype=np.int64)
         bases = np.array(
             [table.offsets[stage + 1] for table, stage in zip(self._staged, at, strict=True)], dtype=np.int64
         )
-        stages = np.array(at, dtype=np.int64)
-        owner = self._owner(chosen)
-        # Consecutive calls mostly have one owner: the copy is made only where it changes.
-        if owner != self._raised_of:
-            self._constants_read[:] = self._raised.get(owner, self._raised[()])
-            self._raised_of = owner
-        return self._runner.bounds(cells, bases, stages, selected)
+        return self.runner(chosen).bounds(cells, bases, np.array(at, dtype=np.int64), selected)
 
     def _emit(self, operation: int, a: int = NONE, b: int = NONE, third: int = NONE, c: float = 0.0) -> int:
         self._code.append(operation)
@@ -338,7 +352,7 @@ class BoundProgram:
                 assert_never(node)
 
     def _selector(self, variable: Variable) -> int:
-        return self._selectors.setdefault(variable, len(self._selectors))
+        return self.selectors.setdefault(variable, len(self.selectors))
 
     def _sum(self, expr: Sum, low: bool) -> int:
         (coefficient, term), *rest = expr.terms

@@ -62,6 +62,25 @@ class Plan(NamedTuple):
     used: Int64s
 
 
+class Scratch(NamedTuple):
+    """Memory in which a program runs.
+
+    Parameters
+    ----------
+    plan : of what is executed
+    registers : values, shape (instructions, ``BLOCK``)
+    places : of cells in the tables, shape (groups and slots, ``BLOCK``)
+    kept : nodes that break no limit, shape (nodes,)
+    values : the roots' values there, shape (roots, nodes)
+    """
+
+    plan: Plan
+    registers: Floats
+    places: Int64s
+    kept: Int64s
+    values: Floats
+
+
 @compiled(ieee=True)
 def needed(program: Program, chosen: Int64s, roots: Int64s, plan: Plan) -> int:  # pragma: no cover
     """Plan what some registers need under the choices made; how many instructions that are.
@@ -309,31 +328,27 @@ def _places(
 def bounds(
     program: Program,
     cells: Int64s,
+    count: int,
     bases: Int64s,
     stages: Int64s,
     chosen: Int64s,
-    registers: Floats,
-    plan: Plan,
-    places: Int64s,
-    kept: Int64s,
-    values: Floats,
+    scratch: Scratch,
 ) -> int:  # pragma: no cover
     """Find nodes whose limits' lower bounds stay under their ceilings, and the roots' values there.
 
     Parameters
     ----------
-    cells : cell of every node in every axis group, shape (groups, nodes)
+    cells : cell of every node in every axis group, shape (groups, at least as many as nodes)
+    count : of nodes
     bases : where the cells of each group's stage begin in its tables
     stages : these stages, -1 for the whole group
     chosen : option of each selector, -1 where it is open
-    registers, places : scratch memory for values, shape (instructions, ``BLOCK``), and for places in the
-        tables, shape (groups and slots, ``BLOCK``)
-    plan : scratch memory for the plan
-    kept : the nodes kept, as many as is returned; allocated for all
-    values : the roots' values, shape (roots, nodes), those of the nodes kept first
+    scratch : has the nodes kept, as many as is returned, and first of all values the roots' there; with room
+        for all nodes
     """
     checks, roots, ceilings = program.checks, program.roots, program.ceilings
-    count = cells.shape[1]
+    plan, registers, places = scratch.plan, scratch.registers, scratch.places
+    kept, values = scratch.kept, scratch.values
     for j in range(count):
         kept[j] = j
     size: int = count
@@ -358,6 +373,8 @@ def bounds(
                 if legal:
                     kept[size] = begin + j
                     size += 1
+    if size == 0:
+        return 0
     # Only what is legal is valued, gathered into full blocks again.
     instructions = needed(program, chosen, roots, plan)
     _used(plan, instructions, program, stages)

@@ -16,8 +16,12 @@ import numpy as np
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.background import Background
 from tilewright.solvers.compiling import Kernels
-from tilewright.solvers.mapping import bound_program_kernel
+from tilewright.solvers.mapping import bound_program_kernel, cuts, descent_kernel
+from tilewright.solvers.mapping.bound_program_kernel import Plan, Scratch
+from tilewright.solvers.mapping.cuts import EVERYTHING, wanted_by
+from tilewright.solvers.mapping.descent_state import decisions_of, new_stack
 from tilewright.solvers.mapping.opcodes import BLOCK, Program
+from tilewright.solvers.mapping.stages import Stage
 
 
 class Runner:
@@ -25,22 +29,40 @@ class Runner:
 
     Parameters
     ----------
-    program : of contiguous arrays; its constants may change between runs
+    program : of contiguous arrays; its constants are copied, and may change between runs
     groups : how many there are
+
+    Attributes
+    ----------
+    owner : whose constants it has; ``None`` for nobody's
     """
 
     def __init__(self, program: Program, groups: int) -> None:
         count, options = len(program.code), len(program.lists)
-        self._program = program
+        self.program = program._replace(constants=program.constants.copy())
+        self.owner: tuple[int, ...] | None = None
+        self._groups = groups
         instructions, written, same, last, free = np.empty((5, count), dtype=np.int64)
         roots = np.empty(max(len(program.checks), len(program.roots)), dtype=np.int64)
         used = np.empty(len(program.slots), dtype=np.int64)
         arguments, lists = np.empty((count, 3), dtype=np.int64), np.empty(options, dtype=np.int64)
-        self._plan = bound_program_kernel.Plan(
-            instructions, written, arguments, lists, roots, same, last, free, used
+        plan = Plan(instructions, written, arguments, lists, roots, same, last, free, used)
+        places = np.empty((groups + len(program.slots), BLOCK), dtype=np.int64)
+        registers = np.empty((count, BLOCK))
+        self._scratch = Scratch(
+            plan, registers, places, np.empty(0, np.int64), np.empty((len(program.roots), 0))
         )
-        self._places = np.empty((groups + len(program.slots), BLOCK), dtype=np.int64)
-        self._registers = np.empty((count, BLOCK))
+
+    def another(self) -> Runner:
+        """The same program with scratch memory of its own."""
+        return Runner(self.program, self._groups)
+
+    def scratch(self, nodes: int) -> Scratch:
+        """Memory with room for the values of so many nodes."""
+        if len(self._scratch.kept) < nodes:
+            kept, values = np.empty(nodes, dtype=np.int64), np.empty((len(self.program.roots), nodes))
+            self._scratch = self._scratch._replace(kept=kept, values=values)
+        return self._scratch
 
     def bounds(self, cells: Int64s, bases: Int64s, stages: Int64s, chosen: Int64s) -> tuple[Int64s, Floats]:
         """Nodes whose limits' lower bounds stay under their ceilings, and the roots' values there.
@@ -56,20 +78,9 @@ class Runner:
         """
         cells = np.ascontiguousarray(cells)
         nodes = cells.shape[1]
-        kept, values = np.empty(nodes, dtype=np.int64), np.empty((len(self._program.roots), nodes))
-        size = bound_program_kernel.bounds(
-            program=self._program,
-            cells=cells,
-            bases=bases,
-            stages=stages,
-            chosen=chosen,
-            registers=self._registers,
-            plan=self._plan,
-            places=self._places,
-            kept=kept,
-            values=values,
-        )
-        return kept[:size], values[:, :size]
+        scratch = self.scratch(nodes)
+        size = bound_program_kernel.bounds(self.program, cells, nodes, bases, stages, chosen, scratch)
+        return scratch.kept[:size].copy(), scratch.values[:, :size].copy()
 
 
 READY = threading.Event()  #: set once the machine code is there
@@ -115,7 +126,7 @@ def _compile() -> None:
 
 
 def _run_nothing() -> None:
-    """Run a program without instructions."""
+    """Run a program without instructions, and search nothing."""
     none, zeros = np.zeros(0, dtype=np.int64), np.zeros(0)
     pairs, triples = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
     rows, whole = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
@@ -134,8 +145,17 @@ def _run_nothing() -> None:
         ceilings=zeros,
         roots=none,
     )
-    Runner(program, 1).bounds(np.zeros((1, 0), dtype=np.int64), whole, whole, none)
+    runner = Runner(program, 1)
+    runner.bounds(np.zeros((1, 0), dtype=np.int64), whole, whole, none)
+    wanted_by(EVERYTHING, zeros, zeros, zeros)
+    decisions = decisions_of((), (Stage("nothing", None, (), ()),), (), {}, (1, 0), (True, False))
+    stack = new_stack(decisions, 0, 1)
+    descent_kernel.descend(program, decisions, stack, runner.scratch(1), EVERYTHING, 1, 1, 0)
 
 
-BOUNDS: Final = Kernels((__name__, "BOUNDS"), (bound_program_kernel.bounds,), _run_nothing)
+BOUNDS: Final = Kernels(
+    (__name__, "BOUNDS"),
+    (bound_program_kernel.bounds, descent_kernel.descend, cuts.mark_wanted),
+    _run_nothing,
+)
 """What branch and bound needs."""

@@ -35,7 +35,8 @@ from tilewright.formulation.mapping.segment_parts import (
     within,
 )
 from tilewright.formulation.objective import parse_objective
-from tilewright.foundation.arrays import Bools, Floats
+from tilewright.foundation.arrays import Bools
+from tilewright.solvers.mapping.cuts import Cut
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
 from tilewright.solvers.mapping.nodes import Leaves
 from tilewright.solvers.mapping.tree import Tree
@@ -268,7 +269,7 @@ class SegmentBounds:
         return bool(self._goal.wanted(energy, cycles, np.array([self._key(near, inner)]))[0])
 
 
-class _Listed:
+class _Listed(Goal):
     """Everything that another goal wants, by its tiles at some boundaries."""
 
     def __init__(self, goal: Goal, part: LayerProblem, edges: range) -> None:
@@ -278,9 +279,9 @@ class _Listed:
         self._goal, self._space, self._edges = goal, part.space, edges
         self._taken: dict[str, tuple[AxisGroup, Bools]] = {}  # by group, which of its rows
 
-    def wanted(self, energy: Floats, cycles: Floats, keys: Floats) -> Bools:
+    def cut(self) -> Cut:
         """What the other goal wants."""
-        return self._goal.wanted(energy, cycles, keys)
+        return self._goal.cut()
 
     def take(self, leaves: Leaves) -> None:
         """Note the least bounds, and the tiles."""

@@ -13,11 +13,13 @@ import math
 from collections.abc import Callable
 from collections.abc import Mapping as MappingABC
 from contextlib import suppress
+from dataclasses import replace
 
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Goal
@@ -43,6 +45,7 @@ class Tree(BestFirst):
     bank : keeps what the bound programs of several trees read
     deciding : in which order; by default the most promising one
     divides : whether the energy is divided at once
+    tables : the problem's, where several trees share them
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Tree(BestFirst):
         bank: TableBank | None = None,
         deciding: Deciding | None = None,
         divides: bool = False,
+        tables: Tables | None = None,
     ) -> None:
         layout = laid_out(
             problem or search.problem,
@@ -61,6 +65,7 @@ class Tree(BestFirst):
             bank=bank,
             deciding=deciding,
             tally=search.tally,
+            tables=tables,
         )
         division = divided(layout) if divides and layout.energy is not None and layout.fits else None
         if division is not None:
@@ -97,10 +102,11 @@ class Tree(BestFirst):
         if self._lower_bounds is not None:
             self._lower_bounds.know(least, storage)
         nodes = self._refinement.root(storage)
-        first = 1 if self.layout.owners else 0
+        if self.layout.owners:  # the first stage is the choice of storage, which is made
+            nodes = replace(nodes, stage=0)
         if dive:
-            self._dive(nodes, first)
-        self._push(nodes, first)
+            self._dive(nodes)
+        self._push(nodes)
 
     def _weigh_effort(self, bounded: int) -> None:
         if bounded > _PLAIN:
@@ -130,7 +136,7 @@ class Tree(BestFirst):
             self.layout = layout
             self._lower_bounds = PartBounds(self.search, self.goal, layout, division)
 
-    def _learned(self, nodes: Nodes, stage: int) -> bool:
+    def _learned(self, nodes: Nodes) -> bool:
         """What one more part of the energy costs at least under the storage of some nodes bounds all of them.
 
         Once all parts are known and the storage is still of interest, dive into it.
@@ -138,13 +144,13 @@ class Tree(BestFirst):
         storage = self.layout.storage(nodes.chosen)
         if self._lower_bounds is None or storage is None or not self._lower_bounds.raise_next(storage, nodes):
             return False
-        alike = [entry for entry in self._open if self.layout.storage(entry[-1].chosen) == storage]
+        alike = [part for *_, part in self._open if self.layout.storage(part.chosen) == storage]
         self._open = [entry for entry in self._open if self.layout.storage(entry[-1].chosen) != storage]
         heapq.heapify(self._open)
-        for batch, at in [*((entry[-1], entry[-2]) for entry in alike), (nodes, stage)]:
-            bounded = self._refinement.pruned(batch)
+        for part in [*alike, nodes]:
+            bounded = self._refinement.pruned(part)
             if len(bounded):
-                self._push(bounded.cheapest_first(), at)
-        if storage and stage == 1 and self._lower_bounds.are_complete(storage):
-            self._dive(self._refinement.pruned(nodes), stage)
+                self._push(bounded.cheapest_first())
+        if storage and nodes.stage == 0 and self._lower_bounds.are_complete(storage):
+            self._dive(self._refinement.pruned(nodes))
         return True

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from calls import Call
 from systems import LAYERS
 
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.scheduling.herald.codesign import CodesignSearch, Parts
 from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
-from tilewright.solvers.scheduling.herald import costs
+from tilewright.solvers.scheduling.herald import codesign, costs
 from tilewright.solvers.scheduling.herald.partition_search import LeastBoundFirst
 
 
@@ -45,6 +47,24 @@ def test_what_is_known_is_told_where_costs_are_missing(call: Call, monkeypatch: 
     assert out.code == 4
     assert " of 6 computed; those are cached" in out.out
     assert " of 6 computed; those are cached" in Path("r.html").read_text()
+
+
+def test_a_partition_is_there_before_all_costs_are(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit while the costs of all partitions are computed: the most even one is planned by then."""
+    whole = codesign.cost_table
+
+    def struck(operators: object, systems: Sequence[object], *rest: object, **named: object) -> object:
+        if len(systems) > 1:
+            raise LimitReachedError("time limit reached")
+        return whole(operators, systems, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(codesign, "cost_table", struck)
+    out = call("codesign", "model.yaml", "--class", "edge", "--threads", 1, "-f", "json", "--out", "c.json")
+    document = out.document
+    assert (document["status"], document["partitions"], document["bound"]) == ("feasible", 1, None)
+    assert len({part["pes"] for part in document["best"]["system"]["sub_accelerators"]}) == 1
+    assert "1 of 9 partitions" in document["message"]
+    assert call("check", "c.json").code == 0
 
 
 def test_partitions_so_far_are_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,18 @@ LAYERS = """\
 - {name: av, layer: "gemm:M=64,N=16,K=64", reads: {A: qk}}
 """
 
+PAIR = """\
+- {name: a, layer: "gemm:M=4,N=4,K=2"}
+- {name: b, layer: "gemm:M=4,N=2,K=4", reads: {A: a}}
+"""
+PORTS = """\
+clock_mhz: 500
+compute: {mac_energy: 1, element_bits: 8}
+levels:
+  - {name: DRAM, energy: 100, bandwidth: {read: 0.25 elements/cycle, write: 0.25 elements/cycle}}
+  - {name: BUF, elements: 12, energy: 2, double_buffered: true}
+"""
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
@@ -84,6 +96,7 @@ def test_tables_name_groups_and_reasons(call: Call, model: str) -> None:
     ("change", "told"),
     [
         (lambda d: d["groups"][1].update(value=1.0), "groups[1].value: 1.0"),
+        (lambda d: d.update(objective="speed"), "objective: unknown objective 'speed'"),
         (lambda d: d["groups"][1].update(status="feasible"), "groups[1].status: feasible"),
         (lambda d: d["groups"][1].update(gap=0.5), "groups[1].gap: 0.5"),
         (lambda d: d["groups"][1]["metrics"].update(cycles=1), "groups[1].metrics"),
@@ -95,7 +108,7 @@ def test_tables_name_groups_and_reasons(call: Call, model: str) -> None:
         (lambda d: d["groups"].pop(), "totals.value"),
         (lambda d: d["totals"].update(bound=1e12, bound_exact="1000000000000"), "totals.bound"),
         (lambda d: d["totals"].update(unfused_value=1.0), "totals.unfused_value"),
-        (lambda d: d["totals"].update(cycles=1), "totals.cycles"),
+        (lambda d: d["totals"].update(cycles=1), "totals.energy_pj, cycles, macs"),
         (lambda d: d["tried"][0].update(used=False), "tried[0].used: false"),
         (lambda d: d["space"].update(most=1), "2 layers in one"),
     ],
@@ -116,7 +129,6 @@ def test_changed_documents_fail_the_check(
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (("--objective", "edp"), "--objective: expected energy with --fuse"),
         (("--pareto",), "--pareto: cannot be used with --fuse"),
         (("--solver", "random"), "--solver: cannot be chosen with --fuse"),
         (("--cost-model", "dmazerunner"), "counts by the cost model hierarchy"),
@@ -138,17 +150,41 @@ def test_flags_that_make_no_sense_are_refused(
 @pytest.mark.parametrize(
     ("asked", "machine", "told"),
     [
-        ("", "simba", "static power is not counted in turns"),
+        ("", "gemmini", "gemmini has set-up cycles, which fused mappings are not searched with"),
         ("gpt2[widths=w4a8c8s32]", "tpu-edge", "fused mappings know no widths of a model"),
     ],
 )
 def test_what_turns_do_not_count_is_refused(
     call: Call, model: str, asked: str, machine: str, told: str
 ) -> None:
-    """Machines that leak and models with widths of their own are named in one line, with exit code 2."""
-    outcome = call("map", asked or model, "-a", machine, "--fuse")
+    """Machines with set-ups and models with widths of their own are named in one line, with exit code 2."""
+    outcome = call("map", asked or model, "-a", machine, "--fuse", "--objective", "edp")
     assert outcome.code == 2
     assert told in " ".join(outcome.err.split())
+
+
+@pytest.mark.parametrize("objective", ["edp", "cycles", "E^0.5*D"])
+def test_every_objective_is_proven(call: Call, tmp_path: Path, objective: str) -> None:
+    """Products of energy and cycles have lines from which the check gets their bound; cycles add up."""
+    layers, machine, path = (tmp_path / name for name in ("pair.yaml", "ports.yaml", "pair.json"))
+    layers.write_text(PAIR)
+    machine.write_text(PORTS)
+    flags = ("--fuse", "--factors", "perfect", "--objective", objective, "--out", path)
+    outcome = call("map", layers, "-a", machine, *flags)
+    assert outcome.code == 0, outcome.err
+    document = json.loads(path.read_text())
+    totals = document["totals"]
+    assert totals["value_exact"] == totals["bound_exact"]
+    assert totals["value"] < totals["unfused_value"]
+    assert bool(totals["lines"]) == (objective != "cycles")
+    if objective == "edp":
+        assert totals["value"] == pytest.approx(totals["energy_pj"] * totals["cycles"])
+    assert call("check", path).code == 0
+    for line in totals["lines"]:
+        line["least"] = "1"
+    totals.update(fewest_cycles="1")
+    path.write_text(json.dumps(document))
+    assert ("the lines give" in call("check", path).out) == (objective != "cycles")
 
 
 def test_no_second_opinion_is_undecided(call: Call, saved: Path) -> None:
@@ -229,7 +265,7 @@ def test_python_asks_the_same_question(model: str, saved: Path) -> None:
     ("argument", "value", "message"),
     [
         ("max_group", 7, "max_group: expected 2 to 4 layers, got 7"),
-        ("objective", "edp", "objective: expected energy"),
+        ("objective", "speed", "objective: unknown objective .speed."),
         ("layers", ["nothing*"], "nothing"),
     ],
 )

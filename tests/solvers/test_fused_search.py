@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
@@ -18,6 +19,8 @@ from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.formulation.stopping import Stop
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
+from tilewright.hardware.mapping.timing import Timing
+from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.solvers.mapping.fused.search import search_fused
 from tilewright.workloads.mapping.operator import Operator, Role
 from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d, elementwise, gemm, matmul
@@ -46,6 +49,7 @@ def tiny_engine(rng: Random, three: bool = False) -> Engine:
                 keeps=keeps,
                 may_bypass=bypass,
                 sliding_window=rng.random() < 0.3,
+                timing=Timing(drained=rng.random() < 0.3),
             )
         )
     return Engine("tiny", "hierarchy", 16, energy(), Fraction(500), tuple(levels))
@@ -101,14 +105,53 @@ def tiny_group(rng: Random) -> FusedGroup:
     return FusedGroup(tuple(layers), tuple(readings), frozenset({last, *more}))
 
 
-def compare(seed: str, count: int) -> None:
+def ragged_group(rng: Random) -> FusedGroup:
+    """Two or three layers some of whose loops have prime numbers of iterations."""
+    m, n = rng.choice([3, 5, 7]), rng.choice([2, 3])
+    layers: list[tuple[str, Operator]]
+    if rng.random() < 0.7:
+        layers = [("a", gemm(m=m, n=n, k=1)), ("b", gemm(m=m, n=rng.choice([1, 2]), k=n))]
+        readings = [Reading("b", "A", "a", (0, 1), (0, 0))]
+    else:
+        layers = [("a", gemm(m=m, n=2, k=1)), ("b", gemm(m=m, n=2, k=2)), ("c", elementwise(shape=(m, 2)))]
+        readings = [
+            Reading("b", "A", "a", (0, 1), (0, 0)),
+            Reading("c", "I0", "a", (0, 1), (0, 0)),
+            Reading("c", "I1", "b", (0, 1), (0, 0)),
+        ]
+    return FusedGroup(tuple(layers), tuple(readings), frozenset({layers[-1][0]}))
+
+
+def timed(rng: Random, engine: Engine) -> Engine:
+    """The machine with ports, double buffers, and a price of cycles, or cycles alone."""
+    rate = lambda: rng.choice([None, Fraction(rng.randint(1, 4), rng.choice([1, 2, 3]))])  # noqa: E731
+    levels = tuple(
+        replace(
+            level,
+            read_bandwidth=rate(),
+            write_bandwidth=rate(),
+            shared_bandwidth=rng.choice([None, None, rate()]),
+            double_buffered=bool(index) and rng.random() < 0.5,
+        )
+        for index, level in enumerate(engine.levels)
+    )
+    price = rng.choice([None, Fraction(rng.randint(1, 9)), Fraction(rng.randint(10, 200), 3)])
+    return at_price(replace(engine, levels=levels, leakage={"L1": Fraction(1, 2)}), price)
+
+
+def compare(seed: str, count: int, cycles: bool = False, perfect: bool = True) -> None:
     """The search's optimum is the least of everything that can be listed."""
     outcomes: Counter[str] = Counter()
     for number in range(count):
         rng = Random(f"{seed}-{number}")
         group, engine = tiny_group(rng), tiny_engine(rng)
-        least, trees = least_fused(group, engine)
-        answer = search_fused(group, engine, HIERARCHY, Limits())
+        if cycles:
+            engine = timed(rng, engine)
+        if not perfect:
+            group = ragged_group(rng)
+        least, trees = least_fused(group, engine, perfect)
+        factors = "perfect" if perfect else "imperfect"
+        answer = search_fused(group, engine, HIERARCHY, Limits(), factors=factors)
         assert answer.complete
         assert answer.value == least, (seed, number, answer.value, least)
         if least is not None:
@@ -128,11 +171,22 @@ def test_the_optimum_is_that_of_plain_enumeration() -> None:
     compare("brute", effort(8))
 
 
+def test_the_optimum_at_a_price_of_cycles_is_that_of_plain_enumeration() -> None:
+    """The same with static power, with a price of every cycle, and for cycles alone."""
+    compare("priced", effort(8), cycles=True)
+
+
+def test_the_optimum_of_imperfect_tiles_is_that_of_plain_enumeration() -> None:
+    """Pairs and residual sums whose shared and own tiles need not divide, with a price of cycles."""
+    compare("ragged", effort(6), cycles=True, perfect=False)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_the_optimum_is_that_of_plain_enumeration_for_many_groups() -> None:
-    """The same for 1,000 groups."""
-    compare("much", 1000)
+@pytest.mark.parametrize(("cycles", "perfect"), [(False, True), (True, True), (True, False)])
+def test_the_optimum_is_that_of_plain_enumeration_for_many_groups(cycles: bool, perfect: bool) -> None:
+    """All for 1,000 groups."""
+    compare("much", 1000, cycles, perfect)
 
 
 def test_searches_of_machines_with_particulars_do_not_fail() -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
 from tilewright.formulation.expression import Expr, as_expr, ceil_div, choose, maximum, tighten, total
-from tilewright.formulation.mapping.cost.hierarchy_counts import in_all_turns, selected_counts, spread_of
+from tilewright.formulation.mapping.cost.hierarchy_counts import selected_counts, spread_of
 from tilewright.formulation.mapping.cost.hierarchy_setup import (
     Charge,
     instructions,
@@ -27,11 +28,20 @@ from tilewright.workloads.mapping.operator import Role, Tensor
 
 
 def cycles_of(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
-    """Latency and its parts."""
+    """Latency and its parts; turns that add to the same sums run one after the other."""
+    again = nest.operator.turns - 1
+    if not again:
+        return _cycles_of_turn(nest)
+    first, parts = _cycles_of_turn(replace(nest, operator=replace(nest.operator, turns=1)))
+    other, others = _cycles_of_turn(replace(nest, operator=replace(nest.operator, turns=1, continued=True)))
+    return first + again * other, {name: part + again * others[name] for name, part in parts.items()}
+
+
+def _cycles_of_turn(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
     engine = nest.engine
     # No mapping is faster than all PEs at work; intervals alone would not find that.
     peak = -(-nest.operator.iterations // nest.cap(nest.spatial))
-    compute = in_all_turns(nest, tighten(nest.steps(), lower=peak))
+    compute = tighten(nest.steps(), lower=peak)
     details = {"compute cycles": compute}
     # Hidden work overlaps with all other hidden work, so that the slowest counts; exposed work adds up.
     hidden: list[Expr] = [total([compute, *instructions(nest)])]
@@ -51,7 +61,7 @@ def cycles_of(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
             details[f"{level.name} set-up cycles"] = issue
             (exposed if level.timing.overlap is False else hidden).append(issue)
         if index and level.double_buffered:
-            exposed += [in_all_turns(nest, time) for time in first_and_last(nest, index)]
+            exposed += first_and_last(nest, index)
     return total([maximum(hidden), *exposed]), details
 
 
@@ -68,12 +78,17 @@ def _port_time(nest: Nest, level: int, behind: bool) -> Expr | None:
     writes: list[tuple[Role, Expr]] = []
     set_up: list[Charge] = []
     for tensor in nest.operator.tensors:
+        store = nest.engine.store_behind(level, tensor.role)
+        if store is None:
+            continue
         alternatives = nest.residency[tensor.name].alternatives
-        chosen = [level in stores and _hides(nest, stores, level) is behind for stores in alternatives]
+        chosen = [
+            store in stores and _hides(nest, stores, (level, store)) is behind for stores in alternatives
+        ]
         if any(chosen):
-            counts = selected_counts(nest, tensor, level, whole_run=False, among=chosen)
-            reads.append((tensor.role, timed_reads(nest, tensor, level, chosen)))
-            set_up += set_ups(nest, tensor, level, chosen)
+            counts = selected_counts(nest, tensor, store, whole_run=False, among=chosen)
+            reads.append((tensor.role, total([timed_reads(nest, tensor, store, chosen), counts.drains])))
+            set_up += set_ups(nest, tensor, store, chosen)
             writes += [(tensor.role, counts.fills), (tensor.role, counts.updates)]
     times = port_times(nest.engine, memory, reads, writes)
     if not set_up:
@@ -103,12 +118,19 @@ def port_times(
     return [transfer(engine, level, moved, rate) for rate, moved in ports if moved and rate is not None]
 
 
-def _hides(nest: Nest, stores: Sequence[int], level: int) -> bool:
-    """Whether what a level hands inwards hides: into a double-buffered store, or straight to the PEs."""
+def _hides(nest: Nest, stores: Sequence[int], place: tuple[int, int]) -> bool:
+    """Whether what is handed inwards hides: into a double-buffered store, or straight to the PEs.
+
+    Parameters
+    ----------
+    stores : of a tensor
+    place : the level through whose ports it goes, and the store that it comes from
+    """
+    level, source = place
     overlap = nest.engine.levels[level].timing.overlap
     if overlap is not None:
         return overlap
-    inner = next((store for store in stores if store > level), None)
+    inner = next((store for store in stores if store > source), None)
     return inner is None or nest.engine.levels[inner].double_buffered
 
 
@@ -124,7 +146,12 @@ def first_and_last(nest: Nest, level: int) -> list[Expr]:
         times: list[Expr] = []
         for source, outer in enumerate(nest.engine.levels[:level]):
             own = outer.write_bandwidth if role_is_output else outer.read_bandwidth
-            sizes = [(tensor.role, _first_tiles(nest, tensor, source, level)) for tensor in tensors]
+            stores = [(tensor, nest.engine.store_behind(source, tensor.role)) for tensor in tensors]
+            sizes = [
+                (tensor.role, _first_tiles(nest, tensor, store, level))
+                for tensor, store in stores
+                if store is not None
+            ]
             taken = [(role, size) for role, size in sizes if size is not None]
             for rate in (own, outer.shared_bandwidth):
                 if taken and rate is not None:

@@ -9,12 +9,13 @@ from itertools import pairwise
 
 from tilewright.formulation.expression import as_expr
 from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping.cost.hierarchy import LEAKAGE
 from tilewright.formulation.mapping.cost.hierarchy_cycles import port_times
-from tilewright.formulation.mapping.fused.boxes import moved_in, visits_of, windows_of
+from tilewright.formulation.mapping.fused.boxes import Visits, moved_in, visits_of, windows_of
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.turns import LeafTurns, PlacedStore, Turns
-from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Tensor
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.workloads.mapping.operator import Operator, Tensor
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ class Movement:
     energies: MappingABC[str, Fraction]
     cycles: int
 
+    @property
+    def energy(self) -> Fraction:
+        """pJ of all components."""
+        return sum(self.energies.values(), Fraction(0))
+
 
 def movements_of(group: FusedGroup, engine: Engine, turns: Turns) -> tuple[Movement, ...]:
     """Of all shared stores, leaf by leaf."""
@@ -56,7 +62,7 @@ def movements_of(group: FusedGroup, engine: Engine, turns: Turns) -> tuple[Movem
             if layer in turns.passings and tensor.is_output:
                 if len(own) > 1:  # a copy in the outermost level, each element once
                     elements = tensor.footprint(group.operator(layer).bounds)
-                    moves.append(_movement(engine, own[0], own[1], tensor, elements, 0))
+                    moves.append(_between(engine, own[0], own[1], tensor, elements, 0))
                 continue
             for outer, inner in pairwise(own):
                 moves.append(_move(engine, group, leaf, tensor, outer, inner))
@@ -69,27 +75,63 @@ def _move(
     """An operand's tiles come whenever they change, a result's go then and come back where sums go on."""
     operator = group.operator(leaf.leaf.layer)
     visits = visits_of(windows_of(tensor, leaf.boxes), leaf.trips, inner.depth)
-    if not tensor.is_output:
-        elements = moved_in(visits, engine.levels[inner.level].sliding_window)
-        return _movement(engine, outer, inner, tensor, elements, 0)
-    elements = moved_in(visits, slides=False)
-    again = max(0, elements - tensor.footprint(operator.bounds))
-    return _movement(engine, outer, inner, tensor, elements, again)
+    elements, again = elements_moved(operator, tensor, visits, engine.levels[inner.level])
+    return _between(engine, outer, inner, tensor, elements, again)
 
 
-def _movement(
+def elements_moved(operator: Operator, tensor: Tensor, visits: Visits, level: MemoryLevel) -> tuple[int, int]:
+    """Elements that a shared store takes in or gives out, and partial sums that come in again.
+
+    Parameters
+    ----------
+    operator, tensor : whose tiles they are
+    visits : of the store
+    level : in which it is
+    """
+    elements = moved_in(visits, level.sliding_window and not tensor.is_output)
+    again = max(0, elements - tensor.footprint(operator.bounds)) if tensor.is_output else 0
+    return elements, again
+
+
+def _between(
     engine: Engine, outer: PlacedStore, inner: PlacedStore, tensor: Tensor, elements: int, again: int
 ) -> Movement:
-    source, target = engine.levels[outer.level], engine.levels[inner.level]
+    levels = outer.level, inner.level
+    return movement(engine, f"{inner.store.layer}.{tensor.name}", tensor, levels, (elements, again))
+
+
+def movement(
+    engine: Engine, name: str, tensor: Tensor, levels: tuple[int, int], moved: tuple[int, int]
+) -> Movement:
+    """What some elements cost on their way between two levels.
+
+    Parameters
+    ----------
+    engine : the machine
+    name, tensor : what moves, and what it is called
+    levels : the outer and the inner one
+    moved : elements, and partial sums that come in again
+    """
+    source, target = (engine.levels[level] for level in levels)
+    elements, again = moved
+    role = tensor.role
+    drained = 0
     if tensor.is_output:
         reads, writes, fills = again, elements, again
+        drained = elements if target.timing.drained else 0
     else:
         reads, writes, fills = elements, 0, elements
-    role = tensor.role
     times = port_times(engine, source, [(role, as_expr(reads))], [(role, as_expr(writes))])
-    times += port_times(engine, target, [], [(role, as_expr(fills))])
+    times += port_times(engine, target, [(role, as_expr(drained))], [(role, as_expr(fills))])
+    cycles = max((evaluate(time, {}) for time in times), default=0)
+    energies = {
+        source.name: reads * source.read_energy_of(role) + writes * source.write_energy_of(role),
+        target.name: fills * target.write_energy_of(role) + drained * target.read_energy_of(role),
+    }
+    if engine.leak:
+        energies[LEAKAGE] = engine.leak * cycles
     return Movement(
-        tensor=f"{inner.store.layer}.{tensor.name}",
+        tensor=name,
         outer=source.name,
         inner=target.name,
         elements=elements,
@@ -98,10 +140,8 @@ def _movement(
             (source.name, "reads"): reads,
             (source.name, "updates"): writes,
             (target.name, "fills"): fills,
+            (target.name, "reads"): drained,
         },
-        energies={
-            source.name: reads * source.read_energy_of(role) + writes * source.write_energy_of(role),
-            target.name: fills * target.write_energy_of(role),
-        },
-        cycles=max((evaluate(time, {}) for time in times), default=0),
+        energies=energies,
+        cycles=cycles,
     )

@@ -12,13 +12,19 @@ import numpy as np
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.atoms import layer_atoms, layer_weights
-from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, ROW, Shape, shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.costs import AtomCosts, energy
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.dag import INPUT, REGION, RESULT, WEIGHTS, AtomicDag, PartialSums
 from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.overlap import Regions, sample_entries
-from tilewright.formulation.scheduling.tiled.reading import Crossing, Origin, crossing, made_by
+from tilewright.formulation.scheduling.tiled.reading import (
+    Crossing,
+    crossing,
+    from_outside,
+    input_sizes,
+    made_by,
+)
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling, check_tilings
 from tilewright.formulation.scheduling.tiled.trips import tensor_tiles
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
@@ -118,6 +124,7 @@ class _Builder:
             block_kind=kinds.astype(np.int8),
             read_starts=starts,
             reads=reads,
+            engine=self.engine,
             **columns,
         )
 
@@ -135,6 +142,8 @@ class _Builder:
             _joined([part.costs.operations for part in made]),
             _joined([part.costs.buffer_bytes for part in made]),
             _joined([part.costs.register_bytes for part in made]),
+            np.concatenate([part.costs.buffer_energy for part in made]),
+            np.concatenate([part.costs.inside_energy for part in made]),
         )
         output = np.zeros(self.tasks, dtype=np.bool_)
         for i, part in enumerate(self.units):
@@ -189,12 +198,10 @@ class _Builder:
     def _read(self, index: int, read: Read) -> None:
         operator = read.layer.operator
         tensor = operator.tensor(read.operand)
-        shape = shape_of(operator)
         if read.producer is None:
-            known = self._input_sizes(read, tensor, shape)
+            known = input_sizes(operator, read.operand, read.link)
             source = self._source(read, known)
-            channel = read.link.channel if read.link is not None else 0
-            origin = Origin(known, (False, False, False), channel, False, True, source.cuts)
+            origin = from_outside(known, read.link, source.cuts)
         else:
             source = self.sources[read.producer]
             origin = made_by(self.units[read.producer].layer.operator, read.link, source.cuts)
@@ -262,27 +269,6 @@ class _Builder:
             spans = tuple((0, size) for size in sizes)
             self.inputs[key] = _Source((tuple(range(self.batch + 1)), spans[0], spans[1], spans[2]), -1, 1)
         return self.inputs[key]
-
-    def _input_sizes(self, read: Read, tensor: Tensor, shape: Shape) -> tuple[int, int, int]:
-        """(channels, rows, columns) of an input of the network: the operand's, less padding that its number
-        of elements betrays.
-        """
-        like = {dimension.name: dimension.like for dimension in read.layer.operator.dimensions}
-        sizes = [1, 1, 1]
-        padded = [False, False, False]
-        for axis in tensor.axes:
-            if not axis.terms:
-                continue
-            name = like[axis.terms[0].dim]
-            coordinate = CHANNEL if name in "KGC" else COLUMN if name in "QS" else ROW
-            sizes[coordinate] *= axis.size
-            padded[coordinate] |= axis.is_compound
-        if read.link is not None and padded[ROW] and padded[COLUMN] and read.link.elements % sizes[0] == 0:
-            area = read.link.elements // sizes[0]
-            for pad in range(min(sizes[1], sizes[2])):
-                if (sizes[1] - pad) * (sizes[2] - pad) == area:
-                    return sizes[0], sizes[1] - pad, sizes[2] - pad
-        return sizes[0], sizes[1], sizes[2]
 
     def _operand_share(self, index: int, read: Read, tensor: Tensor) -> tuple[Int64s, Int64s, int]:
         """Per atom of one sample range: which share of the operand it reads (a number), and its elements."""

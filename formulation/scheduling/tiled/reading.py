@@ -60,6 +60,34 @@ def made_by(maker: Operator, link: Link | None, cuts: Cuts) -> Origin:
     )
 
 
+def from_outside(sizes: tuple[int, int, int], link: Link | None, cuts: Cuts) -> Origin:
+    """Where an operand comes from that is an input of the network, of `input_sizes`."""
+    channel = link.channel if link is not None else 0
+    return Origin(sizes, (False, False, False), channel, False, True, cuts)
+
+
+def input_sizes(operator: Operator, operand: str, link: Link | None) -> tuple[int, int, int]:
+    """(channels, rows, columns) of an input of the network: the operand's, less padding that its number of
+    elements betrays.
+    """
+    like = {dimension.name: dimension.like for dimension in operator.dimensions}
+    sizes = [1, 1, 1]
+    padded = [False, False, False]
+    for axis in operator.tensor(operand).axes:
+        if not axis.terms:
+            continue
+        name = like[axis.terms[0].dim]
+        coordinate = CHANNEL if name in "KGC" else COLUMN if name in "QS" else ROW
+        sizes[coordinate] *= axis.size
+        padded[coordinate] |= axis.is_compound
+    if link is not None and padded[ROW] and padded[COLUMN] and link.elements % sizes[0] == 0:
+        area = link.elements // sizes[0]
+        for pad in range(min(sizes[1], sizes[2])):
+            if (sizes[1] - pad) * (sizes[2] - pad) == area:
+                return sizes[0], sizes[1] - pad, sizes[2] - pad
+    return sizes[0], sizes[1], sizes[2]
+
+
 def axes_along(
     operator: Operator, operand: str, origin: Origin
 ) -> tuple[tuple[OperandAxes, ...], bool] | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from math import inf
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
@@ -25,7 +26,7 @@ from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
 from tilewright.heuristics.scheduling.tiled.refining import HANDOVERS, Judged, SizeMoves, Sizes, climb
 from tilewright.heuristics.scheduling.tiled.regions import Region, regions, whole
 from tilewright.heuristics.scheduling.tiled.rounds import TIES
-from tilewright.heuristics.scheduling.tiled.size_menus import HANDOVER, balanced_sizes
+from tilewright.heuristics.scheduling.tiled.size_menus import HANDOVER, balanced_sizes, streaming_sizes
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
 
 BEST = "best"
@@ -36,6 +37,21 @@ PLACED = ("zigzag", "matching")
 
 PRICES = (4.0, 1.0, 0.25)
 """Multiples of what a cycle is worth in the first plan by which sizes are ranked."""
+
+TURNS = 2
+"""Times that orders and then places are tried for the best sizes; the second time if the first one gained."""
+
+QUICK = 4000
+"""Atoms of a plan that takes some hundredths of a second."""
+
+STREAMS = 0
+"""Stands for a handover: sizes that make all channels of some pixels."""
+
+MIXED = 0.5
+"""Part of the time left in which such plans of everything that competes, together, may be tried."""
+
+MOST_MIXED = 64
+"""Such plans at most."""
 
 WORSE = Fraction(3, 2)
 """Smaller regions are tried while the last one's plan is at most that many times as bad as the best."""
@@ -142,6 +158,7 @@ class _Starts:
         self._orders = ORDERS if method.order == BEST else (method.order,)
         self._mappings = PLACED if method.mapping == BEST else (method.mapping,)
         self._best: Start | None = None
+        self._shares: dict[tuple[str, int, float], tuple[str, Sizes, AtomicDag]] = {}
 
     def best(self) -> Start | None:
         """The best start of all."""
@@ -155,10 +172,16 @@ class _Starts:
         for atoms in STARTS[1:] if method.atoms == BEST else () if shares else (method.atoms,):
             if not self._search.done:
                 self._sized(atoms, self._drawn(atoms), self._whole, inf)
-        for order in self._orders[1:]:
-            self._again(order=order)
-        for mapping in self._mappings[1:]:
-            self._again(mapping=mapping)
+        for _ in range(TURNS):
+            before = self._best
+            for order in self._orders:
+                self._again(order=order)
+            for mapping in self._mappings:
+                self._again(mapping=mapping)
+            if self._best is before:
+                break
+        if shares and method.refine:
+            self._mixed()
         return self._best
 
     def _priced(self) -> None:
@@ -184,21 +207,40 @@ class _Starts:
         """Every layer shared out over a region."""
         if self._search.done:
             return None
-        engines, limits = [region.engines] * len(self._problem.units), self._search.limits
-        sizes = balanced_sizes(
-            self._problem,
-            room=self._method.room,
-            engines=engines,
-            handover=handover,
-            price=price,
-            limits=limits,
-        )
-        atoms = f"shares {handover}" if price == inf else f"shares on {region.name} at {price:.3g} pJ"
-        return self._sized(atoms, sizes, region, price)
+        atoms, sizes, dag = self._shared(region, handover, price)
+        return self._planned(atoms, sizes, dag, self._orders[0], self._mappings[0], region)
+
+    def _shared(self, region: Region, handover: int, price: float) -> tuple[str, Sizes, AtomicDag]:
+        """What a trace calls these shares, their sizes and atoms."""
+        key = region.name, handover, price
+        if key not in self._shares:
+            engines = region.engines
+            if handover == STREAMS:
+                sizes = streaming_sizes(self._problem, engines, self._method.room / 2)
+                atoms = f"streams on {region.name}"
+            else:
+                sizes = balanced_sizes(
+                    self._problem,
+                    room=self._method.room,
+                    engines=[engines] * len(self._problem.units),
+                    handover=handover,
+                    price=price,
+                    limits=self._search.limits,
+                )
+                value = f"{handover}" if price == inf else f"at {price:.3g} pJ"
+                where = "" if region.name == self._whole.name and price == inf else f"on {region.name} "
+                atoms = f"shares {where}{value}"
+            self._shares[key] = (atoms, *self._workable(sizes, region, price))
+        return self._shares[key]
 
     def _sized(self, atoms: str, wanted: Sizes, region: Region, price: float) -> Fraction:
+        """The plan of sizes close to those wanted."""
+        sizes, dag = self._workable(wanted, region, price)
+        return self._planned(atoms, sizes, dag, self._orders[0], self._mappings[0], region)
+
+    def _workable(self, wanted: Sizes, region: Region, price: float) -> tuple[Sizes, AtomicDag]:
         """Sizes that can be worked with, close to those wanted."""
-        sizes, dag = workable(
+        return workable(
             self._problem,
             wanted,
             room=self._method.room,
@@ -206,16 +248,34 @@ class _Starts:
             price=price,
             limits=self._search.limits,
         )
-        return self._planned(atoms, sizes, dag, self._orders[0], self._mappings[0], region)
+
+    def _mixed(self) -> None:
+        """Where plans are made quickly, every shares, region, order and places together, in random order."""
+        best = self._best
+        if best is None or best.judged[1].dag.tasks > QUICK:
+            return
+        limits = self._search.limits
+        rest = self._search.within(limits.share(MIXED))
+        everywhere = regions(self._problem.machine)
+        shares = [(HANDOVER, price) for price in best.prices if price != inf]
+        shares += [(handover, inf) for handover in (*HANDOVERS, STREAMS)]
+        mixed = list(product(everywhere, shares, self._orders, self._mappings))
+        random.Random(limits.seed).shuffle(mixed)
+        for region, (handover, price), order, mapping in mixed[:MOST_MIXED]:
+            if rest.done:
+                break
+            atoms, sizes, dag = self._shared(region, handover, price)
+            if dag.tasks <= QUICK:
+                self._planned(atoms, sizes, dag, order, mapping, region)
 
     def _again(self, *, order: str | None = None, mapping: str | None = None) -> None:
         """The best sizes, in another order or placed otherwise."""
         best = self._best
-        if best is not None and not self._search.done:
-            dag = best.judged[1].dag
-            self._planned(
-                "same sizes", best.sizes, dag, order or best.order, mapping or best.mapping, best.region
-            )
+        if best is None or self._search.done:
+            return
+        order, mapping = order or best.order, mapping or best.mapping
+        if (order, mapping) != (best.order, best.mapping):
+            self._planned("same sizes", best.sizes, best.judged[1].dag, order, mapping, best.region)
 
     def _planned(
         self, atoms: str, sizes: Sizes, dag: AtomicDag, order: str, mapping: str, region: Region

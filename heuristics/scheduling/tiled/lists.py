@@ -94,6 +94,20 @@ def list_order(
     return engine, step
 
 
+def depth_first(dag: AtomicDag) -> Int64s:
+    """Priorities that run the last layers first: results are read, and may leave, soon after they are made.
+
+    Within a layer all channels of some pixels come before the next pixels, as readers need all of them.
+    """
+    priority = np.empty(dag.tasks, dtype=np.int64)
+    for unit, cuts in enumerate(dag.tilings):
+        sizes = [len(borders) - 1 for borders in (cuts.samples, cuts.channels, cuts.rows, cuts.columns)]
+        tasks = np.arange(dag.base[unit], dag.base[unit + 1]).reshape(*sizes, int(dag.slots[unit]))
+        order = tasks.transpose(0, 2, 3, 1, 4).ravel()
+        priority[order] = (unit + 1) * dag.tasks - np.arange(len(order))
+    return priority
+
+
 def successors_of(starts: Int64s, producers: Int32s, tasks: int) -> tuple[Int64s, Int32s]:
     """Readers of every task, as starts and tasks; the inverse of `AtomicDag.edges`."""
     begin, successors = _successors(starts, producers, tasks)

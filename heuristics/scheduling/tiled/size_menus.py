@@ -7,7 +7,7 @@ for every cycle, so that sizes suit the objective: the price of an EDP is what a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 
@@ -18,6 +18,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.costs import AtomShapes, atom_costs
 from tilewright.formulation.scheduling.tiled.halting import check
+from tilewright.formulation.scheduling.tiled.own_costs import LeastPrices
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, borders
 from tilewright.formulation.scheduling.tiled.trips import axis_trips, operator_kind
@@ -117,6 +118,25 @@ def balanced_sizes(
     for unit, count in zip(problem.units, counts, strict=True):
         check(limits)
         sizes.append(balanced_size_list(problem, unit, count, room=room, handover=handover, price=price)[0])
+    return tuple(sizes)
+
+
+def streaming_sizes(problem: TiledProblem, engines: int, room: float) -> tuple[AtomSize, ...]:
+    """Per unit the best size of atoms that make all channels of some pixels, so that readers can follow at
+    once; where weights of all channels do not fit, the best size of all.
+
+    Parameters
+    ----------
+    engines : that share each unit
+    room : part of the buffer that an atom takes at most: those of several layers lie in it side by side
+    """
+    sizes = []
+    for unit in problem.units:
+        menu = balanced_menu(problem, unit, engines, room=room)
+        shape = shape_of(unit.layer.operator)
+        all_channels = (menu.sizes[:, 3] >= shape.sizes[0]) & (menu.sizes[:, 2] >= shape.parts)
+        whole = np.flatnonzero(all_channels)
+        sizes.append(menu.size(int(whole[0]) if len(whole) else 0))
     return tuple(sizes)
 
 
@@ -311,7 +331,14 @@ def size_menu(
             elements = shapes.input_positions * shapes.groups * depth * shapes.samples
         fetch = fetch + elements * engine.element_bytes
     boxes = np.stack([span(1), span(2), span(3), span(0)], axis=1)
-    return SizeMenu(boxes, atoms, held + fetch, fetch, weights, atom_costs(engine, shapes).cycles)
+    return SizeMenu(boxes, atoms, held + fetch, fetch, weights, _cycles(engine, shapes))
+
+
+def _cycles(engine: TileEngine, shapes: AtomShapes) -> Int64s:
+    """Cycles of atoms; if no PE were idle on a tile from a machine file, whose mappings take a search."""
+    if engine.own is not None:
+        engine = replace(engine, prices=LeastPrices())
+    return atom_costs(engine, shapes).cycles
 
 
 def _covered(operator: Operator) -> int:

@@ -13,7 +13,7 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
-from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
+from tilewright.heuristics.scheduling.tiled.lists import depth_first, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
@@ -21,7 +21,7 @@ from tilewright.heuristics.scheduling.tiled.regions import Region, whole
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 
-ORDERS = ("waves", "layers", "lists", "rules")
+ORDERS = ("waves", "layers", "lists", "rules", "depth")
 MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
 
 GAIN = Fraction(1999, 2000)
@@ -66,6 +66,10 @@ class Stages:
         machine = self.search.problem.problem.machine
         if order in ("layers", "waves"):
             return layer_sequential(dag, machine, waves=order == "waves", along=self.along)[1]
+        if order == "depth":
+            return list_order(
+                dag, machine, priority=depth_first(dag), along=self.along, limits=self.search.limits
+            )[1]
         if order == "lists":
             return list_order(dag, machine, along=self.along, limits=self.search.limits)[1]
         return RoundOrder(dag, len(self.along), self.options, self.lookahead).steps(self.search.limits)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.cost.registry import MODELS
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.tree import tree_from_data
+from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.result import relative_gap
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.mapping.engine import Engine
@@ -23,25 +25,37 @@ from tilewright.report.records.mapping.fused_document import (
 )
 from tilewright.report.records.mapping.fused_evaluation import fused_metrics
 from tilewright.report.records.mapping.fused_file import group_from_data
+from tilewright.solvers.mapping.fused.lines import Line, least_key
+
+
+@dataclass
+class _Sums:
+    """What the groups' trees take together, as far as they can be evaluated."""
+
+    energy: Fraction = Fraction(0)
+    cycles: int = 0
+    macs: int = 0
+    whole: bool = True
 
 
 def fused_faults(document: FusedDocument, where: str) -> list[str]:
     """Everything that does not hold, each in one line; raises ``InputError`` for a machine that is none."""
     engine = document.arch.build(where)
+    try:
+        objective = parse_objective(document.objective)
+    except InputError as error:
+        return [f"objective: {error.message}"]
     faults = [*arch_faults(document.arch), *_head_faults(document)]
-    cycles = macs = 0
+    sums = _Sums()
     for index, group in enumerate(document.groups):
         at = f"groups[{index}]"
-        faults += [f"{at}.{fault}" for fault in _value_faults(group, group.gap)]
-        faults += [f"{at}.unfused.{fault}" for fault in _value_faults(group.unfused, None)]
-        faults += [f"{at}.{fault}" for fault in _group_faults(document, group, engine, where)]
-        if group.metrics is not None:
-            cycles += _whole(group.metrics.get("cycles"))
-            macs += _whole(group.metrics.get("macs"))
+        faults += [f"{at}.{fault}" for fault in _value_faults(objective, group, group.gap)]
+        faults += [f"{at}.unfused.{fault}" for fault in _value_faults(objective, group.unfused, None)]
+        faults += [f"{at}.{fault}" for fault in _group_faults(document, group, engine, (where, sums))]
     for index, tried in enumerate(document.tried):
-        faults += [f"tried[{index}].{fault}" for fault in _value_faults(tried, None)]
+        faults += [f"tried[{index}].{fault}" for fault in _value_faults(objective, tried, None)]
     faults += list(_cover_faults(document))
-    faults += [f"totals.{fault}" for fault in _totals_faults(document, cycles, macs)]
+    faults += [f"totals.{fault}" for fault in _totals_faults(document, objective, sums)]
     return faults
 
 
@@ -54,22 +68,18 @@ def _head_faults(document: FusedDocument) -> Iterator[str]:
     if document.batch < 1:
         yield f"batch: {document.batch}, expected at least 1"
     layers = [layer for group in document.groups for layer in group.layers]
-    asked = fused_hash(document.model, document.batch, document.arch, document.space, layers)
+    stated = document.objective, document.space
+    asked = fused_hash(document.model, document.batch, document.arch, stated, layers)
     if document.input_hash != asked:
-        yield "input_hash: not that of model, batch, machine, space and layers"
+        yield "input_hash: not that of model, batch, machine, objective, space and layers"
     if "tilewright" not in document.versions:
         yield "versions: that of tilewright is missing"
 
 
-def _whole(figure: object) -> int:
-    """A figure that is a whole number; 0 for any other, which is no metric of the tree."""
-    return figure if isinstance(figure, int) else 0
-
-
-def _value_faults(record: FusedValue, gap: float | None) -> Iterator[str]:
+def _value_faults(objective: Objective, record: FusedValue, gap: float | None) -> Iterator[str]:
     """Figures that are not those of their exact ones, and bounds above values."""
     bound = Fraction(record.bound_exact)
-    if record.bound != float(bound):
+    if record.bound != float(objective.value(bound)):
         yield f"bound: {record.bound}, exactly {record.bound_exact}"
     if (record.value is None) != (record.value_exact is None):
         yield "value: with its exact figure or without a value"
@@ -77,7 +87,7 @@ def _value_faults(record: FusedValue, gap: float | None) -> Iterator[str]:
     if record.value_exact is None:
         return
     value = Fraction(record.value_exact)
-    if record.value != float(value):
+    if record.value != float(objective.value(value)):
         yield f"value: {record.value}, exactly {record.value_exact}"
     if bound > value and not isinstance(record, FusedTry):
         yield f"bound: {record.bound} above the value {record.value}"
@@ -86,12 +96,21 @@ def _value_faults(record: FusedValue, gap: float | None) -> Iterator[str]:
 
 
 def _group_faults(
-    document: FusedDocument, group: FusedGroupRecord, engine: Engine, where: str
+    document: FusedDocument, group: FusedGroupRecord, engine: Engine, place: tuple[str, _Sums]
 ) -> Iterator[str]:
+    """What of a group does not follow from its tree, which is evaluated anew.
+
+    Parameters
+    ----------
+    document, group, engine : the machine is the document's
+    place : what errors call the document, and the sums that the group is added to
+    """
+    where, sums = place
     proven = group.value_exact is not None and group.value_exact == group.bound_exact
     if proven != (group.status == "optimal"):
         yield f"status: {group.status}, which value and bound contradict"
     if group.tree is None:
+        sums.whole = False
         if group.value is not None or group.metrics is not None:
             yield "value: without a tree"
         return
@@ -101,13 +120,19 @@ def _group_faults(
         tree = tree_from_data(group.tree, where, "tree")
         evaluation = evaluate_fused(stated, engine, cost_model(document.cost_model), tree, where)
     except InputError as error:
+        sums.whole = False
         yield f"tree: {error.field}: {error.message}"
         return
     if sorted(stated.leaving) != sorted(group.leaving):
         yield f"leaving: {group.leaving}, those that nobody reads leave too"
     yield from (f"tree: {violation}" for violation in evaluation.violations)
-    if group.value_exact != str(evaluation.energy):
-        yield f"value: {group.value}, the tree takes {float(evaluation.energy)} pJ"
+    sums.energy += evaluation.energy
+    sums.cycles += evaluation.cycles
+    sums.macs += evaluation.macs
+    objective = parse_objective(document.objective)
+    key = objective.key(evaluation.energy, evaluation.cycles)
+    if group.value_exact != str(key):
+        yield f"value: {group.value}, the tree's is {float(objective.value(key))}"
     if group.metrics != fused_metrics(evaluation, engine):
         yield "metrics: not those of the tree"
 
@@ -126,28 +151,48 @@ def _cover_faults(document: FusedDocument) -> Iterator[str]:
             yield f"groups: {len(layers)} layers in one, space.most is {document.space.most}"
 
 
-def _totals_faults(document: FusedDocument, cycles: int, macs: int) -> Iterator[str]:
+def _totals_faults(document: FusedDocument, objective: Objective, sums: _Sums) -> Iterator[str]:
+    """Sums that are not those of the groups, and a bound that does not follow from its lines."""
     totals = document.totals
-    yield from _value_faults(totals, totals.gap)
-    values = [group.value_exact for group in document.groups]
-    known = [Fraction(value) for value in values if value is not None]
-    whole = sum(known, Fraction(0)) if len(known) == len(values) else None
-    if (None if whole is None else str(whole)) != totals.value_exact:
-        yield f"value: {totals.value}, the groups' sum is {None if whole is None else float(whole)}"
+    yield from _value_faults(objective, totals, totals.gap)
+    expected = None
+    if sums.whole and all(group.value_exact is not None for group in document.groups):
+        expected = str(objective.key(sums.energy, sums.cycles))
+        reported = totals.energy_pj, totals.cycles, totals.macs
+        if reported != (float(sums.energy), sums.cycles, sums.macs):
+            yield f"energy_pj, cycles, macs: {reported}, the groups' sums are others"
+    if totals.value_exact != expected:
+        yield f"value: {totals.value}, the groups' total is {expected}"
+    unfused, value = totals.unfused_value_exact, totals.value_exact
+    if value is not None and unfused is not None and Fraction(value) > Fraction(unfused):
+        yield f"value: {totals.value}, more than unfused"
+    shown = unfused and float(objective.value(Fraction(unfused)))
+    if totals.unfused_value != shown:
+        yield f"unfused_value: {totals.unfused_value}, exactly {unfused}"
+    least = Fraction(totals.unfused_bound_exact)
+    if totals.unfused_bound != float(objective.value(least)):
+        yield f"unfused_bound: {totals.unfused_bound}, exactly {least}"
+    bound = Fraction(totals.bound_exact)
+    if sum(objective.key_powers) == 1:
+        yield from _addition_faults(document, bound)
+    elif totals.lines:
+        lines = [Line(Fraction(line.price), Fraction(line.least)) for line in totals.lines]
+        proven = least_key(objective, lines, Fraction(totals.fewest_cycles))
+        if bound > proven:
+            yield f"bound: {totals.bound}, the lines give {float(objective.value(proven))}"
+
+
+def _addition_faults(document: FusedDocument, bound: Fraction) -> Iterator[str]:
+    """Energies, or cycles, that are not the sums of the groups'."""
+    totals = document.totals
     alone = [group.unfused.value_exact for group in document.groups]
     singles = [Fraction(value) for value in alone if value is not None]
-    unfused = sum(singles, Fraction(0)) if len(singles) == len(alone) else None
-    shown = None if unfused is None else float(unfused)
-    exact = None if unfused is None else str(unfused)
-    if (shown, exact) != (totals.unfused_value, totals.unfused_value_exact):
-        yield f"unfused_value: {totals.unfused_value}, the groups' sum is {shown}"
+    unfused = str(sum(singles, Fraction(0))) if len(singles) == len(alone) else None
+    if unfused != totals.unfused_value_exact:
+        yield f"unfused_value: {totals.unfused_value}, the groups' sum is {unfused}"
     least = sum((Fraction(group.unfused.bound_exact) for group in document.groups), Fraction(0))
-    if totals.unfused_bound != float(least):
+    if Fraction(totals.unfused_bound_exact) != least:
         yield f"unfused_bound: {totals.unfused_bound}, the groups' sum is {float(least)}"
-    if whole is not None and unfused is not None and whole > unfused:
-        yield f"value: {totals.value}, more than unfused"
     bounds = sum((Fraction(group.bound_exact) for group in document.groups), Fraction(0))
-    if Fraction(totals.bound_exact) > bounds:
+    if bound > bounds:
         yield f"bound: {totals.bound}, the groups' bounds add up to {float(bounds)}"
-    if whole is not None and (totals.cycles, totals.macs) != (cycles, macs):
-        yield f"cycles, macs: {totals.cycles}, {totals.macs}, the groups' sums are {cycles}, {macs}"

@@ -13,6 +13,7 @@ from tilewright.report.records.mapping.fused_document import (
     FusedDocument,
     FusedGroupRecord,
     FusedLayer,
+    FusedLine,
     FusedSettings,
     FusedSpace,
     FusedTotals,
@@ -24,7 +25,8 @@ from tilewright.report.records.mapping.fused_document import (
 from tilewright.report.records.mapping.fused_evaluation import fused_metrics
 from tilewright.report.records.mapping.fused_file import group_data
 from tilewright.report.records.mapping.operator import OperatorRecord
-from tilewright.solvers.mapping.fused.network import FusionAnswer, FusionProblem, GroupAnswer, status_of
+from tilewright.solvers.mapping.fused.answers import Figures, FusionAnswer, GroupAnswer, status_of
+from tilewright.solvers.mapping.fused.problem import FusionProblem
 
 
 def fused_document(
@@ -39,9 +41,10 @@ def fused_document(
     stopped : whether the user ended it
     seconds : of the whole call
     """
-    groups = [_group_record(problem, answer, group, stopped=stopped) for group in answer.groups]
-    alone = [answer.single[name] for name in problem.layers]
-    unfused = _sum([single.value for single in alone])
+    groups = [
+        _group_record(problem, group, unfused, stopped=stopped)
+        for group, unfused in zip(answer.groups, answer.unfused, strict=True)
+    ]
     costs = [group.evaluation for group in answer.groups]
     known = [cost for cost in costs if cost is not None]
     whole = len(known) == len(costs)
@@ -50,7 +53,7 @@ def fused_document(
     space = FusedSpace(
         most=problem.most,
         home=problem.home_level,
-        shared_tiles="divisors",
+        shared_tiles="divisors" if problem.factors == "perfect" else "trip-counts",
         most_turns=MOST_TURNS,
         factors="perfect" if problem.factors == "perfect" else "imperfect",
         storage="uneven" if problem.storage == "uneven" else "even",
@@ -64,9 +67,11 @@ def fused_document(
             "batch": problem.network.batch,
             "arch": arch,
             "cost_model": problem.model_name,
-            "objective": "energy",
+            "objective": str(problem.objective),
             "space": space,
-            "input_hash": fused_hash(problem.network.name, problem.network.batch, arch, space, layers),
+            "input_hash": fused_hash(
+                problem.network.name, problem.network.batch, arch, (str(problem.objective), space), layers
+            ),
             "settings": settings,
             "groups": groups,
             "tried": [
@@ -78,7 +83,7 @@ def fused_document(
                     opened=tried.opened,
                     solves=tried.solves,
                     wall_s=round(tried.seconds, 3),
-                    **_figures(tried.value, tried.bound),
+                    **_figures(problem, tried.value, tried.bound),
                 )
                 for tried in answer.tried
             ],
@@ -90,12 +95,13 @@ def fused_document(
             ],
             "totals": FusedTotals(
                 gap=relative_gap(answer.value, answer.bound),
-                unfused_value=None if unfused is None else float(unfused),
-                unfused_value_exact=None if unfused is None else str(unfused),
-                unfused_bound=float(sum((single.bound for single in alone), Fraction(0))),
+                **{f"unfused_{name}": part for name, part in _figures(problem, *answer.alone).items()},
+                energy_pj=float(sum((cost.energy for cost in known), Fraction(0))) if whole else None,
                 cycles=sum(cost.cycles for cost in known) if whole else None,
                 macs=sum(cost.macs for cost in known) if whole else None,
-                **_figures(answer.value, answer.bound),
+                lines=[FusedLine(price=str(line.price), least=str(line.least)) for line in answer.lines],
+                fewest_cycles=str(answer.fewest),
+                **_figures(problem, answer.value, answer.bound),
             ),
             "wall_s": round(seconds, 3),
             "versions": versions(),
@@ -103,24 +109,19 @@ def fused_document(
     )
 
 
-def _sum(values: list[Fraction | None]) -> Fraction | None:
-    known = [value for value in values if value is not None]
-    return sum(known, Fraction(0)) if len(known) == len(values) else None
-
-
-def _figures(value: Fraction | None, bound: Fraction) -> dict[str, Any]:
+def _figures(problem: FusionProblem, value: Fraction | None, bound: Fraction) -> dict[str, Any]:
+    shown = problem.objective.value
     return {
-        "value": None if value is None else float(value),
+        "value": None if value is None else float(shown(value)),
         "value_exact": None if value is None else str(value),
-        "bound": float(bound),
+        "bound": float(shown(bound)),
         "bound_exact": str(bound),
     }
 
 
 def _group_record(
-    problem: FusionProblem, answer: FusionAnswer, group: GroupAnswer, *, stopped: bool
+    problem: FusionProblem, group: GroupAnswer, unfused: Figures, *, stopped: bool
 ) -> FusedGroupRecord:
-    alone = [answer.single[name] for name in group.group.names]
     layers = [
         FusedLayer(
             name=row["name"],
@@ -137,12 +138,8 @@ def _group_record(
         if group.value is not None
         else Status.UNKNOWN.value,
         gap=relative_gap(group.value, group.bound),
-        unfused=FusedValue(
-            **_figures(
-                _sum([single.value for single in alone]), sum((single.bound for single in alone), Fraction(0))
-            )
-        ),
+        unfused=FusedValue(**_figures(problem, *unfused)),
         tree=None if group.tree is None else group.tree.to_data(),
         metrics=None if group.evaluation is None else fused_metrics(group.evaluation, problem.engine),
-        **_figures(group.value, group.bound),
+        **_figures(problem, group.value, group.bound),
     )

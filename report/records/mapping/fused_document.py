@@ -51,7 +51,7 @@ class FusedLayer(Record):
 
 
 class FusedValue(Record):
-    """A value with its bound, in pJ."""
+    """A value of the objective with its bound, energy in pJ; exact ones are what the search compares."""
 
     value: float | None
     value_exact: ExactText | None
@@ -97,7 +97,10 @@ class FusedSpace(Record):
 
     most: int = Field(description="layers of a group at most; linked, and no other layer stands between them")
     home: str | None = Field(description="the only level that may be a home")
-    shared_tiles: Literal["divisors"]
+    shared_tiles: Literal["divisors", "trip-counts"] = Field(
+        description="of shared loops: trip-counts are the least tiles for all numbers of trips, in groups "
+        "without windows that have few of them, and divisors in others"
+    )
     most_turns: int
     factors: FactorsName | None
     storage: StorageName
@@ -112,6 +115,13 @@ class FusedSettings(Record):
     seed: int
 
 
+class FusedLine(Record):
+    """Energy in pJ and cycles at some price of each, together, take so much at least."""
+
+    price: ExactText = Field(description="pJ for each cycle")
+    least: ExactText
+
+
 class FusedTotals(FusedValue):
     """The whole network."""
 
@@ -119,12 +129,18 @@ class FusedTotals(FusedValue):
     unfused_value: float | None
     unfused_value_exact: ExactText | None
     unfused_bound: float
+    unfused_bound_exact: ExactText
+    energy_pj: float | None
     cycles: int | None
     macs: int | None
+    lines: list[FusedLine] = Field(
+        default_factory=list, description="from which the bound of a product of energy and cycles follows"
+    )
+    fewest_cycles: ExactText = Field("0", description="of any mapping of the network")
 
 
 def fused_hash(
-    model: str, batch: int, arch: ArchRecord, space: FusedSpace, layers: Iterable[FusedLayer]
+    model: str, batch: int, arch: ArchRecord, asked: tuple[str, FusedSpace], layers: Iterable[FusedLayer]
 ) -> str:
     """SHA-256 of everything that was asked.
 
@@ -132,11 +148,12 @@ def fused_hash(
     ----------
     model, batch : the network's name and batch
     arch : the machine, by its hash
-    space : that was searched
+    asked : the objective, and the space that was searched
     layers : with what they read, in any sequence
     """
     stated = sorted((layer.stated() for layer in layers), key=lambda layer: str(layer["name"]))
-    content = [model, batch, arch.hash, space.model_dump(), stated]
+    objective, space = asked
+    content = [model, batch, arch.hash, objective, space.model_dump(), stated]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -148,7 +165,7 @@ class FusedDocument(Document[Literal["tilewright.fused/1"], Literal["map"]]):
     batch: int
     arch: ArchRecord
     cost_model: str
-    objective: Literal["energy"]
+    objective: str
     space: FusedSpace
     input_hash: str = Field(description="of all that was asked")
     settings: FusedSettings

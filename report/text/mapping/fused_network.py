@@ -11,6 +11,7 @@ from rich.text import Text
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.tree import tree_from_data
+from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.mapping.fused_document import (
     FusedDocument,
     FusedGroupRecord,
@@ -19,7 +20,7 @@ from tilewright.report.records.mapping.fused_document import (
 )
 from tilewright.report.records.mapping.fused_file import group_from_data
 from tilewright.report.text.mapping.fused_tree import fused_views
-from tilewright.report.text.quantities import energy_text, percent_text
+from tilewright.report.text.quantities import count_text, energy_text, objective_text, percent_text
 from tilewright.report.text.tables import head_text, plain_table
 
 
@@ -36,6 +37,7 @@ def fused_document_views(document: FusedDocument, *, trees: bool = True) -> list
         "",
         _groups_table(document),
     ]
+    objective = parse_objective(document.objective)
     others = [tried for tried in document.tried if not tried.used]
     if others:
         table = plain_table([("not fused", "left"), ("at least", "right"), ("why", "left")])
@@ -45,7 +47,8 @@ def fused_document_views(document: FusedDocument, *, trees: bool = True) -> list
             tails = tuple(name.rpartition(".")[2] for name in tried.layers)
             same.setdefault((tried.bound_exact, reason, tails), []).append(tried)
         for (_, reason, _), alike in same.items():
-            table.add_row(_counted(" + ".join(alike[0].layers), alike), energy_text(alike[0].bound), reason)
+            least = objective_text(objective, alike[0].bound)
+            table.add_row(_counted(" + ".join(alike[0].layers), alike), least, reason)
         views += ["", table]
     if document.unlinked:
         views += ["", _unlinked_table(document)]
@@ -79,11 +82,12 @@ def _layers(document: FusedDocument) -> int:
 
 
 def _groups_table(document: FusedDocument) -> Table:
+    objective = parse_objective(document.objective)
     table = plain_table(
         [
             ("group", "left"),
             ("status", "left"),
-            ("energy", "right"),
+            (str(objective), "right"),
             ("bound", "right"),
             ("unfused", "right"),
             ("saved", "right"),
@@ -96,9 +100,9 @@ def _groups_table(document: FusedDocument) -> Table:
         table.add_row(
             " + ".join(layer.name for layer in group.layers),
             group.status,
-            "–" if group.value is None else energy_text(group.value),
-            energy_text(group.bound),
-            "–" if group.unfused.value is None else energy_text(group.unfused.value),
+            "–" if group.value is None else objective_text(objective, group.value),
+            objective_text(objective, group.bound),
+            "–" if group.unfused.value is None else objective_text(objective, group.unfused.value),
             saved,
         )
     return table
@@ -119,13 +123,17 @@ def _summary(document: FusedDocument) -> str:
     if totals.value is None:
         return "no mapping of the whole network"
     gap = "proven optimal in its space" if totals.gap == 0 else f"gap {percent_text(totals.gap or 0, 2)}"
-    text = f"{energy_text(totals.value)}, {gap}"
+    objective = parse_objective(document.objective)
+    text = f"{objective_text(objective, totals.value)}, {gap}"
+    if str(objective) != "energy" and totals.energy_pj is not None and totals.cycles is not None:
+        text += f"; {energy_text(totals.energy_pj)} in {count_text(totals.cycles)} cycles"
     if totals.unfused_value is not None:
         saved = 1 - totals.value / totals.unfused_value if totals.unfused_value else 0
-        text += f"; unfused {energy_text(totals.unfused_value)}, {percent_text(saved, 1)} saved"
+        text += f"; unfused {objective_text(objective, totals.unfused_value)}, {percent_text(saved, 1)} saved"
     space = document.space
     home = "" if space.home is None else f", homes in {space.home}"
+    tiles = "that divide" if space.shared_tiles == "divisors" else "of any number of trips in small groups"
     return (
         f"{text}\nspace: groups of at most {space.most} linked layers{home}, shared tiles "
-        f"that divide, {space.storage} storage and {space.factors} factors within turns"
+        f"{tiles}, {space.storage} storage and {space.factors} factors within turns"
     )

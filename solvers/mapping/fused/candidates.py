@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from tilewright.formulation.mapping.fused.boxes import moved_in, visits_of, windows_of
+from tilewright.formulation.mapping.fused.boxes import visits_of, windows_of
 from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
+from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
-from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.turn_engine import (
     Homes,
     Place,
@@ -145,10 +145,9 @@ class Candidate:
 class CandidateSpace:
     """Skeletons and candidates of a group on a machine."""
 
-    def __init__(self, group: FusedGroup, engine: Engine) -> None:
-        self.group = group
-        self.engine = engine
-        self.engines = TurnEngines(engine)
+    def __init__(self, group: FusedGroup, engines: TurnEngines) -> None:
+        self.group, self.engines = group, engines
+        self.engine = engine = engines.engine
         self.levels = [level.name for level in engine.levels]
         self.places: tuple[Place, ...] = places_of(engine, shared_levels(engine))
         self.whole = self.engines.whole_rooms()
@@ -165,8 +164,7 @@ class CandidateSpace:
             operator = self.group.operator(layer)
             kinds[layer] = kinds_of(operator, leaf)
             for kind in kinds[layer]:
-                own = kind.operator
-                fixed += kind.number * own.turns * own.iterations * self.engine.mac_energy
+                fixed += kind.number * self.engines.operations(kind.operator)
             for tensor in operator.tensors:
                 home = self.home_of(layer, tensor, turns)
                 if home is None:
@@ -176,8 +174,7 @@ class CandidateSpace:
                 else:
                     fixed += self._least(layer, kinds[layer], tensor, home)
             if layer in self.group.leaving and layer in turns.passings:
-                output = operator.output
-                fixed += self.copy_energy(output, operator)
+                fixed += self.copy_energy(layer, turns)
         left = {leaf.leaf.layer: self._left_by_homes(turns, leaf) for leaf in turns.leaves}
         return Skeleton(tree, turns, kinds, options, fixed, left)
 
@@ -189,9 +186,14 @@ class CandidateSpace:
                 best = [*(other for other in best if not placement.replaces(other)), placement]
         return tuple(sorted(best, key=lambda placement: placement.least))
 
-    def copy_energy(self, output: Tensor, operator: Operator) -> Fraction:
-        """pJ of writing a whole result to the outermost level."""
-        return output.footprint(operator.bounds) * self.engine.levels[0].write_energy_of(output.role)
+    def copy_energy(self, layer: str, turns: Turns) -> Fraction:
+        """pJ of writing a whole result from its home to the outermost level."""
+        operator = self.group.operator(layer)
+        home = turns.passings[layer].home
+        if home is None:
+            return Fraction(0)
+        elements = operator.output.footprint(operator.bounds)
+        return movement(self.engine, "", operator.output, (0, home.level), (elements, 0)).energy
 
     def home_of(self, layer: str, tensor: Tensor, turns: Turns) -> int | None:
         """The home level of an intermediate; ``None`` for a tensor from outside the group."""
@@ -222,25 +224,18 @@ class CandidateSpace:
         yield Placement(None, 0, Fraction(0), None, 0, self._least(layer, kinds, tensor, 0))
         windows = windows_of(tensor, leaf.boxes)
         operator = self.group.operator(layer)
-        outermost = self.engine.levels[0]
         for depth in range(len(leaf.trips) + 1):
             visits = visits_of(windows, leaf.trips, depth)
-            if depth == len(leaf.trips) and depth:
-                break  # a tile of one turn is what a streamed tensor may store as well
+            if depth == len(leaf.trips) and depth and not self.engine.leak:
+                # A tile of one turn is what a streamed tensor may store as well, for the same energy; in
+                # cycles a first tile that is streamed counts twice, as transfer and as first fill.
+                break
             for index in range(1, shared_levels(self.engine) + 1):
                 level = self.engine.levels[index]
                 if tensor.role not in level.keeps or self._skips_a_must(tensor.role, index):
                     continue
-                elements = moved_in(visits, level.sliding_window and not tensor.is_output)
-                if tensor.is_output:
-                    again = max(0, elements - tensor.footprint(operator.bounds))
-                    traffic = elements * outermost.write_energy_of(tensor.role) + again * (
-                        outermost.read_energy_of(tensor.role) + level.write_energy_of(tensor.role)
-                    )
-                else:
-                    traffic = elements * (
-                        outermost.read_energy_of(tensor.role) + level.write_energy_of(tensor.role)
-                    )
+                moved = elements_moved(operator, tensor, visits, level)
+                traffic = movement(self.engine, "", tensor, (0, index), moved).energy
                 part = tensor.role if tensor.role in level.partitions else None
                 tile = int(visits.elements.max(initial=0))
                 bits = bits_of_tile(self.engine, level, tensor.role, tile)

@@ -16,8 +16,9 @@ import numpy as np
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.evaluator import sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.occupancy import bits_of_tile, room_bits
+from tilewright.formulation.mapping.fused.shared_traffic import movement
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
-from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.needs import Needs
 from tilewright.solvers.mapping.fused.turn_engine import Homes, TurnEngines, shared_levels
 from tilewright.workloads.mapping.operator import Operator, Tensor
@@ -40,6 +41,7 @@ class LayerRuns:
     passed : tensors that are passed on, and the levels of their homes
     slides : dimensions over which a window slides, and in how many turns
     exact : whether the turns are these and no others
+    fits : whether what is passed on in one turn may fit in its homes
     """
 
     layer: str
@@ -50,20 +52,26 @@ class LayerRuns:
     passed: tuple[tuple[str, int], ...]
     slides: tuple[tuple[str, int], ...]
     exact: bool
+    fits: bool = True
 
 
 class FirstBounds:
     """Bounds of skeletons of one group on one machine."""
 
-    def __init__(self, group: FusedGroup, engine: Engine) -> None:
-        self.group = group
-        self.engine = engine
-        self.engines = TurnEngines(engine)
+    def __init__(self, group: FusedGroup, engines: TurnEngines) -> None:
+        self.group, self.engines = group, engines
+        # Turns of sizes that are not known may be spread further than those of the whole layer's divisors.
+        self.loose = replace(engines, perfect=False)
+        self.engine = engine = engines.engine
         self.needs = Needs(group)
         self._levels = [level.name for level in engine.levels]
         self._by_path: dict[object, LayerRuns] = {}
         self._known: dict[LayerRuns, Fraction] = {}
         self._new: dict[tuple[str, str, int, int, int], int] = {}
+
+    def fits(self, tree: Branch) -> bool:
+        """Whether what every layer takes from homes and leaves there in one turn may fit at once."""
+        return all(runs.fits for runs in self.runs(tree))
 
     def bound(self, tree: Branch) -> Fraction:
         """No candidate of the skeleton takes less energy, in pJ."""
@@ -137,8 +145,49 @@ class FirstBounds:
         # Turns in which a window finds something new may be those that a loop inside makes already.
         slid = tuple((d, n // trips_of[d]) for d, n in slides.items() if n // trips_of[d] > 1)
         return LayerRuns(
-            layer, tuple(needed.values()), tuple(sizes.values()), sums, runs, passed, slid, exact
+            layer,
+            tuple(needed.values()),
+            tuple(sizes.values()),
+            sums,
+            runs,
+            passed,
+            slid,
+            exact,
+            self._fits(layer, sizes, dict(passed)),
         )
+
+    def _fits(self, layer: str, sizes: dict[str, int], homes: dict[str, int]) -> bool:
+        """Whether homes have room for what the largest turn needs in them.
+
+        Parameters
+        ----------
+        layer, sizes : iterations of its turn; those of dimensions that windows cut are not known
+        homes : of its tensors that are passed on
+        """
+        held: dict[int, int] = {}
+        known = {dim: 1 if self.needs.is_windowed(layer, dim) else size for dim, size in sizes.items()}
+        for tensor in self.group.operator(layer).tensors:
+            home = homes.get(tensor.name)
+            if home:
+                elements = 1
+                for axis, padding in zip(tensor.axes, self._padding(layer, tensor), strict=True):
+                    # Every iteration of a loop that moves along an axis needs an element of its own.
+                    own = max((known[term.dim] for term in axis.terms), default=1)
+                    elements *= max(1, own - padding)
+                bits = bits_of_tile(self.engine, self.engine.levels[home], tensor.role, elements)
+                held[home] = held.get(home, 0) + bits
+        rooms = {home: room_bits(self.engine, self.engine.levels[home], None) for home in held}
+        return all(room is None or held[home] <= room for home, room in rooms.items())
+
+    def _padding(self, layer: str, tensor: Tensor) -> list[int]:
+        """Elements of padding along every axis of what a layer reads or makes."""
+        reading = self.group.reading(layer, tensor.name)
+        if reading is None:
+            return [0] * len(tensor.axes)
+        result = self.group.operator(reading.producer).output
+        return [
+            axis.size - result.axes[place].size for axis, place in zip(tensor.axes, reading.axes, strict=True)
+        ]
 
     def _slides(self, layer: str, dim: str, rank: int, bound: int, tile: int) -> int:
         """In how many tiles of a loop something new of a dimension is needed."""
@@ -164,31 +213,37 @@ class FirstBounds:
         layer : the turns
         """
         passed, slides = dict(layer.passed), dict(layer.slides)
-        energy = self.engine.mac_energy * own.turns * own.iterations
+        engines = self.engines if layer.exact else self.loose
+        energy = engines.operations(own)
         for tensor in own.tensors:
             if tensor.name in passed:
                 homes: Homes = ((tensor.role, passed[tensor.name]),)
-                energy += self._least(own, tensor, homes, slides)
+                energy += self._least(engines, own, tensor, homes, slides)
                 continue
-            options = [self._least(own, tensor, (), slides)]
+            options = [self._least(engines, own, tensor, (), slides)]
             for index in range(1, shared_levels(self.engine) + 1):
                 if tensor.role in self.engine.levels[index].keeps:
-                    inside = self._least(own, tensor, ((tensor.role, index),), slides)
+                    inside = self._least(engines, own, tensor, ((tensor.role, index),), slides)
                     options.append(inside + self.moved(whole.tensor(tensor.name), whole, index) / layer.runs)
             energy += min(options)
         return energy
 
     def moved(self, tensor: Tensor, whole: Operator, index: int) -> Fraction:
         """pJ of moving a whole tensor between the outermost level and a level where it is resident, once."""
-        outermost, level = self.engine.levels[0], self.engine.levels[index]
-        if tensor.is_output:
-            return touched(whole, tensor) * outermost.write_energy_of(tensor.role)
-        each = outermost.read_energy_of(tensor.role) + level.write_energy_of(tensor.role)
-        return touched(whole, tensor) * each
+        return movement(self.engine, "", tensor, (0, index), (touched(whole, tensor), 0)).energy
 
-    def _least(self, own: Operator, tensor: Tensor, homes: Homes, slides: dict[str, int]) -> Fraction:
-        """Of one tensor; what no window slides over comes anew in every turn of the window."""
-        least = self.engines.least_energy(own, tensor, homes)
+    def _least(
+        self, engines: TurnEngines, own: Operator, tensor: Tensor, homes: Homes, slides: dict[str, int]
+    ) -> Fraction:
+        """Of one tensor; what no window slides over comes anew in every turn of the window.
+
+        Parameters
+        ----------
+        engines : that bound turns of this size
+        own, tensor, homes : the turns, the tensor, and where it starts
+        slides : in how many turns windows slide
+        """
+        least = engines.least_energy(own, tensor, homes)
         again = math.prod(number for dim, number in slides.items() if dim not in tensor.dims) - 1
         if not again or tensor.is_output or tensor.dims & slides.keys():
             return least

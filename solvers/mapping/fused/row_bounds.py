@@ -90,7 +90,7 @@ class RowBounds:
                 ),
                 Fraction(0),
             )
-            inside = self.engine.mac_energy * turn.turns * turn.iterations
+            inside = self.first.engines.operations(turn)
             for tensor in turn.tensors:
                 inside += self.first.engines.least_energy(turn, tensor, homes)
             starts.append(_Start(runs.runs * inside + moved, next(self._numbers), homes, moved))

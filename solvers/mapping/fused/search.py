@@ -1,10 +1,10 @@
 """Best first over skeletons and residents; each candidate's turns are solved as ordinary layers.
 
-Families of skeletons are bounded from trip counts, then, in groups with windows, by the optimum of turns that
-are all alike.  A
-candidate's bound rises in three steps: what every mapping of its turns costs at least, the optimum of its
-turns with the room that homes leave, and the optimum with the room that all its shared stores leave.  The
-search ends when the best candidate is proven to cost no more than all others do at least.
+Stems, trees whose inner sequences have no loops yet, are bounded from trip counts, then their families of
+skeletons, in groups with windows also by the optimum of turns that are all alike.  A candidate's bound rises
+in three steps: what every mapping of its turns costs at least, the optimum of its turns with the room that
+homes leave, and the optimum with the room that all its shared stores leave.  The search ends when the best
+candidate is proven to cost no more than all others do at least.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import count
+from itertools import count, islice
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost import CostModel
@@ -26,10 +26,16 @@ from tilewright.foundation.errors import TilewrightError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.candidates import Candidate, CandidateSpace, Skeleton
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
+from tilewright.solvers.mapping.fused.plain_bounds import PlainBounds
 from tilewright.solvers.mapping.fused.row_bounds import RowBounds
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
-from tilewright.solvers.mapping.fused.turn_engine import Rooms
+from tilewright.solvers.mapping.fused.turn_engine import Rooms, TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
+
+DIVE = 16
+"""Of so many families whose turns are solved, one is followed down to its best candidate."""
+MEMBERS = 24
+"""Skeletons of a family that are looked at on the way."""
 
 
 @dataclass
@@ -41,6 +47,7 @@ class FusedAnswer:
     tree, evaluation : ``None`` where no fused mapping was found
     value, bound : pJ; no fused mapping of the searched space takes less than the bound
     complete : whether nothing was left open
+    close : whether the gap that is asked for was reached before
     reason : why there is no fused mapping, where there is none
     skeletons, opened, solves : what the search looked at
     """
@@ -50,10 +57,18 @@ class FusedAnswer:
     value: Fraction | None = None
     bound: Fraction | None = None
     complete: bool = False
+    close: bool = False
     reason: str = ""
     skeletons: int = 0
     opened: int = 0
     solves: int = 0
+
+
+@dataclass(frozen=True)
+class _Stem:
+    """Families that differ in loops of sequences inside others."""
+
+    tree: Branch
 
 
 @dataclass(frozen=True)
@@ -75,7 +90,7 @@ class _Placings:
 class _Open:
     bound: Fraction
     number: int
-    item: _Family | Skeleton | _Placings | Candidate = field(compare=False)
+    item: _Stem | _Family | Branch | Skeleton | _Placings | Candidate = field(compare=False)
 
 
 class FusedSearch:
@@ -85,7 +100,8 @@ class FusedSearch:
     ----------
     group, engine, model : the layers, the machine and its cost model
     limits : of the whole search
-    factors, storage : the space of the layers' mappings within turns
+    factors, storage : the space of the layers' mappings within turns; imperfect factors are those of shared
+        loops, too
     home_level : the only level that may be a home; ``None`` for any
     """
 
@@ -100,55 +116,71 @@ class FusedSearch:
         home_level: str | None = None,
     ) -> None:
         self.group, self.engine, self.model, self.limits = group, engine, model, limits
-        self.space = CandidateSpace(group, engine)
-        self.trees = SkeletonSpace(group, engine, home_level)
+        engines = TurnEngines(engine, perfect=factors == "perfect")
+        self.space = CandidateSpace(group, engines)
+        self.trees = SkeletonSpace(group, engine, home_level, perfect=factors == "perfect")
         goal = parse_objective("energy")
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
-        self.first = FirstBounds(group, engine)
+        self.first = FirstBounds(group, engines)
+        self.plain: PlainBounds | None = None
+        if factors == "perfect" and all(group.is_plain(reading) for reading in group.readings):
+            self.plain = PlainBounds(group, engine, self.first)
         self.rows = RowBounds(self.first, engine, self.solver, self.space.whole)
         self.answer = FusedAnswer()
         self._open: list[_Open] = []
+        self._stems = self.trees.stems()
+        # Only where sums cost no more further inside do cuts by inner loops never cost less.
+        roles = {operator.output.role for operator in group.operators.values()}
+        costs = [
+            [level.read_energy_of(role) + level.write_energy_of(role) for level in engine.levels]
+            for role in roles
+        ]
+        self.gains = all(one == sorted(one, reverse=True) for one in costs)
         self._listed = False
+        self._solved = 0
         self._promising: Fraction | None = None
         self._numbers = count()
 
-    def run(self, cutoff: Fraction | None = None) -> FusedAnswer:
-        """Search until the best is proven, or a limit strikes.
+    def run(self, cutoff: Fraction | None = None, limits: Limits | None = None) -> FusedAnswer:
+        """Search until the best is proven, or a limit strikes; called again, it goes on.
 
         Parameters
         ----------
-        cutoff : pJ that can be had otherwise; what takes as much is of no interest
+        cutoff : pJ that can be had otherwise; what takes as much is of no interest.  It never rises
+        limits : of this part of the search; ``None`` for those of the whole
         """
+        if limits is not None:
+            self.limits = self.solver.limits = limits
         answer = self.answer
+        answer.close = False
         homeless = [n for n in self.group.names if self.group.read_by(n) and not self.trees.homes(n)]
         if homeless:
             output = self.group.operator(homeless[0]).output.name
             answer.reason = f"no level can keep {homeless[0]}.{output} in both its roles"
             answer.complete, answer.bound = True, cutoff
             return answer
-        before = self.solver.solves
-        first = self.first
-        # Without windows a family has few skeletons, whose own bounds take less time than solving its turns.
-        plain = all(self.group.is_plain(reading) for reading in self.group.readings)
         try:
-            for family in self.trees.families():
+            while not self._listed:
                 self.limits.check()
-                bound = first.bound(family)
+                stem = next(self._stems, None)
+                self._listed = stem is None
+                if stem is None:
+                    break
+                bound = self.first.bound(stem) if self.gains else Fraction(0)
                 if cutoff is None or bound < cutoff:
-                    self._push(bound, _Family(family, solved=plain))
-            self._listed = True
+                    self._push(bound, _Stem(stem))
             self._search(cutoff)
             answer.complete = True
         except LimitReachedError:
             pass
-        answer.solves = self.solver.solves - before
+        answer.solves = self.solver.solves
         self._settle(cutoff)
         return answer
 
     def _settle(self, cutoff: Fraction | None) -> None:
         answer = self.answer
         # What was dropped on the way takes no less than the best known by then.
-        best = answer.value if answer.value is not None else cutoff
+        best = _least(answer.value, cutoff)
         if answer.complete:
             answer.bound = best
         elif self._listed:
@@ -157,16 +189,19 @@ class FusedSearch:
         if answer.tree is None and answer.complete and not answer.reason:
             answer.reason = "every fused mapping takes more" if cutoff is not None else "nothing fits"
 
-    def _push(self, bound: Fraction, item: _Family | Skeleton | _Placings | Candidate) -> None:
+    def _push(
+        self, bound: Fraction, item: _Stem | _Family | Branch | Skeleton | _Placings | Candidate
+    ) -> None:
         heapq.heappush(self._open, _Open(bound, next(self._numbers), item))
 
     def _search(self, cutoff: Fraction | None) -> None:
         """Always open what may be best."""
         while self._open:
-            best = self.answer.value if self.answer.value is not None else cutoff
+            best = _least(self.answer.value, cutoff)
             if best is not None and self._open[0].bound >= best:
                 return
-            if self._is_close():
+            if best is not None and self._is_close(best):
+                self.answer.close = True
                 raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
             entry = heapq.heappop(self._open)
@@ -177,17 +212,18 @@ class FusedSearch:
                 heapq.heappush(self._open, entry)
                 raise
 
-    def _is_close(self) -> bool:
+    def _is_close(self, value: Fraction) -> bool:
         """Whether the best is as close to the least open bound as the limits ask for."""
-        value = self.answer.value
-        if value is None or not self.limits.gap:
-            return False
         return value - self._open[0].bound <= Fraction(self.limits.gap) * value
 
     def _advance(self, entry: _Open, best: Fraction | None) -> None:
         item = entry.item
-        if isinstance(item, _Family):
+        if isinstance(item, _Stem):
+            self._open_stem(item.tree, entry.bound, best)
+        elif isinstance(item, _Family):
             self._open_family(item, entry.bound, best)
+        elif isinstance(item, Branch):
+            self._list(item, entry.bound, best)
         elif isinstance(item, Skeleton):
             candidates = sorted(self.space.candidates(item, best), key=lambda c: c.bound, reverse=True)
             if candidates:
@@ -200,6 +236,19 @@ class FusedSearch:
                 self._push(max(item.candidates[-1].bound, entry.bound), item)
         else:
             self._price(item, best)
+
+    def _open_stem(self, stem: Branch, bound: Fraction, best: Fraction | None) -> None:
+        """List its families."""
+        # Without windows a family has few skeletons, whose own bounds take less time than solving its turns.
+        plain = all(self.group.is_plain(reading) for reading in self.group.readings)
+        families: list[tuple[Fraction, Branch]] = []
+        for family in self.trees.families(stem):
+            self.limits.check()
+            least = max(bound, self.first.bound(family))
+            if (best is None or least < best) and self.first.fits(family):
+                families.append((least, family))
+        for least, family in families:
+            self._push(least, _Family(family, solved=plain))
 
     def _open_family(self, family: _Family, bound: Fraction, best: Fraction | None) -> None:
         """First its turns are solved as far as they are known, then its skeletons are listed."""
@@ -215,15 +264,41 @@ class FusedSearch:
                 if best is not None and others + least[index] >= best:
                     return
             self._push(max(bound, sum(least, Fraction(0))), replace(family, solved=True))
+            self._solved += 1
+            if self.answer.tree is None or self._solved % DIVE == 0:
+                self._dive(family.tree, best)
             return
         for tree in self.trees.members(family.tree):
             self.limits.check()
             self.answer.skeletons += 1
-            skeleton = self.space.skeleton(tree)
-            if not skeleton.makes_all(self.group.leaving):
+            if self.plain is None:
+                self._list(tree, bound, best)
                 continue
-            if best is None or skeleton.bound < best:
-                self._push(max(skeleton.bound, bound), skeleton)
+            # Without windows a skeleton's bound takes far less time than listing its turns.
+            quick = self.plain.bound(tree, best)
+            if quick is not None:
+                self._push(max(quick, bound), tree)
+
+    def _list(self, tree: Branch, bound: Fraction, best: Fraction | None) -> None:
+        """List a skeleton's turns."""
+        skeleton = self.space.skeleton(tree)
+        if skeleton.makes_all(self.group.leaving) and (best is None or skeleton.bound < best):
+            self._push(max(skeleton.bound, bound), skeleton)
+
+    def _dive(self, family: Branch, best: Fraction | None) -> None:
+        """Price the most promising candidate of a family at once: a limit then finds an answer."""
+        fitting: list[Skeleton] = []
+        for tree in islice(self.trees.members(family), MEMBERS):
+            self.limits.check()
+            skeleton = self.space.skeleton(tree)
+            if skeleton.makes_all(self.group.leaving) and None not in skeleton.left.values():
+                fitting.append(skeleton)
+        if fitting:
+            skeleton = min(fitting, key=lambda skeleton: skeleton.bound)
+            candidates = self.space.candidates(skeleton, best)
+            candidate = min(candidates, key=lambda candidate: candidate.bound, default=None)
+            if candidate is not None:
+                self._price(candidate, best)
 
     def _relax(self, candidate: Candidate, least: Fraction, best: Fraction | None) -> None:
         """Solve a candidate's turns with the room that homes leave."""
@@ -260,8 +335,7 @@ class FusedSearch:
         total = candidate.traffic
         for layer in self.group.names:
             if layer in self.group.leaving and layer in skeleton.turns.passings:
-                operator = self.group.operator(layer)
-                total += self.space.copy_energy(operator.output, operator)
+                total += self.space.copy_energy(layer, skeleton.turns)
         for layer, kinds in skeleton.kinds.items():
             homes = self.space.homes(candidate, layer)
             if homes is None:
@@ -287,6 +361,12 @@ class FusedSearch:
             if leaves is not None:
                 leaves[layer] = Leaf(layer, sized[0][1], tuple(sized[1:]))
         return total
+
+
+def _least(value: Fraction | None, cutoff: Fraction | None) -> Fraction | None:
+    """The less of what is found and what can be had otherwise."""
+    known = [cost for cost in (value, cutoff) if cost is not None]
+    return min(known, default=None)
 
 
 def search_fused(

@@ -1,7 +1,8 @@
 """The trees of a group without residents and leaves: loops, sequences, and homes of intermediates.
 
-Loops run over loops of intermediates that all layers below depend on.  A tile divides the one around it; a
-loop of one trip is no loop.
+Loops run over loops of intermediates that all layers below depend on.  A tile divides the one around it, or
+in small groups, if tiles need not divide, is the least that makes as many trips; a loop of one trip is no
+loop.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise, permutations, product
 
 from tilewright.formulation.mapping.fused.group import FusedGroup
@@ -26,6 +28,8 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.turn_engine import shared_levels
 
 NO_MAPPING = Mapping(())
+MOST_TILES = 4096
+"""Choices of shared tiles of a group outside all sequences, up to which they need not divide."""
 
 
 @dataclass
@@ -35,22 +39,41 @@ class SkeletonSpace:
     Parameters
     ----------
     home_level : the only home that is tried; ``None`` for every level that can be one
+    perfect : whether all shared tiles divide the ones around them
     """
 
     group: FusedGroup
     engine: Engine
     home_level: str | None = None
+    perfect: bool = True
+
+    @cached_property
+    def divides(self) -> bool:
+        """Whether shared tiles divide: they need not in groups without windows that have few of them."""
+        if self.perfect or not all(self.group.is_plain(reading) for reading in self.group.readings):
+            return True
+        loops = self.loops(tuple(self.group.names)).values()
+        return math.prod(len(trip_tiles(self.group.operator(n).bounds[d])) for n, d in loops) > MOST_TILES
+
+    def tiles(self, size: int) -> list[int]:
+        """Tiles of a shared loop over so many iterations, the whole first."""
+        return divisors(size) if self.divides else trip_tiles(size)
 
     def homes(self, layer: str) -> list[str]:
         """Levels that can keep a layer's result in both its roles."""
+        return [self.engine.levels[level].name for level in self.home_levels(layer)]
+
+    def home_levels(self, layer: str) -> list[int]:
+        """The same by their indices."""
         operator = self.group.operator(layer)
         readings = self.group.read_by(layer)
         roles = {operator.output.role}
         roles |= {self.group.operator(r.reader).tensor(r.operand).role for r in readings}
         return [
-            level.name
-            for level in self.engine.levels[1 : shared_levels(self.engine) + 1]
-            if roles <= level.keeps
+            index
+            for index, level in enumerate(self.engine.levels[: shared_levels(self.engine) + 1])
+            if index
+            and roles <= level.keeps
             and not roles & level.partitions.keys()
             and len({self.engine.width(level, role) for role in roles}) == 1
             and self.home_level in (None, level.name)
@@ -58,28 +81,53 @@ class SkeletonSpace:
 
     def all(self) -> Iterator[Branch]:
         """Every skeleton, once."""
-        for family in self.families():
-            yield from self.members(family)
+        for stem in self.stems():
+            for family in self.families(stem):
+                yield from self.members(family)
 
-    def families(self) -> Iterator[Branch]:
-        """One skeleton for all that differ only in the order of loops and in places and halos of homes.
+    def stems(self) -> Iterator[Branch]:
+        """One tree for all that agree in the outermost loops and sequence, and in the levels of homes.
+
+        Further sequences stand in it without loops.
+        """
+        yield from self._families(tuple(self.group.names), self._whole(), 1, root=True)
+
+    def families(self, stem: Branch) -> Iterator[Branch]:
+        """One skeleton for all of a stem that differ only in orders of loops, and places and halos of homes.
 
         Its homes stand inside all loops.
         """
+        tile, turns = self._whole(), 1
+        for node in stem.nodes:
+            if isinstance(node, SharedLoop):
+                rank = self.group.ranks[node.layer, node.dim]
+                turns *= -(-tile[rank] // node.tile)
+                tile[rank] = node.tile
+        children: list[list[Branch | Leaf]] = []
+        for child in stem.children:
+            if isinstance(child, Leaf):
+                children.append([child])
+                continue
+            below = self._families(tuple(child.layers()), tile, turns, root=False)
+            children.append([family for family in below if _levels(family) == _levels(child)])
+        for chosen in product(*children):
+            yield Branch(stem.nodes, tuple(chosen))
+
+    def _whole(self) -> dict[int, int]:
+        """Iterations by rank."""
         ranks = self.group.ranks
-        tile = {rank: self.group.operator(name).bounds[dim] for (name, dim), rank in ranks.items()}
-        yield from self._families(tuple(self.group.names), tile, 1, root=True)
+        return {rank: self.group.operator(name).bounds[dim] for (name, dim), rank in ranks.items()}
 
     def _families(
         self, layers: tuple[str, ...], tile: dict[int, int], turns: int, root: bool
     ) -> Iterator[Branch]:
-        """Families over some layers; inside another sequence there is at least one loop."""
+        """Families over some layers, or stems of all; inside another sequence there is at least one loop."""
         loops = self.loops(layers)
-        for sizes in product(*(divisors(tile[rank]) for rank in loops)):
+        for sizes in product(*(self.tiles(tile[rank]) for rank in loops)):
             cut = {rank: size for rank, size in zip(loops, sizes, strict=True) if size < tile[rank]}
             if not cut and not root:
                 continue
-            made = turns * math.prod(tile[rank] // size for rank, size in cut.items())
+            made = turns * math.prod(-(-tile[rank] // size) for rank, size in cut.items())
             if made > MOST_TURNS:
                 continue
             nodes = tuple(SharedLoop(*loops[rank], size) for rank, size in cut.items())
@@ -90,12 +138,23 @@ class SkeletonSpace:
                 children: list[list[Branch | Leaf]] = [
                     [Leaf(part[0], NO_MAPPING)]
                     if len(part) == 1
-                    else list(self._families(part, tile | cut, made, root=False))
+                    else list(self._unlooped(part) if root else self._families(part, tile | cut, made, False))
                     for part in parts
                 ]
                 for homes in product(*stores):
                     for below in product(*children):
                         yield Branch((*nodes, *homes), tuple(below))
+
+    def _unlooped(self, layers: tuple[str, ...]) -> Iterator[Branch]:
+        """One sequence of some layers, with the home of every result that they pass on."""
+        inside = set(layers)
+        stores = [
+            [SharedStore(layer, self.group.operator(layer).output.name, level) for level in self.homes(layer)]
+            for layer in layers
+            if any(reading.reader in inside for reading in self.group.read_by(layer))
+        ]
+        for homes in product(*stores):
+            yield Branch(homes, tuple(Leaf(layer, NO_MAPPING) for layer in layers))
 
     def _passed_here(
         self, layers: tuple[str, ...], parts: tuple[tuple[str, ...], ...]
@@ -200,9 +259,23 @@ class SkeletonSpace:
         return loops
 
 
+def _levels(branch: Branch) -> dict[str, str]:
+    """The levels of all homes inside a branch, by layer."""
+    levels = {node.layer: node.level for node in branch.nodes if isinstance(node, SharedStore)}
+    for child in branch.children:
+        if isinstance(child, Branch):
+            levels |= _levels(child)
+    return levels
+
+
 def divisors(number: int) -> list[int]:
     """All divisors, the number itself first."""
     return [size for size in range(number, 0, -1) if number % size == 0]
+
+
+def trip_tiles(number: int) -> list[int]:
+    """The least tile for every number of trips, the number itself first."""
+    return sorted({-(-number // trips) for trips in range(1, number + 1)}, reverse=True)
 
 
 def _partitions(layers: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ...]]:

@@ -7,9 +7,11 @@ has the home's energies for that role, and no level down to the home keeps the r
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.occupancy import room_bits
@@ -45,9 +47,16 @@ def shared_levels(engine: Engine) -> int:
 
 @dataclass(frozen=True)
 class TurnEngines:
-    """Engines derived from one machine."""
+    """Engines derived from one machine.
+
+    Parameters
+    ----------
+    engine : the machine
+    perfect : whether tiles within turns divide the ones around them
+    """
 
     engine: Engine
+    perfect: bool = False
 
     def whole_rooms(self) -> Rooms:
         """Everything that shared levels have."""
@@ -90,7 +99,24 @@ class TurnEngines:
                     counted_bits=unit,
                 )
             )
-        return replace(engine, levels=tuple(levels))
+        return replace(engine, levels=tuple(levels), starts=home)
+
+    def operations(self, operator: Operator) -> Fraction:
+        """What all turns cost at least beside moving tensors: operations, and static power meanwhile."""
+        working = math.prod(
+            self._spread(axis, operator.dimensions)
+            for level in self.engine.levels
+            if level.fanout is not None
+            for axis in level.fanout.axes
+        )
+        least = operator.iterations * self.engine.mac_energy
+        least += -(-operator.iterations // working) * self.engine.leak
+        return operator.turns * least
+
+    def _spread(self, axis: ArrayAxis, dimensions: Iterable[Dimension]) -> int:
+        """How many instances along an axis can have iterations of their own of some dimensions."""
+        bounds = sorted(d.bound for d in dimensions if d.bound > 1 and _carries(axis, d))
+        return most_spread(axis.size, tuple(bounds), self.perfect)
 
     def least_energy(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
         """What a tensor costs in all turns at least, whatever the mapping and however much room there is.
@@ -116,72 +142,103 @@ class TurnEngines:
         return energy
 
     def _least_accesses(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
-        """The same of memory levels alone."""
+        """The same of memory levels alone, whichever level serves the operations.
+
+        No level inside the one that serves stores the tensor, so that one stands no further out than the
+        innermost level that must store it.
+        """
         home = dict(homes).get(tensor.role, 0)
+        levels = self.engine.levels
+        inside = [i for i, level in enumerate(levels) if i > home and tensor.role in level.keeps]
+        musts = [index for index in inside if tensor.role not in levels[index].may_bypass]
+        serving = [index for index in (home, *inside) if index >= (musts[-1] if musts else home)]
+        return min(
+            self._served(operator, tensor, home, tuple(dict.fromkeys((*musts, index)))) for index in serving
+        )
+
+    def _served(self, operator: Operator, tensor: Tensor, home: int, stores: tuple[int, ...]) -> Fraction:
+        """What a tensor costs that is stored in some levels, the last of which serves the operations.
+
+        Parameters
+        ----------
+        operator, tensor : what the turns compute
+        home : where the tensor starts
+        stores : levels inside, outermost first; the home where it serves them itself
+        """
         engine, role, turns = self.engine, tensor.role, operator.turns
         elements = touched(operator, tensor)
-        outer = engine.levels[home]
-        inside = [
-            (index, level)
-            for index, level in enumerate(engine.levels)
-            if index > home and role in level.keeps
-        ]
-        musts = [(index, level) for index, level in inside if role not in level.may_bypass]
-        last, level = inside[-1] if inside else (home, outer)
-        accesses = -(-operator.iterations // _sharing(engine, last, operator, tensor))
-        serves = not inside or role not in level.may_bypass
+        outer, level = engine.levels[home], engine.levels[stores[-1]]
+        inner = [engine.levels[index] for index in stores if index != home]
+        accesses = -(-operator.iterations // self._sharing(stores[-1], operator, tensor))
         if not tensor.is_output:
             read = turns * outer.read_energy_of(role)
-            if not inside:
+            if not inner:
                 return read * max(elements, accesses)
-            energy = read * elements + sum(
-                (turns * elements * must.write_energy_of(role) for _, must in musts), Fraction(0)
+            energy = read * elements + turns * accesses * level.read_energy_of(role)
+            return energy + sum(
+                (turns * elements * store.write_energy_of(role) for store in inner), Fraction(0)
             )
-            return energy + (turns * accesses * level.read_energy_of(role) if serves else 0)
         again = (turns - 1) * elements
         energy = turns * elements * outer.write_energy_of(role) + again * outer.read_energy_of(role)
-        for _, must in musts:
-            energy += (turns * elements + again) * must.write_energy_of(role)
-        if serves:
-            energy += turns * max(0, accesses - elements) * level.write_energy_of(role)
-            plain = all(
-                term.stride == 1 and not axis.is_compound for axis in tensor.axes for term in axis.terms
-            )
-            alone = not any(other.fanout is not None for other in engine.levels[:last])
-            if plain and alone and inside:
-                # Every update but an element's first one in a turn reads the sum before it.
-                energy += turns * max(0, accesses - elements) * level.read_energy_of(role)
+        for store in inner:
+            energy += (turns * elements + again) * store.write_energy_of(role)
+            if store.timing.drained:
+                energy += turns * elements * store.read_energy_of(role)
+        energy += turns * max(0, accesses - elements) * level.write_energy_of(role)
+        plain = all(term.stride == 1 and not axis.is_compound for axis in tensor.axes for term in axis.terms)
+        alone = not any(other.fanout is not None for other in engine.levels[: stores[-1]])
+        if plain and alone and inner:
+            # Every update but an element's first one in a turn reads the sum before it.
+            energy += turns * max(0, accesses - elements) * level.read_energy_of(role)
         return energy
 
+    def _sharing(self, level: int, operator: Operator, tensor: Tensor) -> int:
+        """How many PEs below one instance of a level can use one element at a time.
 
-def _sharing(engine: Engine, level: int, operator: Operator, tensor: Tensor) -> int:
-    """How many PEs below one instance of a level can use one element at a time.
+        They differ in loops that the tensor does not depend on, or that move along one of its windows
+        together with another loop; no more of these fit on an axis than it carries.
+        """
+        shared = [d for d in operator.dimensions if d.name not in tensor.dims]
+        arrays = [inner.fanout for inner in self.engine.levels[level:] if inner.fanout is not None]
+        for window in tensor.axes:
+            moving = {term.dim for term in window.terms}
+            spread = [
+                d
+                for d in operator.dimensions
+                if d.name in moving
+                and d.bound > 1
+                and any(_carries(axis, d) for array in arrays for axis in array.axes)
+            ]
+            # PEs that differ in one of a window's loops alone use elements of their own.
+            if len(spread) > 1:
+                shared += [d for d in spread if d not in shared]
+        number = 1
+        for array in arrays:
+            if array.sharing:
+                number *= array.instances
+            else:
+                for axis in array.axes:
+                    number *= self._spread(axis, shared)
+        return number
 
-    They differ in loops that the tensor does not depend on, or that move along one of its windows together
-    with another loop; no more of these fit on an axis than it carries.
+
+@lru_cache(maxsize=4096)
+def most_spread(size: int, bounds: tuple[int, ...], perfect: bool) -> int:
+    """The largest number of instances, up to a size, over which loops can be spread.
+
+    Parameters
+    ----------
+    size : of an axis
+    bounds : of the loops that it carries
+    perfect : whether the part of each loop divides its bound
     """
-    shared = [d for d in operator.dimensions if d.name not in tensor.dims]
-    arrays = [inner.fanout for inner in engine.levels[level:] if inner.fanout is not None]
-    for window in tensor.axes:
-        moving = {term.dim for term in window.terms}
-        spread = [
-            d
-            for d in operator.dimensions
-            if d.name in moving
-            and d.bound > 1
-            and any(_carries(axis, d) for array in arrays for axis in array.axes)
-        ]
-        # PEs that differ in one of a window's loops alone use elements of their own.
-        if len(spread) > 1:
-            shared += [d for d in spread if d not in shared]
-    number = 1
-    for array in arrays:
-        if array.sharing:
-            number *= array.instances
-        else:
-            for axis in array.axes:
-                number *= min(axis.size, math.prod(d.bound for d in shared if _carries(axis, d)))
-    return number
+    if not perfect:
+        return min(size, math.prod(bounds))
+    numbers = {1}
+    for bound in bounds:
+        parts = [part for part in range(1, min(size, bound) + 1) if bound % part == 0]
+        numbers = {number * part for number in numbers for part in parts if number * part <= size}
+    return max(numbers)
 
 
 def _carries(axis: ArrayAxis, dimension: Dimension) -> bool:

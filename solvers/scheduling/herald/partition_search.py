@@ -35,6 +35,7 @@ from tilewright.hardware.scheduling.herald.system import System
 from tilewright.heuristics.scheduling.herald.scheduler import HeraldSettings, Ordering, herald, metric_of
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, first_bounds
 from tilewright.solvers.scheduling.herald.cpsat import CpSatScheduler
+from tilewright.solvers.scheduling.herald.partition import most_even
 
 _SLICE = 4.0  # seconds that a partition is scheduled for at first; doubled at every further visit
 _HERALD = "herald"
@@ -74,10 +75,16 @@ class LeastBoundFirst:
         InputError : where costs that the answer rests on were wrong in their file
         """
         assert isinstance(search, CodesignSearch), "the results of each partition are required"
-        for parts in search.problem.systems:
+        even = most_even(search.problem.systems)  # its costs are known first
+        for parts in (even, *(parts for parts in search.problem.systems if parts != even)):
             if search.limits.expired:
                 break
-            self._look(search, parts)
+            try:
+                self._look(search, parts)
+            except LimitReachedError:
+                if not search.candidates:
+                    raise
+                break
         candidates = search.candidates
         if not candidates:
             return Outcome(search.complete, "no partition runs every layer" if search.complete else "")

@@ -15,7 +15,7 @@ reshaping and transposing an atom depends on all of the producer.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tilewright.formulation.scheduling.tiled.coordinates import PART, Range, loop_ranges, shape_of
 from tilewright.formulation.scheduling.tiled.overlap import OperandAxes, positions_read
@@ -34,67 +34,108 @@ MOST_POSITIONS = 4096
 
 def barriers(units: Sequence[Unit]) -> list[frozenset[int]]:
     """Per unit, those that must be done for the same sample before any of its atoms begins."""
-    known: dict[tuple[int, Extent, bool], list[tuple[int, Extent]]] = {}
+    needs = _Needs(units)
+    return [needs.before(target) for target in range(len(units))]
 
-    def needs(reader: int, extent: Extent, parts: bool) -> list[tuple[int, Extent]]:
-        """What a unit needs for this much of its results, with all parts of their sums or one of them."""
-        key = reader, extent, parts
-        if key not in known:
-            reads = [read for read in units[reader].reads if parts or not read.late]
-            extents = [(read.producer, _extent(units, read, (*extent, parts))) for read in reads]
-            known[key] = [
-                (producer, extent_read)
-                for producer, extent_read in extents
-                if producer is not None and extent_read is not None
+
+class _Needs:
+    """What units need of others; sets of units are bits of integers."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._units = units
+        self._extents: dict[tuple[object, ...], Extent | None] = {}
+        self._fewests: dict[tuple[object, ...], int] = {}
+        kinds: dict[Operator, int] = {}
+        readers = (read.layer.operator for unit in units for read in unit.reads)
+        operators = [*readers, *(unit.layer.operator for unit in units)]
+        # equal layers have equal numbers; hashing an operator takes long
+        self._kinds = {id(operator): kinds.setdefault(operator, len(kinds)) for operator in operators}
+        # per unit, in their order: what its producers must have done for some extents of its results
+        self._reached: list[dict[Extent, int]] = [{} for _ in units]
+
+    def before(self, target: int) -> frozenset[int]:
+        """The units that must be done before any atom of one begins."""
+        shape = shape_of(self._units[target].layer.operator)
+        least = (shape.sizes[0] == 1, shape.sizes[1] == 1, shape.sizes[2] == 1)
+        bits = self._of_producers(target, least, shape.parts == 1)
+        return frozenset(unit for unit in range(target) if bits >> unit & 1)
+
+    def _of_producers(self, reader: int, extent: Extent, parts: bool) -> int:
+        """Units needed wholly for this much of a unit's results, with all parts of their sums or one."""
+        bits = 0
+        for read in self._units[reader].reads:
+            if read.producer is None or not (parts or not read.late):
+                continue
+            needed = self._extent(read, extent, parts)
+            if needed is None:
+                continue
+            bits |= self._through(read.producer, needed)
+        return bits
+
+    def _through(self, unit: int, extent: Extent) -> int:
+        """A unit if all of it is needed, and what it needs in turn for finished sums."""
+        waiting = [(unit, extent)]
+        while waiting:
+            at, wanted = waiting[-1]
+            if wanted in self._reached[at]:
+                waiting.pop()
+                continue
+            steps = [
+                (read.producer, needed)
+                for read in self._units[at].reads
+                if read.producer is not None and (needed := self._extent(read, wanted, True)) is not None
             ]
-        return known[key]
+            open_steps = [step for step in steps if step[1] not in self._reached[step[0]]]
+            if open_steps:
+                waiting += open_steps
+                continue
+            bits = 1 << at if wanted == WHOLE else 0
+            for producer, needed in steps:
+                bits |= self._reached[producer][needed]
+            self._reached[at][wanted] = bits
+            waiting.pop()
+        return self._reached[unit][extent]
 
-    return [_before(units, target, needs) for target in range(len(units))]
+    def _extent(self, read: Read, extent: Extent, parts: bool) -> Extent | None:
+        """What a read needs of its producer for some extents of its results; remembered for equal layers.
 
+        ``None`` without a producer, or where it may need nothing.
 
-def _before(
-    units: Sequence[Unit], target: int, needs: Callable[[int, Extent, bool], list[tuple[int, Extent]]]
-) -> frozenset[int]:
-    shape = shape_of(units[target].layer.operator)
-    least = (shape.sizes[0] == 1, shape.sizes[1] == 1, shape.sizes[2] == 1)
-    needed: dict[int, set[Extent]] = {}
-    for producer, extent in needs(target, least, shape.parts == 1):
-        needed.setdefault(producer, set()).add(extent)
-    for unit in range(target - 1, -1, -1):
-        extents = needed.get(unit, set())
-        for extent in {WHOLE} if WHOLE in extents else extents:
-            for producer, extent_read in needs(unit, extent, True):
-                needed.setdefault(producer, set()).add(extent_read)
-    return frozenset(unit for unit, extents in needed.items() if WHOLE in extents)
-
-
-def _extent(units: Sequence[Unit], read: Read, has: tuple[bool, bool, bool, bool]) -> Extent | None:
-    """What a read needs of its producer; ``None`` without one, or where that may be nothing.
-
-    Parameters
-    ----------
-    has : per axis of the reader's tiling, whether it has all of it
-    """
-    if read.producer is None:
-        return None
-    operator = read.layer.operator
-    own = shape_of(operator).sizes
-    has = (has[0] or own[0] == 1, has[1] or own[1] == 1, has[2] or own[2] == 1, has[3])
-    origin = made_by(units[read.producer].layer.operator, read.link, ((), (), (), ()))
-    along = axes_along(operator, read.operand, origin)
-    if along is None:
-        return WHOLE
-    mapped, flat = along
-    mapped_whole: list[bool] = []
-    for coordinate, (axis, size) in enumerate(zip(mapped, origin.sizes, strict=True)):
-        if flat and coordinate == 0:
-            mapped_whole.append(has[PART] or size == 1)  # every part of the sum reads its channel
-            continue
-        fewest = _fewest(operator, axis, size, has)
-        if fewest == 0:
+        Parameters
+        ----------
+        extent, parts : whether the reader has all channels, rows and columns, and all parts of its sum
+        """
+        if read.producer is None:
             return None
-        mapped_whole.append(fewest == size)
-    return mapped_whole[0], mapped_whole[1], mapped_whole[2]
+        maker = self._units[read.producer].layer.operator
+        view = None if read.link is None else (read.link.channel, read.link.moves)
+        kinds = self._kinds[id(read.layer.operator)], self._kinds[id(maker)]
+        key = (kinds, read.operand, view, extent, parts)
+        if key not in self._extents:
+            self._extents[key] = self._traced(read, maker, (*extent, parts))
+        return self._extents[key]
+
+    def _traced(self, read: Read, maker: Operator, has: tuple[bool, bool, bool, bool]) -> Extent | None:
+        operator = read.layer.operator
+        own = shape_of(operator).sizes
+        has = (has[0] or own[0] == 1, has[1] or own[1] == 1, has[2] or own[2] == 1, has[3])
+        origin = made_by(maker, read.link, ((), (), (), ()))
+        along = axes_along(operator, read.operand, origin)
+        if along is None:
+            return WHOLE
+        mapped, flat = along
+        mapped_whole: list[bool] = []
+        for coordinate, (axis, size) in enumerate(zip(mapped, origin.sizes, strict=True)):
+            if flat and coordinate == 0:
+                mapped_whole.append(has[PART] or size == 1)  # every part of the sum reads its channel
+                continue
+            key = (self._kinds[id(operator)], axis, size, tuple(has[at] for at in axis.depends))
+            if key not in self._fewests:
+                self._fewests[key] = _fewest(operator, axis, size, has)
+            if self._fewests[key] == 0:
+                return None
+            mapped_whole.append(self._fewests[key] == size)
+        return mapped_whole[0], mapped_whole[1], mapped_whole[2]
 
 
 def _fewest(operator: Operator, one: OperandAxes, size: int, has: tuple[bool, bool, bool, bool]) -> int:

@@ -22,17 +22,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
+from tilewright.formulation.scheduling.tiled.search import TiledGoal
 from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.ancestors import EFFORT, fetch_rate, heads_and_rests
 
 THRESHOLDS = 256
 """Values of ``a`` that the window and staged bounds try; any choice is valid."""
+
+
+ROUNDING = Fraction(1, 10**9)
+"""Part of a bound on energy that is given away for the rounding of sums of floats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,12 @@ class Bounds:
     def cycles(self) -> int:
         """The largest of the bounds on cycles."""
         return max(self.work, self.path, self.window, self.compulsory, self.staged, self.ports)
+
+
+def bound_key(goal: TiledGoal, bounds: Bounds) -> Fraction:
+    """The key that bounds on cycles and energy imply."""
+    energy = Fraction(bounds.energy) * (1 - ROUNDING)
+    return goal.problem.objective.key(energy, bounds.cycles)
 
 
 def dag_bounds(dag: AtomicDag, machine: TiledMachine, *, effort: int = EFFORT) -> Bounds:

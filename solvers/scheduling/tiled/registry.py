@@ -72,6 +72,12 @@ METHODS: Registry[TiledMethod] = Registry(
             "Order, places and residency of few atoms together, proven over plans in rounds",
             f"CP-SAT; docs/tiled-exact.md, after the rounds of {_PAPER}",
         ),
+        "transfers": Entry(
+            "tilewright.solvers.scheduling.tiled.exact.transfers",
+            "Transfers",
+            "What moves when and what stays, for order and places of a plan to begin with, proven",
+            "CP-SAT; docs/tiled-exact.md, after SoMa",
+        ),
         "set": Entry(
             f"{_ROOM}.set.methods",
             "GrownTrees",

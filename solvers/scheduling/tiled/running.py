@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin, TracePoint
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
-from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledMethod, TiledSearch
+from tilewright.formulation.search import DisagreementError
+from tilewright.foundation.errors import InputError
 from tilewright.solvers.compiling import PHASE, Kernels, compiled_in_turn
 from tilewright.solvers.running import SearchRun
-from tilewright.solvers.scheduling.tiled.bounds import Bounds
+from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
 from tilewright.solvers.scheduling.tiled.registry import METHODS
-from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+from tilewright.solvers.scheduling.tiled.task_prices import priced
 
 GRACE = 0.8
 """Seconds that a search has to come back; all that it has found is in its state, so that none is lost."""
 
-ROUNDING = Fraction(1, 10**9)
-"""Part of a bound on energy that is given away for the rounding of sums of floats."""
+FIRST_PLAN = 8
+"""Where less time is left than so many times that of a quick bound, the closer one is left out."""
 
 WARM_START = "warm start"
 """What a trace names as the source of a plan that was given."""
@@ -29,13 +33,12 @@ WARM_START = "warm start"
 _MEANWHILE = "ls"
 """The method that plans while others wait for their machine code."""
 
+NEEDS_KINDS = (
+    "has closed forms for tiles of kc, yx and pairs, not for a machine file, expected auto, atomic, ls, "
+    "cnn-p, il-pipe, rammer, sizes, lns, windows or exact"
+)
+
 TiledRun = SearchRun[TiledGoal, AtomicPlan, Evaluation | None]
-
-
-def bound_key(goal: TiledGoal, bounds: Bounds) -> Fraction:
-    """The key that bounds on cycles and energy imply."""
-    energy = Fraction(bounds.energy) * (1 - ROUNDING)
-    return goal.problem.objective.key(energy, bounds.cycles)
 
 
 def claimed_space(run: TiledRun) -> str:
@@ -85,7 +88,10 @@ def plan_run(
     needed = _kernels_of(planner)
 
     def begin(notify: Callable[[TracePoint], None]) -> TiledSearch:
-        goal = TiledGoal(state())
+        problem = state()
+        if problem.machine.engine.own is not None and getattr(planner, "needs_tile_kinds", False):
+            raise InputError("--method", None, f"{planner.name} {NEEDS_KINDS}")
+        goal = TiledGoal(priced(problem, limits))
         phase(f"{planner.name} on {len(goal.problem.units)} layers")
         return TiledSearch(goal, limits, notify, exact=planner.exact)
 
@@ -99,8 +105,50 @@ def plan_run(
                     METHODS.make(_MEANWHILE).solve(search)
 
     def offer(search: TiledSearch) -> None:
-        search.raise_bound(bound_key(search.problem, size_bounds(search.problem.problem)), "all sizes")
-        if warm is not None:
+        clock = limits.clock()
+        for key in least_keys(search.problem.problem):
+            search.raise_bound(key, "all sizes")
+            took = limits.clock() - clock
+            if limits.remaining is not None and limits.remaining < FIRST_PLAN * took:
+                break  # a plan first; the bound that is left out takes longer than this one
+        if warm is not None and not isinstance(planner, FromPlan):
             search.confirm(warm, WARM_START, Origin.HEURISTIC)
 
-    return SearchRun(begin, planner, method, limits, reported, before, grace=GRACE)
+    solver = _Given(planner, warm) if isinstance(planner, FromPlan) and warm is not None else planner
+    return SearchRun(begin, solver, method, limits, reported, before, grace=GRACE)
+
+
+@runtime_checkable
+class FromPlan(Protocol):
+    """A method whose question is about the plan to begin with, not only answered better than by it."""
+
+    def solve_from(self, search: TiledSearch, given: AtomicPlan) -> Outcome:
+        """Search from a legal plan."""
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Such a method with its plan."""
+
+    planner: TiledMethod
+    given: AtomicPlan
+
+    @property
+    def name(self) -> str:
+        return self.planner.name
+
+    @property
+    def version(self) -> str:
+        return self.planner.version
+
+    @property
+    def exact(self) -> bool:
+        return self.planner.exact
+
+    def solve(self, search: TiledSearch) -> Outcome:
+        """Search from the plan, if it is legal."""
+        assert isinstance(self.planner, FromPlan)
+        judged = search.problem.judge(self.given)
+        if judged.violations:
+            raise DisagreementError(judged.violations[0])
+        return self.planner.solve_from(search, self.given)

@@ -12,13 +12,14 @@ from tilewright.formulation.result import Origin, Status
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.solvers.running import run_method
-from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+from tilewright.solvers.scheduling.tiled.bounds import bound_key, dag_bounds
 from tilewright.solvers.scheduling.tiled.exact.method import Exact
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
+from tilewright.solvers.scheduling.tiled.exact.transfers import GivenOrder, TransferProof, Transfers
+from tilewright.solvers.scheduling.tiled.joint_bounds import least_key
 from tilewright.solvers.scheduling.tiled.registry import METHODS
-from tilewright.solvers.scheduling.tiled.running import bound_key, plan_run
-from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.solvers.second_opinion import Proof, Verdict
 
 COMPUTED = "computed bounds"
@@ -57,13 +58,15 @@ def plan_bound(problem: TiledProblem, atoms: AtomicPlan | None = None) -> Fracti
     ----------
     atoms : over plans of whose atoms it holds; ``None`` for all sizes of atoms
     """
-    bounds = size_bounds(problem) if atoms is None else dag_bounds(atoms.dag, problem.machine)
-    return bound_key(TiledGoal(problem), bounds)
+    if atoms is None:
+        return least_key(problem)
+    return bound_key(TiledGoal(problem), dag_bounds(atoms.dag, problem.machine))
 
 
 def named_space(problem: TiledProblem, answer: AtomicPlan, name: str) -> RoundSpace | None:
     """The space of an exact method's claim that has this name, over the atoms of a plan, if there is one."""
-    spaces = (RoundSpace(problem, answer.dag, idle) for idle in range(MOST_IDLE + 1))
+    rounds = (RoundSpace(problem, answer.dag, idle) for idle in range(MOST_IDLE + 1))
+    spaces = (GivenOrder.of(RoundSpace(problem, answer.dag), answer.plan), *rounds)
     return next((space for space in spaces if space.space == name), None)
 
 
@@ -123,11 +126,12 @@ def _proven_anew(
 ) -> tuple[Verdict, str, str]:
     """What a fresh proof over the plan's atoms says."""
     method, space = METHODS.make(claim.method), named_space(problem, own, claim.space)
-    if not isinstance(method, Exact) or space is None:
+    if not isinstance(method, Exact | Transfers) or space is None:
         return Verdict.UNDECIDED, "-", "no method proves claims about such a space"
     search = TiledSearch(space, replace(limits, seed=limits.seed + 1), exact=True)
     search.offer(own, "document", Origin.HEURISTIC)
-    proof = _Again(method, RoundProof(search, space))
+    kind = TransferProof(search, space) if isinstance(space, GivenOrder) else RoundProof(search, space)
+    proof = _Again(method, kind)
     result = run_method(search, proof, claim.method)
     if result.key is not None and result.key < bound:
         return (
@@ -143,9 +147,9 @@ def _proven_anew(
 
 @dataclass(frozen=True)
 class _Again:
-    """The exact method on atoms that are given."""
+    """An exact method on atoms that are given."""
 
-    method: Exact
+    method: Exact | Transfers
     proof: RoundProof
     exact = True
 

@@ -14,6 +14,7 @@ from tilewright.api.arguments import SearchRequest, named_arguments
 from tilewright.api.checked import Check
 from tilewright.api.display import Displayed
 from tilewright.api.mapping.machine import Machine, machine_of
+from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.disk import write_file
 from tilewright.foundation.errors import InputError
 from tilewright.report.checks.mapping.fused import fused_faults
@@ -22,8 +23,9 @@ from tilewright.report.records.mapping.fused_build import fused_document
 from tilewright.report.records.mapping.fused_document import FusedDocument, FusedSettings
 from tilewright.report.text.mapping.fused_network import fused_document_views
 from tilewright.report.text.proofs import proof_data
-from tilewright.solvers.mapping.fused.network import FusionProblem, search_network_fusion
-from tilewright.solvers.mapping.fused.network import GroupAnswer as GroupAnswer
+from tilewright.solvers.mapping.fused.answers import GroupAnswer as GroupAnswer
+from tilewright.solvers.mapping.fused.network import search_network_fusion
+from tilewright.solvers.mapping.fused.problem import FusionProblem
 from tilewright.solvers.mapping.network_problem import Factors, Storage
 from tilewright.solvers.mapping.solve import AUTO
 from tilewright.solvers.second_opinion import Proof, Verdict
@@ -52,12 +54,12 @@ class FusedResult(Displayed):
 
     @property
     def value(self) -> float | None:
-        """pJ of the whole network; ``None`` where a layer has no mapping."""
+        """The objective of the whole network, energy in pJ; ``None`` where a layer has no mapping."""
         return self.record.totals.value
 
     @property
     def bound(self) -> float:
-        """pJ; no cover of the searched space takes less."""
+        """No cover of the searched space takes less."""
         return self.record.totals.bound
 
     @property
@@ -117,7 +119,7 @@ class NetworkFused:
     ----------
     network : the layers with their links
     machine : a `Machine`, or a name or file of one
-    objective : ``energy``
+    objective : of the energy and cycles of all layers together, as `parse_objective` takes it
     layers : glob patterns of layer names; by default all layers
     all_operators : pooling and element-wise layers too
     cost_model : by default the machine's own; fused mappings are counted by ``hierarchy`` alone
@@ -147,8 +149,6 @@ class NetworkFused:
         self.machine = machine_of(machine)
         engine = self.machine.engine
         with named_arguments():
-            if objective != "energy":
-                raise InputError("--objective", None, f"expected energy with --fuse, got {objective}")
             if not 2 <= max_group <= MOST_LAYERS:
                 raise InputError("--max-group", None, f"expected 2 to {MOST_LAYERS} layers, got {max_group}")
             chosen = {name for layer in select_layers(network, layers, all_operators) for name in layer.names}
@@ -162,6 +162,7 @@ class NetworkFused:
                 factors,
                 storage,
                 home,
+                parse_objective(objective),
             )
             self.problem.check()
 

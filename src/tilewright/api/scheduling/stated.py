@@ -6,9 +6,9 @@ from fractions import Fraction
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
-from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledResult
-from tilewright.solvers.scheduling.tiled.running import bound_key, claimed_space, plan_run, prepare
-from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+from tilewright.formulation.scheduling.tiled.search import TiledResult
+from tilewright.solvers.scheduling.tiled import joint_bounds
+from tilewright.solvers.scheduling.tiled.running import claimed_space, plan_run, prepare
 
 
 def prepare_planning(method: str) -> None:
@@ -29,4 +29,4 @@ def searched_plan(problem: TiledProblem, method: str, limits: Limits) -> tuple[T
 
 def least_key(problem: TiledProblem) -> Fraction:
     """The key below which no plan lies, whatever its sizes of atoms."""
-    return bound_key(TiledGoal(problem), size_bounds(problem))
+    return joint_bounds.least_key(problem)

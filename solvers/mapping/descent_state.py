@@ -1,0 +1,217 @@
+"""What the compiled loop of branch and bound reads and keeps: what stages decide, and what is open.
+
+:mod:`tilewright.solvers.mapping.descent_kernel` says how they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Mapping as MappingABC
+from itertools import chain
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tilewright.formulation.expression import Variable
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
+from tilewright.solvers.mapping.stages import Stage, StagedTable
+
+DONE, SPENT, FULL, LEAVES, INEXACT = 0, 1, 2, 3, 4
+"""Why the loop returns: nothing is open or the expansion is over, the nodes granted are bounded, the pool or
+the list of parts is full, the last part is complete decisions, cycles are too many for exact floats."""
+
+PARTS, USED, LEVEL, STAGE, COMBINATION, COMBINATIONS, FIRST, START, BOUNDED = 0, 1, 2, 3, 4, 5, 6, 7, 8
+"""Entries of `Stack.state`: how many parts there are, nodes of the pool in use, the level at work (-1 where
+no head is expanded), the stage that it decides, the combination of its choices at work and how many
+there are, the first part that it has made, where the part begins that it is making, nodes bounded in all."""
+_STATES = 9
+
+NEXT, BEGIN, COUNT, HEAD = 0, 1, 2, 3
+"""Columns of `Stack.parts`: the stage that is next to be decided, its place in the pool, how many nodes of it
+are a head."""
+
+HAVE, NODE, CHILD = 0, 1, 2
+"""Columns of `Stack.progress`: nodes at a level, the one that is being split, its children made so far."""
+
+ENERGY, CYCLES, KEY = 0, 1, 2
+"""Rows of bounds."""
+
+MOST: Final = 4096
+"""Nodes of a head at most."""
+
+
+class Decisions(NamedTuple):
+    """What every stage decides.
+
+    Parameters
+    ----------
+    edges : first cells of the next stage in every cell, with an end marker, of all groups and stages
+    edges_at : where those begin that lead to a stage, shape (stages, groups)
+    offsets : where the bounds of the whole group (first) and of each stage's cells begin, shape (groups,
+        stages + 1)
+    splits : groups that a stage splits into cells, that of the fewest first, shape (stages, groups)
+    split_counts : how many these are, shape (stages,)
+    selectors, selectors_at : the choices of each stage, and where they begin (with an end marker)
+    domains, domains_at : options of every choice, and where they begin (with an end marker)
+    registers : of each choice in the program, -1 where nothing reads it
+    powers : of energy and cycles in the key
+    reads : whether energy and cycles are among the program's roots, as 1
+    """
+
+    edges: Int32s
+    edges_at: Int64s
+    offsets: Int64s
+    splits: Int64s
+    split_counts: Int64s
+    selectors: Int64s
+    selectors_at: Int64s
+    domains: Int64s
+    domains_at: Int64s
+    registers: Int64s
+    powers: Int64s
+    reads: Int64s
+
+
+class Stack(NamedTuple):
+    """What is open, and the state of the loop.
+
+    Parameters
+    ----------
+    cells, bounds : of the pool's nodes, shape (groups, nodes) and (3, nodes)
+    parts : shape (parts, 4)
+    choices : of the parts, shape (parts, choices); -1 where one is open
+    level_cells, level_bounds : nodes of the expansion, those whose first groups are split so far; the head
+        first; shape (levels, groups, nodes) and (levels, 3, nodes)
+    progress : at every level, shape (levels, 3)
+    base, now : choices of the head, and of the combination at work
+    selected : what the program reads of them
+    bases, stages : where the cells of each group's stage begin in its tables, and these stages
+    indices : scratch memory for places of nodes
+    state : see above
+    """
+
+    cells: Int64s
+    bounds: Floats
+    parts: Int64s
+    choices: Int64s
+    level_cells: Int64s
+    level_bounds: Floats
+    progress: Int64s
+    base: Int64s
+    now: Int64s
+    selected: Int64s
+    bases: Int64s
+    stages: Int64s
+    indices: Int64s
+    state: Int64s
+
+
+def decisions_of(
+    staged: Sequence[StagedTable],
+    stages: Sequence[Stage],
+    selectors: Sequence[Variable],
+    registers: MappingABC[Variable, int],
+    powers: tuple[int, int],
+    reads: tuple[bool, bool],
+) -> Decisions:
+    """What the stages of some tables decide.
+
+    Parameters
+    ----------
+    selectors : all choices, those of the stages among them
+    registers : choices that the program reads, with their places there
+    powers : of energy and cycles in the key
+    reads : whether energy and cycles are among the program's roots
+    """
+    edges: list[Int32s] = []
+    edges_at = np.zeros((len(stages), len(staged)), dtype=np.int64)
+    splits = np.zeros((len(stages), len(staged)), dtype=np.int64)
+    split_counts = np.zeros(len(stages), dtype=np.int64)
+    begin = 0
+    for number in range(len(stages)):
+        split: list[int] = []
+        for group, table in enumerate(staged):
+            cells = len(table.starts[number])
+            before = len(table.starts[number - 1]) if number else 1
+            if cells > before:  # otherwise each cell has one child, which is of its number
+                split.append(group)
+                edges.append(table.children[number - 1] if number else np.array([0, cells], dtype=np.int32))
+                edges_at[number, group] = begin
+                begin += len(edges[-1])
+        # Groups with few children first, so that early pruning is cheap.
+        split.sort(key=lambda group: len(staged[group].starts[number]))
+        splits[number, : len(split)] = split
+        split_counts[number] = len(split)
+    place = {selector: number for number, selector in enumerate(selectors)}
+    of_stages, stages_at = _laid(map(place.__getitem__, stage.selectors) for stage in stages)
+    domains, domains_at = _laid(selector.domain for selector in selectors)
+    return Decisions(
+        edges=np.concatenate(edges) if edges else np.zeros(0, dtype=np.int32),
+        edges_at=edges_at,
+        offsets=np.array([table.offsets for table in staged], dtype=np.int64).reshape(
+            len(staged), len(stages) + 1
+        ),
+        splits=splits,
+        split_counts=split_counts,
+        selectors=of_stages,
+        selectors_at=stages_at,
+        domains=domains,
+        domains_at=domains_at,
+        registers=np.array([registers.get(selector, -1) for selector in selectors], dtype=np.int64),
+        powers=np.array(powers, dtype=np.int64),
+        reads=np.array(reads, dtype=np.int64),
+    )
+
+
+def _laid(rows: Iterable[Iterable[int]]) -> tuple[Int64s, Int64s]:
+    """Some rows of numbers one after the other, and where each begins, with an end marker."""
+    listed = [list(row) for row in rows]
+    starts = np.zeros(len(listed) + 1, dtype=np.int64)
+    np.cumsum([len(row) for row in listed], out=starts[1:])
+    return np.array(list(chain.from_iterable(listed)), dtype=np.int64), starts
+
+
+def new_stack(decisions: Decisions, read: int, batch: int, pool: int = 1 << 14, parts: int = 256) -> Stack:
+    """An empty stack.
+
+    Parameters
+    ----------
+    read : choices that the program reads
+    batch : nodes that are bounded together at most
+    pool, parts : room for so many at first
+    """
+    groups, choices = decisions.edges_at.shape[1], len(decisions.registers)
+    levels = max(1, groups) + 1
+    state = np.zeros(_STATES, dtype=np.int64)
+    state[LEVEL] = -1
+    return Stack(
+        cells=np.empty((groups, pool), dtype=np.int64),
+        bounds=np.empty((3, pool)),
+        parts=np.empty((parts, 4), dtype=np.int64),
+        choices=np.empty((parts, choices), dtype=np.int64),
+        level_cells=np.empty((levels, groups, batch), dtype=np.int64),
+        level_bounds=np.empty((levels, 3, batch)),
+        progress=np.zeros((levels, 3), dtype=np.int64),
+        base=np.full(choices, -1, dtype=np.int64),
+        now=np.full(choices, -1, dtype=np.int64),
+        selected=np.full(read, -1, dtype=np.int64),
+        bases=np.empty(groups, dtype=np.int64),
+        stages=np.empty(groups, dtype=np.int64),
+        indices=np.empty(2 * batch, dtype=np.int64),
+        state=state,
+    )
+
+
+def grown(stack: Stack, room: int) -> Stack:
+    """The same with twice the room in the pool and for parts, and that for so many nodes more."""
+    used, pool = stack.state[USED], 2 * stack.cells.shape[1] + room
+    parts = 2 * len(stack.parts)
+    larger = stack._replace(
+        cells=np.empty((len(stack.cells), pool), dtype=np.int64),
+        bounds=np.empty((3, pool)),
+        parts=np.empty((parts, 4), dtype=np.int64),
+        choices=np.empty((parts, stack.choices.shape[1]), dtype=np.int64),
+    )
+    larger.cells[:, :used], larger.bounds[:, :used] = stack.cells[:, :used], stack.bounds[:, :used]
+    larger.parts[: len(stack.parts)], larger.choices[: len(stack.parts)] = stack.parts, stack.choices
+    return larger

@@ -1,0 +1,56 @@
+"""What is asked of a network whose layers may be fused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.foundation.errors import InputError
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
+from tilewright.workloads.network import Network
+
+ENERGY = parse_objective("energy")
+
+
+@dataclass(frozen=True)
+class FusionProblem:
+    """What is asked of a network on a machine.
+
+    Parameters
+    ----------
+    network, engine : the layers with their links, and the machine
+    layers : names of those that are mapped, in the network's order
+    model_name : the cost model
+    most : layers of a group at most
+    factors, storage : the space of the layers' own mappings
+    home_level : the only level that may be a home; ``None`` for any
+    objective : of the energy and cycles of all layers together
+    """
+
+    network: Network
+    engine: Engine
+    layers: tuple[str, ...]
+    model_name: str
+    most: int
+    factors: str | None = None
+    storage: str | None = None
+    home_level: str | None = None
+    objective: Objective = ENERGY
+
+    def turn_engines(self, engine: Engine) -> TurnEngines:
+        """What turns see of a machine."""
+        return TurnEngines(engine, perfect=self.factors == "perfect")
+
+    def check(self) -> None:
+        """Raise ``InputError`` for a cost model, a machine, widths or a home that cannot be."""
+        if self.model_name != "hierarchy":
+            raise InputError("--fuse", None, f"counts by the cost model hierarchy, not by {self.model_name}")
+        self.network.expect_machine_widths("fused mappings")
+        timed = self.engine.leak or self.objective.delay_power
+        if timed and any(level.timing.set_up for level in self.engine.levels):
+            message = f"{self.engine.name} has set-up cycles, which fused mappings are not searched with"
+            raise InputError("--fuse", None, message)
+        names = [level.name for level in self.engine.levels[1:]]
+        if self.home_level is not None and self.home_level not in names:
+            raise InputError("--fuse-at", None, f"unknown level {self.home_level!r}, expected one of {names}")

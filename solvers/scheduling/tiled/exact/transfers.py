@@ -1,0 +1,159 @@
+"""The method ``transfers``: order and places of a plan stand, what moves when and what stays is decided.
+
+SoMa (the successor of SET) anneals the order of transfers and how long each block stays, for a given order of
+computation.  Here both are decided by CP-SAT, with the bound of compute, links and DRAM: the statement of
+round plans (`statement`) with every atom on its engine and in its step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.metadata import version
+
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.result import Origin
+from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.foundation.arrays import Int32s
+from tilewright.foundation.options import option
+from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+from tilewright.solvers.scheduling.tiled.exact.incumbent import chosen_atoms
+from tilewright.solvers.scheduling.tiled.exact.method import out_of_space, unstated
+from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
+from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan, idle_steps
+from tilewright.solvers.scheduling.tiled.exact.statement import plan_statement
+from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
+
+AHEAD = (1, 4)
+"""Steps by which data may come early, of the quick plans to begin with."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GivenOrder(RoundSpace):
+    """The best round plan whose atoms run where and when those of a plan do.
+
+    Parameters
+    ----------
+    engine, first : per atom
+    """
+
+    engine: Int32s
+    first: Int32s
+
+    @classmethod
+    def of(cls, space: RoundSpace, plan: Plan) -> GivenOrder:
+        """That of a plan's order and places."""
+        return cls(
+            problem=space.problem, dag=space.dag, idle=idle_steps(plan), engine=plan.engine, first=plan.first
+        )
+
+    @cached_property
+    def content_hash(self) -> str:
+        """That of the round plans, with order and places."""
+        order = (super().content_hash, self.engine.tolist(), self.first.tolist())
+        return hashlib.sha256(repr(order).encode()).hexdigest()
+
+    @property
+    def space(self) -> str:
+        """What a claim is about, in words."""
+        return f"{super().space}, each atom on the engine and in the step that it has here"
+
+    def outside(self, answer: AtomicPlan) -> str | None:
+        """Why a legal plan is none of these; ``None`` where it is one."""
+        why = super().outside(answer)
+        if why is None and (answer.plan.first != self.first).any():
+            return "an atom runs in another step"
+        if why is None and (answer.plan.engine != self.engine).any():
+            return "an atom runs on another engine"
+        return why
+
+
+class TransferProof(RoundProof):
+    """Proves the best movements and residencies of given order and places."""
+
+    def __init__(self, search: TiledSearch, space: GivenOrder) -> None:
+        super().__init__(search, space)
+        self._order: list[int] = space.first.tolist()
+        self._places: list[int] = space.engine.tolist()
+
+    @property
+    def count(self) -> int:
+        """Rounds of the plan, with one for the last write-backs."""
+        return max(self._order) + 2
+
+    def pursued(self) -> Outcome:
+        """The bound of these atoms, then the statement."""
+        self.raise_bound(dag_bounds(self.instance.dag, self.instance.machine).cycles, "these atoms")
+        if not self.search.done:
+            self.whole(self.search.limits)
+        return self.outcome()
+
+    def statement(self, order: object = None, most: int | None = None) -> PlanStatement:
+        """The statement of what is still of interest; the order is the plan's."""
+        return plan_statement(
+            self.instance,
+            self.count,
+            self.space.idle,
+            self.least,
+            self.most if most is None else most,
+            order=self._order,
+            places=self._places,
+            check=self.search.limits.check,
+        )
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """What moves when, and what stays in a buffer, for the order and places of a plan to begin with."""
+
+    atoms: int = option(128, "atoms whose movements are stated, at most", low=1, high=4096)
+
+    name = "transfers"
+    exact = True
+
+    @property
+    def version(self) -> str:
+        return f"ortools {version('ortools')}"
+
+    def solve(self, search: TiledSearch) -> Outcome:
+        """The same from the best round plan of the heuristics that `exact` begins with."""
+        problem = search.problem.problem
+        begun = chosen_atoms(problem, search, self.atoms, "auto")
+        if not begun.plans:
+            return unstated(search, begun, "round plans, of which heuristics found none;")
+        fastest = min(begun.plans, key=lambda plan: problem.evaluate(begun.dag, plan).cycles)
+        return self.solve_from(search, AtomicPlan(begun.dag, fastest))
+
+    def solve_from(self, search: TiledSearch, given: AtomicPlan) -> Outcome:
+        """Decide movements and residencies of a plan's order and places.
+
+        Parameters
+        ----------
+        search : whose problem the plan is of
+        given : a legal plan
+        """
+        problem, dag, plan = search.problem.problem, given.dag, given.plan
+        why = ""
+        if problem.objective.key_powers != (0, 1):
+            why = "transfers states the makespan alone"
+        elif (plan.first != plan.last).any():
+            why = "an atom of the plan to begin with runs over several steps"
+        elif dag.tasks > self.atoms:
+            why = f"transfers states up to {self.atoms} atoms (option atoms), here {dag.tasks}"
+        if why:
+            search.confirm(given, "warm start", Origin.HEURISTIC)
+            return Outcome(message=f"{why}: the plan is the one given, the bound that over all sizes")
+        space = GivenOrder.of(RoundSpace(problem, dag), plan)
+        search.problem = space
+        search.offer(given, "warm start", Origin.HEURISTIC)
+        for known in (
+            plan,
+            *(complete(dag, problem.machine, plan.engine, plan.first, ahead=a) for a in AHEAD),
+        ):
+            quick = as_round_plan(dag, known, problem.machine.engines)
+            search.offer(AtomicPlan(dag, quick), "heuristics", Origin.HEURISTIC)
+        outcome = TransferProof(search, space).run()
+        return replace(outcome, message=outcome.message + out_of_space(search))

@@ -1,0 +1,187 @@
+"""Copies that engines must be sent: beside what random divisions of layers among engines need, and plans."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from math import inf
+
+import numpy as np
+import pytest
+from studies.tiled_random import random_problem
+from tiled_plans import random_plan
+
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.foundation.errors import InputError
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_size_list
+from tilewright.solvers.scheduling.tiled.bounds import bound_key
+from tilewright.solvers.scheduling.tiled.copies import Prices, SharedLayer, copies, shared_layers
+from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles, least_key, least_keys
+from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds, whole_layers
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.network import Layer, Link, Network
+
+
+def needed(owner: np.ndarray, engines: int, prices: Prices) -> tuple[float, float]:
+    """What enters the engines' buffers beyond one copy, and the largest share, of a product of matrices.
+
+    Parameters
+    ----------
+    owner : per channel, pixel and part, the engine that multiplies
+    """
+    channels, pixels, parts = owner.shape
+    cost = 0.0
+    shares = []
+    for engine in range(engines):
+        mine = owner == engine
+        weights, inputs, sums = mine.any(axis=1).sum(), mine.any(axis=0).sum(), mine.any(axis=2).sum()
+        cost += prices.weights * weights + prices.inputs * inputs + prices.sums * sums
+        shares.append(mine.sum() / owner.size)
+    once = (
+        prices.weights * channels * parts + prices.inputs * pixels * parts + prices.sums * channels * pixels
+    )
+    return float(cost - once), max(shares)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_division_among_engines_needs_fewer_copies(seed: int) -> None:
+    """Boxes and single multiplications dealt out at random need no less than the bound."""
+    rng = np.random.default_rng(seed)
+    channels, pixels, parts = (int(side) for side in rng.integers(1, 7, 3))
+    engines = int(rng.integers(1, 9))
+    owner = rng.integers(0, engines, (channels, pixels, parts))
+    if seed % 4:  # boxes: the same engine along the blocks of every axis
+        cuts = [np.sort(rng.integers(0, int(rng.integers(1, 4)), side)) for side in owner.shape]
+        deal = rng.integers(0, engines, (3, 3, 3))
+        owner = deal[np.ix_(*cuts)]
+    prices = Prices(*(float(price) for price in rng.choice([0.0, 0.5, 1.0, 7.0], 3)))
+    layer = SharedLayer(
+        unit=0,
+        work=1.0,
+        weights=channels * parts,
+        inputs=pixels * parts,
+        sums=channels * pixels,
+        read=pixels * parts,
+        outside=True,
+    )
+    cost, share = needed(owner, engines, prices)
+    assert copies(layer, prices, np.array([1 / share]))[0] <= cost * (1 + 1e-9) + 1e-9
+
+
+def test_no_deal_of_a_cube_among_two_engines_needs_fewer_copies() -> None:
+    """None of the 256 ways to deal two channels, pixels and parts out needs less than its shares do."""
+    layer = SharedLayer(unit=0, work=1.0, weights=4, inputs=4, sums=4, read=4, outside=True)
+    for deal in product(range(2), repeat=8):
+        for prices in (Prices(1.0, 1.0, 1.0), Prices(5.0, 1.0, 2.0), Prices(1.0, 0.0, 3.0)):
+            cost, share = needed(np.array(deal).reshape(2, 2, 2), 2, prices)
+            assert copies(layer, prices, np.array([1 / share]))[0] <= cost + 1e-9
+
+
+def test_copies_rise_with_engines_and_begin_at_none() -> None:
+    """One engine needs one copy of everything; eight that cut a cube three ways need two of each."""
+    layer = SharedLayer(unit=0, work=1.0, weights=64, inputs=64, sums=64, read=64, outside=True)
+    cost = copies(layer, Prices(1.0, 1.0, 1.0), np.array([1.0, 2.0, 8.0, 64.0]))
+    assert cost[0] == 0.0
+    assert (np.diff(cost) > 0).all()
+    assert cost[2] == pytest.approx(3 * 64)
+
+
+def random_sizes(rng: random.Random, problem: TiledProblem) -> list[AtomSize]:
+    """Sizes that fit, from anywhere in each layer's menu."""
+    engines = rng.choice([1, problem.machine.engines])
+    return [
+        rng.choice(balanced_size_list(problem, unit, engines, room=rng.choice([0.3, 1.0]), most=60))
+        for unit in problem.units
+    ]
+
+
+def check_plans(seed: int, times: int) -> int:
+    """Random plans of a random problem, judged, beside the bounds; how many there were."""
+    rng = random.Random(seed)
+    problem = random_problem(seed)
+    goal, least = TiledGoal(problem), least_key(problem)
+    bounds = size_bounds(problem)
+    over = CopiesOverCycles(problem, bounds)
+    count = 0
+    for _ in range(times):
+        try:
+            dag = problem.dag(random_sizes(rng, problem))
+            if dag.tasks > 1500:
+                continue
+            plan = random_plan(rng, problem, dag)
+        except InputError:
+            continue
+        result = problem.evaluate(dag, plan)
+        count += 1
+        assert over.least_cycles() <= result.cycles
+        assert least <= goal.judge(AtomicPlan(dag, plan)).key
+        if problem.machine.engine.static_power == 0:
+            extra = over.sums(np.array([float(result.cycles)]), over.prices)[0]
+            assert bounds.energy + extra <= result.energy.total * (1 + 1e-9)
+    return count
+
+
+@pytest.mark.parametrize("seeds", [range(10 * at, 10 * at + 10) for at in range(5)], ids=str)
+def test_no_random_plan_undercuts_the_bound_of_both_together(seeds: range) -> None:
+    """On random networks, machines and objectives, energy and cycles of random plans of random sizes."""
+    assert sum(check_plans(seed, 2) for seed in seeds) >= 10
+
+
+@pytest.mark.slow
+def test_no_plan_of_five_hundred_problems_undercuts_the_bound() -> None:
+    """As by default, on many more problems with more plans each."""
+    assert sum(check_plans(seed, 8) for seed in range(1000, 1500)) > 2000
+
+
+def test_the_closer_bound_is_no_less_and_closer_where_links_are_narrow() -> None:
+    """Both bounds hold; on narrow links what engines must be sent takes more cycles than all work does."""
+    problem = random_problem(6)
+    apart, together = least_keys(problem)
+    assert apart == bound_key(TiledGoal(problem), size_bounds(problem))
+    assert together > apart * 11 / 10
+
+
+def test_layers_that_read_in_other_ways_count_for_nothing() -> None:
+    """Of two readers of one result one counts, and none whose input is joined of two results."""
+    make = conv2d(k=16, c=8, r=1, s=1, h=8, w=8)
+    read, joined = conv2d(k=8, c=16, r=3, s=3, h=8, w=8, pad=1), conv2d(k=8, c=16, r=1, s=1, h=8, w=8)
+    layers = [Layer("a", make, "t"), Layer("b", read, "t"), Layer("c", read, "t"), Layer("d", joined, "t")]
+    links = [
+        Link("a", "b", "I", "x", 1024),
+        Link("a", "c", "I", "x", 1024),
+        Link("b", "d", "I", "y", 512),
+        Link("c", "d", "I", "z", 512, channel=8),
+    ]
+    problem = TiledProblem(
+        Network("n", layers, links), load_tiled_machine("atomic-2x2"), tiled_objective("edp")
+    )
+    shared = shared_layers(problem, whole_layers(problem))
+    assert sorted(layer.unit for layer in shared) == [0, 1]
+
+
+def test_cycles_below_all_windows_have_no_plan() -> None:
+    """With fewer cycles than all engines need for a layer the copies are infinite."""
+    problem = random_problem(6)
+    over = CopiesOverCycles(problem, size_bounds(problem))
+    assert over.sums(np.array([10.0]), over.prices)[0] == inf
+
+
+def test_copies_of_blocks_are_counted_on_every_engine_of_a_tiny_layer() -> None:
+    """All ways to deal the four atoms of a layer out over two engines: energies lie above the bound."""
+    network = Network("tiny", [Layer("a", conv2d(k=8, c=8, r=1, s=1, h=2, w=2), "t")])
+    machine = load_tiled_machine("atomic-2x2[engines=2x1,array=4x4]")
+    problem = TiledProblem(network, machine, tiled_objective("edp"))
+    bounds = size_bounds(problem)
+    over = CopiesOverCycles(problem, bounds)
+    for size in (AtomSize(1, 2, 8, 4), AtomSize(2, 2, 4, 4), AtomSize(2, 1, 4, 8), AtomSize(1, 1, 8, 8)):
+        dag = problem.dag([size])
+        for engines in product(range(2), repeat=dag.tasks):
+            plan = complete(dag, machine, np.array(engines, np.int32), np.arange(dag.tasks, dtype=np.int32))
+            result = problem.evaluate(dag, plan)
+            extra = over.sums(np.array([float(result.cycles)]), over.prices)[0]
+            assert bounds.energy + extra <= result.energy.total * (1 + 1e-9)
+            assert least_key(problem) <= TiledGoal(problem).judge(AtomicPlan(dag, plan)).key

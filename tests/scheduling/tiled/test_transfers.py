@@ -1,0 +1,152 @@
+"""Transfers and residencies of a given order, against enumeration of all of them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import count
+
+import pytest
+from tiled_enumeration import Enumeration, TooLargeError, tiny_problem
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.result import Status
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.solvers.scheduling.tiled.exact.incumbent import quick_plans
+from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, idle_steps
+from tilewright.solvers.scheduling.tiled.exact.transfers import GivenOrder, Transfers
+from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.solvers.scheduling.tiled.second_opinion import named_space
+
+
+class OfOrder(Enumeration):
+    """All transfers, residencies and write-backs of a plan's order and places."""
+
+    def __init__(self, dag: AtomicDag, machine: TiledMachine, plan: Plan, limit: float, budget: int) -> None:
+        super().__init__(dag, machine, 0, limit, budget)
+        self.rounds: list[dict[int, int]] = [{} for _ in range(plan.steps)]
+        for task, (engine, step) in enumerate(zip(plan.engine.tolist(), plan.first.tolist(), strict=True)):
+            self.rounds[step][engine] = task
+
+    def step(
+        self,
+        now: float,
+        done: frozenset[int],
+        held: tuple[frozenset[int], ...],
+        stored: frozenset[int],
+        gaps: int,
+    ) -> None:
+        """The next round of the order, with all its movements."""
+        if len(done) == self.count:
+            self.finish(now, held, stored)
+            return
+        state = (done, held, stored)
+        if self.seen.get(state, math.inf) <= now or not self.within(now + self.rest(done, stored)):
+            return
+        self.seen[state] = now
+        runs = next(runs for runs in self.rounds if not set(runs.values()) <= done)
+        self.round(now, done, held, stored, gaps, runs)
+
+
+def orders(problem: TiledProblem, dag: AtomicDag) -> list[Plan]:
+    """Plans without idle steps, of different orders."""
+    different: dict[object, Plan] = {}
+    for plan in quick_plans(dag, problem.machine):
+        if idle_steps(plan) == 0:
+            different.setdefault((plan.engine.tobytes(), plan.first.tobytes()), plan)
+    return list(different.values())
+
+
+def check(seed: int, budget: int) -> int:
+    """How many orders of a tiny problem were compared."""
+    problem, dag = tiny_problem(seed)
+    compared = 0
+    for plan in orders(problem, dag)[:2]:
+        search: TiledSearch = TiledSearch(TiledGoal(problem), Limits(60, threads=1))
+        outcome = Transfers().solve_from(search, AtomicPlan(dag, plan))
+        result = search.result("transfers", "", outcome.exhausted, outcome.message, outcome.error)
+        assert result.status is Status.OPTIMAL, (seed, result.message)
+        assert result.answer is not None
+        assert (result.answer.plan.engine == plan.engine).all()
+        assert (result.answer.plan.first == plan.first).all()
+        assert search.key is not None
+        assert search.key <= problem.evaluate(dag, plan).cycles
+        try:
+            least = OfOrder(dag, problem.machine, plan, float(search.key), budget).run()
+        except TooLargeError:
+            continue
+        assert search.key == Fraction(int(least)), seed
+        compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("seeds", [range(at, at + 4) for at in (0, 4, 8, 12)], ids=str)
+def test_no_transfers_or_residencies_of_an_order_are_faster(seeds: range) -> None:
+    """What is proven for an order equals the least over all movements, residencies and write-backs."""
+    assert sum(check(seed, 60_000) for seed in seeds) > 0
+
+
+@pytest.mark.slow
+def test_no_transfers_of_many_orders_are_faster() -> None:
+    """The same on some hundred more problems."""
+    assert sum(check(seed, 100_000) for seed in range(1000, 1200)) > 150
+
+
+def slower_than_needed() -> tuple[TiledProblem, AtomicDag, Plan]:
+    """A tiny problem and a plan that other transfers make faster."""
+    for seed in count():
+        problem, dag = tiny_problem(seed)
+        for plan in orders(problem, dag):
+            search: TiledSearch = TiledSearch(TiledGoal(problem), Limits(20, threads=1))
+            Transfers().solve_from(search, AtomicPlan(dag, plan))
+            if search.key is not None and search.key < problem.evaluate(dag, plan).cycles:
+                return problem, dag, plan
+    raise AssertionError
+
+
+def test_a_plan_to_begin_with_gets_better_transfers_and_a_claim_about_its_order() -> None:
+    """The claim names the space, which is found again from the answer; the plan given lies in it."""
+    problem, dag, plan = slower_than_needed()
+    given = AtomicPlan(dag, plan)
+    run = plan_run(lambda: problem, "transfers", Limits(20, threads=1), warm=given)
+    result = run.run()
+    assert result.status is Status.OPTIMAL
+    assert result.answer is not None
+    assert run.search is not None
+    named = named_space(problem, result.answer, run.search.problem.space)
+    assert isinstance(named, GivenOrder)
+    assert named.outside(given) is None
+    turned = Plan(plan.engine, plan.first[::-1].copy(), plan.last, plan.transfers, plan.residency, plan.steps)
+    assert named.outside(AtomicPlan(dag, turned)) is not None
+
+
+def test_what_is_not_stated_is_told_and_claims_nothing_beyond_all_sizes() -> None:
+    """Another objective, or more atoms than asked for: the plan is the one given, the message says why."""
+    problem, dag = tiny_problem(1)
+    plan = orders(problem, dag)[0]
+    other = TiledProblem(problem.network, problem.machine, tiled_objective("edp"))
+    for stated, method, word in ((other, "transfers", "makespan"), (problem, "transfers[atoms=1]", "atoms")):
+        run = plan_run(
+            lambda stated=stated: stated, method, Limits(20, threads=1), warm=AtomicPlan(dag, plan)
+        )
+        result = run.run()
+        assert result.status in (Status.FEASIBLE, Status.OPTIMAL)
+        assert word in result.message
+        assert run.search is not None
+        assert run.search.problem.space == ""
+
+
+def test_orders_of_other_plans_lie_outside() -> None:
+    """The space of an order has the plans of this order alone."""
+    problem, dag = next(
+        (problem, dag) for problem, dag in map(tiny_problem, count()) if len(orders(problem, dag)) > 1
+    )
+    first, second = orders(problem, dag)[:2]
+    space = GivenOrder.of(RoundSpace(problem, dag), first)
+    assert space.outside(AtomicPlan(dag, first)) is None
+    assert space.outside(AtomicPlan(dag, second)) is not None
+    assert space.content_hash != GivenOrder.of(RoundSpace(problem, dag), second).content_hash

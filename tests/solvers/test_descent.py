@@ -1,0 +1,172 @@
+"""The compiled loop: it leaves nothing out, however it is cut up, and compares keys exactly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from math import inf
+
+import numpy as np
+import pytest
+from effort import effort
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from instances import Instance, instances
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status
+from tilewright.solvers.mapping import best_first, descent, descent_state
+from tilewright.solvers.mapping.cuts import EVERYTHING, Cut, cut_at, cut_below, cut_by_front, wanted_by
+from tilewright.solvers.mapping.descent import Descent
+from tilewright.solvers.mapping.goals import Goal, Minimum
+from tilewright.solvers.mapping.layout import laid_out
+from tilewright.solvers.mapping.nodes import Leaves, Nodes
+from tilewright.solvers.mapping.refinement import Refinement
+from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tree import Tree
+
+INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
+    lambda model: instances(model, most=12, largest=2_000)
+)
+COUNTS = st.one_of(st.integers(0, 50), st.integers(0, 2**53 - 1))
+
+
+class _All(Goal):
+    """Everything."""
+
+    def cut(self) -> Cut:
+        return EVERYTHING
+
+    def take(self, leaves: Leaves) -> None:
+        raise NotImplementedError
+
+
+@settings(max_examples=effort(200))
+@given(st.lists(st.tuples(COUNTS, COUNTS), min_size=1, max_size=8), st.data())
+def test_products_are_compared_exactly(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+    """A key is wanted where it is less than the goal in whole numbers, for keys of any powers."""
+    a, b = data.draw(st.sampled_from([(1, 0), (0, 1), (1, 1), (2, 1), (1, 3), (4, 4)]))
+    keys = [energy**a * cycles**b for energy, cycles in pairs]
+    near = data.draw(st.sampled_from(keys)) + data.draw(st.integers(-2, 2))
+    goal = Fraction(near) + data.draw(st.sampled_from([Fraction(0), Fraction(1, 3)]))
+    energy, cycles = np.array(pairs, dtype=np.float64).T
+    wanted = wanted_by(cut_below(goal, (a, b)), energy, cycles, energy**a * cycles**b)
+    assert wanted.tolist() == [key < goal for key in keys]
+
+
+@settings(max_examples=effort(100))
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=8))
+def test_a_front_wants_what_no_point_beats(points: list[tuple[int, int]]) -> None:
+    """What some point is at least as good as in both respects is not wanted, all else is."""
+    front = [
+        (energy, cycles)
+        for energy, cycles in sorted(set(points), key=lambda point: point[1])
+        if not any(e <= energy and c <= cycles and (e, c) != (energy, cycles) for e, c in points)
+    ]
+    cut = cut_by_front([energy for energy, _ in front], [cycles for _, cycles in front])
+    energy, cycles = np.array(list(product(range(11), repeat=2)), dtype=np.float64).T
+    wanted = wanted_by(cut, energy, cycles, energy * cycles)
+    assert wanted.tolist() == [
+        not any(e <= own and c <= other for e, c in points) for own, other in zip(energy, cycles, strict=True)
+    ]
+
+
+def test_keys_up_to_a_number_and_below_another() -> None:
+    """Both limits count, and infinite keys are wanted where there is none."""
+    keys = np.array([1.0, 2.0, 3.0, inf])
+    assert wanted_by(cut_at(below=3), keys, keys, keys).tolist() == [True, True, False, False]
+    assert wanted_by(cut_at(most=2), keys, keys, keys).tolist() == [True, True, False, False]
+    assert wanted_by(EVERYTHING, keys, keys, keys).all()
+
+
+@settings(max_examples=effort(30))
+@given(INSTANCES, st.sampled_from([1, 3, 64]), st.booleans())
+def test_nothing_is_left_out(instance: Instance, batch: int, small: bool) -> None:
+    """What a descent lists is every combination of rows and choices that breaks no limit, once.
+
+    Also with batches, blocks and pools of a few nodes, so that it stops and goes on everywhere.
+    """
+    problem = instance.problem().minimising(parse_objective("edp"))
+    layout = laid_out(problem, Limits())
+    assume(layout.fits)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(descent, "_spare", {})
+        if small:
+            patched.setattr(descent, "_WORK", 0)
+            patched.setattr(descent, "_LEAST_BLOCK", 1)
+            patched.setattr(descent.at, "new_stack", partial(descent_state.new_stack, pool=1, parts=2))
+        root = Refinement(layout, _All(), lambda: False).root({})
+        below = Descent(layout, batch)
+        below.begin(root, 1)
+        listed: Counter[tuple[object, ...]] = Counter()
+        while below:
+            leaves = below.go_on(_All(), 1)
+            for entry in _entries(leaves, problem) if leaves is not None else ():
+                listed[entry] += 1
+    last = len(layout.stages) - 1
+    every: Counter[tuple[object, ...]] = Counter()
+    cells = np.array(
+        list(product(*(range(len(table.starts[last])) for table in layout.staged))), dtype=np.int64
+    ).T
+    selectors = [selector for stage in layout.stages for selector in stage.selectors]
+    for options in product(*(selector.domain for selector in selectors)):
+        chosen = dict(zip(selectors, options, strict=True))
+        at = (last,) * len(layout.staged)
+        kept, (energy, cycles) = layout.bound_program.bounds(cells, at, chosen)
+        nodes = Nodes(cells[:, kept], last, chosen, energy, cycles, energy * cycles)
+        every.update(_entries(nodes, problem))
+    assert listed == every
+
+
+def _entries(nodes: Nodes, problem: LayerProblem) -> list[tuple[object, ...]]:
+    """Every node by its cells, choices and bounds."""
+    chosen = tuple(nodes.chosen[selector] for selector in problem.space.selectors if selector in nodes.chosen)
+    rows = zip(nodes.cells.T.tolist(), nodes.energy.tolist(), nodes.cycles.tolist(), strict=True)
+    return [(tuple(cells), chosen, energy, cycles) for cells, energy, cycles in rows]
+
+
+@settings(max_examples=effort(12))
+@given(instances("hierarchy", most=24, largest=50_000))
+def test_blocks_change_nothing(instance: Instance) -> None:
+    """With blocks of a few nodes the answer and the number of nodes are those of large blocks."""
+    problem = instance.problem().minimising(parse_objective("edp"))
+    whole = solve(problem, "branch", Limits(threads=1))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(descent, "_WORK", 0)
+        patched.setattr(descent, "_LEAST_BLOCK", 1)
+        cut_up = solve(problem, "branch", Limits(threads=1))
+    assert (cut_up.status, cut_up.key, cut_up.answer) == (whole.status, whole.key, whole.answer)
+    assert cut_up.effort.nodes == whole.effort.nodes
+
+
+@settings(max_examples=effort(12))
+@given(instances("hierarchy", most=24, largest=50_000), st.sampled_from([2, 3]))
+def test_threads_prove_the_same(instance: Instance, threads: int) -> None:
+    """Descents side by side end in the optimum that enumeration has, and bounds stay below it meanwhile."""
+    problem = instance.problem().minimising(parse_objective("edp"))
+    oracle = solve(problem, "exhaustive")
+    scale = float(problem.key_scale)
+    bounds = [0.0]
+
+    def on_bound(least: float) -> None:
+        """Of all that is open; what is closed costs as much as the best mapping."""
+        bounds.append(min(least, inf if search.key is None else float(search.key) * scale))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(best_first, "_LONG", -1)
+        patched.setattr(descent, "_WORK", 0)
+        patched.setattr(descent, "_LEAST_BLOCK", 50)
+        search = LayerSearch(problem, Limits(threads=threads))
+        tree = Tree(search, Minimum(search, "test"))
+        assume(not tree.empty)
+        tree.begin(on_bound, dive=False)
+        assert tree.go_on(on_bound) is None
+    assert search.key == oracle.key
+    if oracle.key is not None:
+        assert oracle.status is Status.OPTIMAL
+        assert max(bounds) <= float(oracle.key) * scale * (1 + 1e-12)
