@@ -196,7 +196,9 @@ def read_table(text: str) -> list[Row]:
 
 def number(text: str) -> float:
     """The first number of a cell; not a number where there is none."""
-    for word in text.replace(",", "").replace("%", " ").replace("(", " ").replace("*", " ").split():
+    for word in (
+        text.replace(",", "").replace("%", " ").replace("(", " ").replace(")", " ").replace("*", " ").split()
+    ):
         with contextlib.suppress(ValueError):
             return float(word)
     return float("nan")
