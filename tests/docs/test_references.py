@@ -34,7 +34,7 @@ FOLDERS = (
 FOLDERS += ("studies", "workloads", ".ci")
 WIDEST = 120
 
-GENERATED = re.compile(r"<!-- (?:generated|figures): .*?<!-- end -->", re.DOTALL)
+GENERATED = re.compile(r"<!-- (?:generated|figures|paper): .*?<!-- end(?: of paper)? -->", re.DOTALL)
 CODE = re.compile(r"```.*?```", re.DOTALL)
 TICKED = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -94,8 +94,7 @@ def design_space(
     """
     work, own = workload(name), resources(size, steps[0], steps[1])
     systems = {
-        parts: make_system("point", own, flows, parts)
-        for parts in partitions_of(own, len(flows), "exhaustive", 0)
+        parts: make_system("point", own, flows, parts) for parts in partitions_of(own, flows, "exhaustive", 0)
     }
     table = cost_table(workload_operators(work), [*systems.values()], Limits(threads=1))
     metric = METRIC_OF[ScheduleObjective.EDP]
