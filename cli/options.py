@@ -162,6 +162,14 @@ SkipUnsupported = Annotated[
         rich_help_panel=_ONNX,
     ),
 ]
+StoredWidths = Annotated[
+    bool,
+    typer.Option(
+        "--stored-widths",
+        help="Elements as wide as a quantised ONNX model stores them; otherwise the machine's width counts.",
+        rich_help_panel=_ONNX,
+    ),
+]
 Branches = Annotated[
     list[str] | None,
     typer.Option(
@@ -357,14 +365,19 @@ def parse_factors(text: str | None) -> FactorKind | None:
 
 
 def parse_onnx(
-    dims: list[str] | None, *, skip: bool, branches: list[str] | None = None, trips: list[str] | None = None
+    dims: list[str] | None,
+    *,
+    skip: bool,
+    branches: list[str] | None = None,
+    trips: list[str] | None = None,
+    stored_widths: bool = False,
 ) -> OnnxOptions:
     """How an ONNX model is imported.
 
     Parameters
     ----------
     dims, branches, trips : texts of ``--dim``, ``--branch`` and ``--trip``
-    skip : whether ``--skip-unsupported`` was given
+    skip, stored_widths : whether ``--skip-unsupported`` and ``--stored-widths`` were given
 
     Raises
     ------
@@ -389,7 +402,7 @@ def parse_onnx(
         sides[name] = side
     sizes = counts(dims, "--dim", "an axis, once, with its size, such as h=224 or x.2=224")
     rounds = counts(trips, "--trip", "a node, once, with its number of rounds, such as Loop_0=8")
-    return OnnxOptions(sizes, skip, sides, rounds, "flags")
+    return OnnxOptions(sizes, skip, sides, rounds, "flags", stored_widths)
 
 
 def parse_storage(text: str | None) -> StorageKind | None:

@@ -16,24 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-KINDS = {
-    "attention": r"(?<!mixer)\.(scores|mix)$",
-    "softmax": r"softmax$",
-    "cache": r"\.append_\w+$",
-    "feed-forward": r"(forward|experts|expert)\.(gate|up|down)\d*$|\.router$|\.feed_(up|down)$",
-    "projections": r"attention\.(query|key|value|result|latent)(_\w+)?$|\.(branches|vectors|step|result)$",
-    "words": r"^words_out$",
-}
-"""Kinds of layers by how their names end; others are norms, sums, activations and rotary embedding."""
-POINTWISE = r"_(norm|rotary|act)$"
-OTHERS = "others"
-
-
-def kind_of(name: str) -> str:
-    """The kind of a layer, by its name."""
-    if re.search(POINTWISE, name):
-        return OTHERS
-    return next((kind for kind, pattern in KINDS.items() if re.search(pattern, name)), OTHERS)
+from tilewright.report.records.mapping.layer_kinds import KINDS, OTHERS, kind_of
 
 
 def shares(document: Mapping[str, Any]) -> dict[str, float]:
@@ -52,6 +35,15 @@ def proven(document: Mapping[str, Any]) -> tuple[int, int]:
     counts = [(layer["count"], layer["status"] == "optimal") for layer in document["layers"]]
     asked = sum(count for count, _ in counts) + len(document["missing"])
     return sum(count for count, done in counts if done), asked
+
+
+def proven_value(document: Mapping[str, Any]) -> float:
+    """The share of the layers' values, each as often as its layer is there, that is proven optimal."""
+    values = [
+        (layer["count"] * (layer["value"] or 0), layer["status"] == "optimal") for layer in document["layers"]
+    ]
+    whole = sum(value for value, _ in values) or 1
+    return float(sum(value for value, done in values if done) / whole)
 
 
 def short(amount: float | None) -> str:
@@ -74,6 +66,7 @@ def rows(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]
             passed,
             str(batch),
             f"{done} of {asked}",
+            f"{100 * proven_value(document):.1f} %",
             short(totals["time_s"]),
             short(None if totals["energy_pj"] is None else totals["energy_pj"] * 1e-12 / batch),
             *parts,
@@ -81,15 +74,17 @@ def rows(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]
 
 
 def run(files: Annotated[list[Path], typer.Argument(help="result documents of `tilewright map`")]) -> None:
-    """Read and print."""
+    """Read and print a table for each machine."""
     documents = {str(file): json.loads(file.read_text(encoding="utf-8")) for file in files}
-    machines = {document["arch"]["name"] for document in documents.values()}
-    head = ("network", "pass", "batch", "proven", "s", "J per sequence", *KINDS, OTHERS)
-    print(f"On {', '.join(sorted(machines))}:\n")
-    print("| " + " | ".join(head) + " |")
-    print("|---|---|" + "---:|" * (len(head) - 2))
-    for row in rows(documents):
-        print("| " + " | ".join(row) + " |")
+    head = ("network", "pass", "batch", "proven", "of the value", "s", "J per sequence", *KINDS, OTHERS)
+    for machine in dict.fromkeys(document["arch"]["name"] for document in documents.values()):
+        own = {file: document for file, document in documents.items() if document["arch"]["name"] == machine}
+        print(f"On {machine}:\n")
+        print("| " + " | ".join(head) + " |")
+        print("|---|---|" + "---:|" * (len(head) - 2))
+        for row in rows(own):
+            print("| " + " | ".join(row) + " |")
+        print()
 
 
 if __name__ == "__main__":

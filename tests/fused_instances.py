@@ -14,6 +14,7 @@ from tilewright.formulation.mapping.fused.turns import turns_of
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.hardware.mapping.timing import Timing
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator, Role
 from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d, elementwise, gemm, matmul, pool2d
@@ -166,6 +167,7 @@ def random_engine(rng: Random) -> Engine:
                 keeps=keeps,
                 may_bypass=bypass,
                 sliding_window=rng.random() < 0.4,
+                timing=Timing(drained=rng.random() < 0.3),
                 fanout=fanout,
             )
         )

@@ -303,7 +303,7 @@ class _Walker:
         if layer in self.group.leaving and home is not None:
             if len(own) > 1:
                 count = len(elements(everything))
-                self.move(layer, result, own[0], own[1], Counter(updates=count))
+                self.move(layer, result, own[0], own[1], Counter(updates=count, drains=count))
             else:
                 self.result.incomplete.add(layer)
         return made
@@ -434,6 +434,7 @@ class _Walker:
             held = elements(box)
             if tensor.is_output:
                 moved["updates"] += len(held)
+                moved["drains"] += len(held)
                 moved["fills"] += len(held & gone)
                 moved["reads"] += len(held & gone)
                 gone |= held
@@ -449,13 +450,18 @@ class _Walker:
     def move(self, layer: str, tensor: Tensor, outer: Placed, inner: Placed, moved: Counter[str]) -> None:
         source, target = self.engine.level(outer.store.level), self.engine.level(inner.store.level)
         self.count(layer, source.name, tensor.name, moved["reads"], 0, moved["updates"])
-        self.count(layer, target.name, tensor.name, 0, moved["fills"], 0)
+        drains = moved["drains"] if target.timing.drained else 0
+        self.count(layer, target.name, tensor.name, drains, moved["fills"], 0)
         role = tensor.role
+        self.result.energy += drains * target.read_energies.get(role, target.read_energy)
         self.result.energy += moved["reads"] * source.read_energies.get(role, source.read_energy)
         self.result.energy += moved["updates"] * source.write_energies.get(role, source.write_energy)
         self.result.energy += moved["fills"] * target.write_energies.get(role, target.write_energy)
         busy = [0]
-        for level, reads, writes in ((source, moved["reads"], moved["updates"]), (target, 0, moved["fills"])):
+        for level, reads, writes in (
+            (source, moved["reads"], moved["updates"]),
+            (target, drains, moved["fills"]),
+        ):
             width = bits(self.engine, level, tensor)
             for rate, number in (
                 (level.read_bandwidth, reads),

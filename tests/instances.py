@@ -18,6 +18,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
+from tilewright.hardware.mapping.timing import Timing
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator, Role
 from tilewright.workloads.mapping.operators import (
@@ -179,6 +180,7 @@ def hierarchies(
                 may_bypass=bypass,
                 sliding_window=draw(st.booleans()),
                 fanout=fanout,
+                timing=Timing(drained=index > 0 and draw(st.booleans())),
             )
         )
     engine = Engine("random", "hierarchy", 16, _energies(draw), Fraction(500), tuple(parts))

@@ -340,6 +340,10 @@ class _Edge:
 
     def _write_back(self, tiles: MappingABC[Index, Box]) -> None:
         wanted = {place: (box, size(box)) for place, box in tiles.items()}
+        if self.inner is not None and self.nest.engine.levels[self.inner].timing.drained:
+            assert self.below is not None
+            for place, (_, number) in wanted.items():
+                self.below.reads[place] += number
         for outer, box, _ in self._arriving(wanted, self.between):
             inside = set(elements(box))
             self.above.updates[outer] += len(inside)

@@ -70,13 +70,14 @@ class Tally:
 class Edge:
     """What moves between a store and the next inner one of a tensor, or the PEs.
 
-    ``reads`` and ``updates`` of the outer one, ``fills`` of the inner one, elements of the ``first`` tiles,
-    and what crosses the networks of the levels between.
+    ``reads`` and ``updates`` of the outer one, ``fills`` and ``drains`` of the inner one, elements of the
+    ``first`` tiles, and what crosses the networks of the levels between.
     """
 
     reads: Tally
     fills: Tally
     updates: Tally
+    drains: Tally
     first: int
     crossing: tuple[int, ...]
 
@@ -246,21 +247,21 @@ class Oracle:
         tiles = [0] * len(self.levels)
         ports = [((0, 0), (0, 0))] * len(self.levels)
         first: dict[tuple[int, int], int] = {}
-        fills = Tally(0, 0)
+        fills = drains = Tally(0, 0)
         for depth, (level, point) in enumerate(chain):
             inner = chain[depth + 1] if depth + 1 < len(chain) else (None, len(loops))
             width, read, write = self._weights[level, tensor.name]
             tiles[level] = width * self._tile(tensor, loops, point)
             edge = self._edge(tensor, loops, (level, point), inner)
-            energy += read * edge.reads.all + write * (fills.all + edge.updates.all)
+            energy += read * (edge.reads.all + drains.all) + write * (fills.all + edge.updates.all)
             if self.array is not None:
                 energy += self._network * edge.crossing[self.array]
-            pair = (width * edge.reads.one, width * (fills.one + edge.updates.one))
+            pair = (width * (edge.reads.one + drains.one), width * (fills.one + edge.updates.one))
             hides = inner[0] is None or self.levels[inner[0]].double_buffered
             ports[level] = (pair, (0, 0)) if hides else ((0, 0), pair)
             if inner[0] is not None:
                 first[level, inner[0]] = width * edge.first
-            fills = edge.fills
+            fills, drains = edge.fills, edge.drains
         return Option(points, energy, tuple(tiles), tuple(ports), first)
 
     def _edge(
@@ -295,7 +296,9 @@ class Oracle:
             if inner[0] is not None:
                 hops = result.left + result.left
         started = 0 if inner[0] is None else result.first[names[outer[0]], names[inner[0]], tensor.name]
-        return Edge(reads, fills, Tally.of(above.updates), started, tuple(hops[name] for name in names))
+        drains = Tally.of(below.reads) if inner[0] is not None else Tally(0, 0)
+        crossing = tuple(hops[name] for name in names)
+        return Edge(reads, fills, Tally.of(above.updates), drains, started, crossing)
 
     @staticmethod
     def _overlaps(tensor: Tensor) -> bool:

@@ -7,7 +7,7 @@ text leaves out, so that a document says what it is about.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -94,6 +94,18 @@ def family_network(text: str, batch: int | None = None) -> Network:
     """
     family = _made(text, batch)
     return _built(_named(parse_method(text, "model").name, family), family)
+
+
+def with_parameters(text: str, changes: Mapping[str, object]) -> str:
+    """A family's text with some parameters changed.
+
+    Parameters
+    ----------
+    changes : by parameter, its value; ``model.`` before a name is left out
+    """
+    read = parse_method(text, "model")
+    changed = {name.removeprefix("model."): str(value) for name, value in changes.items()}
+    return str(MethodText(read.name, {**read.options, **changed}))
 
 
 def parameters_of(text: str) -> tuple[Parameter, ...]:

@@ -13,15 +13,35 @@ from tilewright.workloads.network import Network
 
 @dataclass(frozen=True, slots=True)
 class SelectedLayer:
-    """An operator, and the layers of the network that have it."""
+    """An operator, and the layers of the network that have it.
+
+    Parameters
+    ----------
+    operator, names : of equal layers
+    runs : how often each of them runs, where the model runs more than once
+    least_runs : how many of the runs cost at least what these layers do; ``None`` for as many.  Layers that
+        bound others run less often in a value than in its bound, or not at all
+    """
 
     operator: Operator
     names: tuple[str, ...]
+    runs: int = 1
+    least_runs: int | None = None
 
     @property
     def name(self) -> str:
         """Of the first of the layers."""
         return self.names[0]
+
+    @property
+    def count(self) -> int:
+        """How often the operator counts in a value."""
+        return len(self.names) * self.runs
+
+    @property
+    def least_count(self) -> int:
+        """How often it counts in a bound."""
+        return len(self.names) * (self.runs if self.least_runs is None else self.least_runs)
 
 
 def select_layers(

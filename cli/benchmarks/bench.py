@@ -51,6 +51,7 @@ def bench_command(
     skip_unsupported: options.SkipUnsupported = False,
     branch: options.Branches = None,
     trip: options.Trips = None,
+    stored_widths: options.StoredWidths = False,
     layers: options.Layers = None,
     factors: options.Factors = None,
     method: Annotated[
@@ -130,7 +131,9 @@ def bench_command(
         factors=factors,
         threads=threads,
         batch=batch,
-        onnx=options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip),
+        onnx=options.parse_onnx(
+            dim, skip=skip_unsupported, branches=branch, trips=trip, stored_widths=stored_widths
+        ),
     )
     options.check_workers(jobs, cluster)
     return _bench(request, out, options.parse_threads(jobs), cluster, format, fresh=fresh, quiet=quiet)

@@ -51,6 +51,7 @@ def show_command(
     skip_unsupported: options.SkipUnsupported = False,
     branch: options.Branches = None,
     trip: options.Trips = None,
+    stored_widths: options.StoredWidths = False,
     layers: options.Layers = None,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
@@ -81,7 +82,9 @@ def show_command(
     """Show a machine as a tree, a model as a table, a layer as its loops, a mapping as a loop nest."""
     options.parse_factors(factors)
     options.parse_choice(format, "--format", ("table", "json"))
-    asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
+    asked_onnx = options.parse_onnx(
+        dim, skip=skip_unsupported, branches=branch, trips=trip, stored_widths=stored_widths
+    )
     if asked_onnx.given is not None and Path(thing).suffix.lower() != ".onnx":
         raise InputError(asked_onnx.given, None, f"is for ONNX models, which {thing} is not")
     if plot is not None and Path(thing).suffix.lower() in _DATA and (tree := _tree_in(Path(thing))):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from tilewright.api.arguments import Budget, SearchRequest
 from tilewright.api.live import Listener
-from tilewright.api.mapping.exploration import ExploreRequest
 from tilewright.api.mapping.exploration_document import ExplorationDocument, file_format
+from tilewright.api.mapping.sweep_document import Sweep
 from tilewright.api.saving import FileListener, WrittenAtEnd
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.clock import call
@@ -22,8 +23,21 @@ from tilewright.formulation.network_objective import NetworkObjective
 from tilewright.formulation.stopping import NEVER
 from tilewright.foundation.disk import check_writable, write_file
 from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.report.records.mapping.sweep import SweepDocument
 from tilewright.report.text.quantities import objective_text, seconds_text
 from tilewright.workloads.selection import SelectedLayer
+
+Explored = TypeVar("Explored", ExplorationDocument, Sweep)
+Explored_co = TypeVar("Explored_co", covariant=True)
+
+
+class Question(Protocol[Explored_co]):
+    """An exploration or a sweep."""
+
+    def answer(self, request: SearchRequest) -> Explored_co:
+        """Search, with the method and the limits of the request."""
+        ...
+
 
 _QUIET_SECONDS = 1.0
 """Between two lines of progress."""
@@ -49,7 +63,7 @@ class CellProgress(Listener):
         every: bool,
     ) -> None:
         self._objective = objective
-        self._counts = {layer.name: len(layer.names) for layer in layers}
+        self._counts = {layer.name: layer.count for layer in layers}
         self._seconds = seconds
         self._every = every
         self._cells = 0
@@ -59,6 +73,8 @@ class CellProgress(Listener):
 
     def goal(self, number: int, total: int, designs: int) -> None:
         self._designs, self._goal = designs, time.monotonic()
+        if number == 1:  # another point of a sweep
+            self._costs.clear()
         if total > 1:
             tell(f"[{number}/{total}] {designs} designs")
 
@@ -121,35 +137,27 @@ def files(out: Path | None, plot: Path | None, report: Path | None) -> list[File
         from tilewright.report.plots.style import check_plot_file
 
         check_plot_file(plot)
-        listeners.append(WrittenAtEnd(plot, _draw))
+        listeners.append(WrittenAtEnd(plot, lambda path, answer: answer.save_plot(path)))
     if report is not None:
         from tilewright.report.html.page import check_report
 
         check_report(report)
-        listeners.append(WrittenAtEnd(report, _write_page))
+        listeners.append(WrittenAtEnd(report, lambda path, answer: answer.save_report(path, command.text)))
     return listeners
 
 
-def _draw(path: Path, answer: ExplorationDocument) -> None:
-    from tilewright.report.plots.explore import plot_exploration
-
-    plot_exploration(answer.record, path)
-
-
-def _write_page(path: Path, answer: ExplorationDocument) -> None:
-    from tilewright.report.html.mapping.explore import write_explore_report
-
-    write_explore_report(path, answer.record, command.text)
-
-
 def explored(
-    question: ExploreRequest, solver: str, seconds: float | None, gap: float, listeners: Sequence[Listener]
-) -> tuple[ExplorationDocument, bool]:
+    question: Question[Explored],
+    solver: str,
+    seconds: float | None,
+    gap: float,
+    listeners: Sequence[Listener],
+) -> tuple[Explored, bool]:
     """The answer, and whether the user ended the search.
 
     Parameters
     ----------
-    question : the machines, the model and the objective
+    question : the machines, the model and the objective; or those of every point of a sweep
     solver : of every layer on every design
     seconds, gap : limits; no time limit where it is ``None``
     listeners : of the live document
@@ -168,6 +176,18 @@ def exit_code(record: ExploreDocument, *, interrupted: bool, quiet: bool) -> Exi
         why = next((design.message for design in record.designs if design.message), "")
         note_line(f"no best design: {counts}" + (f" ({why})" if why else ""))
     return code
+
+
+def sweep_exit_code(record: SweepDocument, *, interrupted: bool) -> Exit:
+    """The exit code of a sweep: every point has a best machine."""
+    if interrupted and not record.complete:
+        return Exit.INTERRUPTED
+    grid = math.prod(len(axis.values) for axis in record.vary)
+    valued = sum(point.exploration.best is not None for point in record.points)
+    if valued == grid:
+        return Exit.OK
+    codes = {_exit(point.exploration, interrupted=False) for point in record.points}
+    return Exit.INFEASIBLE if Exit.INFEASIBLE in codes else Exit.LIMIT
 
 
 def _exit(record: ExploreDocument, *, interrupted: bool) -> Exit:

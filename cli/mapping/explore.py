@@ -9,6 +9,7 @@ import typer
 
 from tilewright.cli import completion, models, options
 from tilewright.cli.exits import Exit
+from tilewright.cli.mapping import flags
 
 FORMATS = ("table", "json", "csv")
 _SPACE = "Design space"
@@ -29,10 +30,13 @@ def explore_command(
             metavar="FIELD=VALUES",
             help="A field of the machine file and its values: levels.SPM.capacity=16kB..1MB*2 (times 2), "
             "levels.SPM.fanout.axes.pe.size=64..256+64 (plus 64), or a list with commas; A:B=1:2,3:4 varies "
-            "fields together.  Repeatable: the space is all combinations.",
+            "fields together; model.batch=1..256*2 varies a parameter of the model.  Repeatable: the space "
+            "is all combinations.",
             rich_help_panel=_SPACE,
         ),
     ],
+    phases: flags.Phases = None,
+    lengths: flags.Lengths = None,
     objective: options.NetworkObjective = "edp",
     batch: options.Batch = None,
     layers: options.Layers = None,
@@ -41,6 +45,7 @@ def explore_command(
     skip_unsupported: options.SkipUnsupported = False,
     branch: options.Branches = None,
     trip: options.Trips = None,
+    stored_widths: options.StoredWidths = False,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
     constraint: options.Constraints = None,
@@ -116,7 +121,10 @@ def explore_command(
     Designs are discarded by bounds before they are solved.  Exit code 0 states that a best design was found,
     the table whether it is proven.
     """
+    from dataclasses import replace
+
     from tilewright.api.mapping.exploration import ExploreRequest
+    from tilewright.api.mapping.sweep import SweepRequest, split_axes
     from tilewright.cli.mapping import designs
     from tilewright.cli.searching import Printed, failed
     from tilewright.hardware.mapping.variations import parse_variation
@@ -127,14 +135,17 @@ def explore_command(
     longest = options.parse_duration(layer_limit, "--layer-limit")
     assert longest is not None
     seconds, relative_gap = options.parse_duration(time_limit), options.parse_gap(gap)
-    asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
+    asked_onnx = options.parse_onnx(
+        dim, skip=skip_unsupported, branches=branch, trips=trip, stored_widths=stored_widths
+    )
     goal = options.read_network_objective(objective)
     variations = tuple(parse_variation(text) for text in vary)
     network = models.loaded(model, batch, asked_onnx, quiet=quiet)
+    own, machines = split_axes(variations)
     question = ExploreRequest(
         model=network,
         machine=arch,
-        axes=variations,
+        axes=machines,
         objective=str(goal),
         batch=batch,
         layers=tuple(layers or ()),
@@ -150,11 +161,17 @@ def explore_command(
         jobs=jobs,
         cluster=cluster,
         store=store,
+        phases=phases,
+        lengths=lengths,
     )
     files = designs.files(out, plot, report)
     chosen = network.select(layers or (), all_operators)
     progress = [] if quiet else [designs.CellProgress(goal, chosen, seconds, every=verbose)]
     listeners = [*progress, *files, Printed(form)]
+    if own:
+        points = SweepRequest(replace(question, model=model), own)
+        swept, interrupted = designs.explored(points, solver, seconds, relative_gap, listeners)
+        return Exit.ERROR if failed(files) else designs.sweep_exit_code(swept.record, interrupted=interrupted)
     answer, interrupted = designs.explored(question, solver, seconds, relative_gap, listeners)
     unsaved = [] if answer.unsaved is None else [str(answer.unsaved)]
     if failed(files, unsaved):

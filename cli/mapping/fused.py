@@ -61,6 +61,8 @@ REFUSED = {
     "all_optimal": "--all-optimal",
     "most": "--most",
     "constraint": "--constraint",
+    "phases": "--phases",
+    "lengths": "--lengths",
     "constraint_set": "--constraint-set",
     "tiles": "--tiles",
     "warm_start": "--warm-start",

@@ -9,6 +9,7 @@ import typer
 
 from tilewright.cli import completion, options
 from tilewright.cli.exits import Exit, exit_of_layers
+from tilewright.cli.mapping.flags import Lengths, Phases
 from tilewright.foundation.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,10 +36,13 @@ def map_command(
     batch: options.Batch = None,
     layers: options.Layers = None,
     all_operators: options.AllOperators = False,
+    phases: Phases = None,
+    lengths: Lengths = None,
     dim: options.Dims = None,
     skip_unsupported: options.SkipUnsupported = False,
     branch: options.Branches = None,
     trip: options.Trips = None,
+    stored_widths: options.StoredWidths = False,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
     storage: options.Storage = None,
@@ -168,7 +172,9 @@ def map_command(
     made_method(solver, flag="--solver")
     files = flags.saved(FILE_FORMATS)
     engine = machine(arch)
-    asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
+    asked_onnx = options.parse_onnx(
+        dim, skip=skip_unsupported, branches=branch, trips=trip, stored_widths=stored_widths
+    )
     network = Network(resolve_model(model, batch, asked_onnx))
     question = NetworkOnMachine(
         network,
@@ -176,6 +182,8 @@ def map_command(
         objective,
         layers=layers or (),
         all_operators=all_operators,
+        phases=phases,
+        lengths=lengths,
         constraints=(*(constraint or ()), *(f"set={name}" for name in constraint_set or ())),
         cost_model=cost_model,
         **space,  # type: ignore[arg-type]

@@ -33,7 +33,11 @@ def codesign_command(
     ],
     dataflows: Annotated[
         str,
-        typer.Option("--dataflows", help="One per sub-accelerator, with commas.", rich_help_panel="Problem"),
+        typer.Option(
+            "--dataflows",
+            help="One per sub-accelerator, with commas; a machine file stays as it is.",
+            rich_help_panel="Problem",
+        ),
     ] = "nvdla,shidiannao",
     objective: Goal = "edp",
     metric: Metric = None,

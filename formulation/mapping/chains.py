@@ -116,6 +116,24 @@ def balanced_chains(bound: int, length: int) -> Int64s:
     return _chains(bound, length, balanced_tiles)
 
 
+@lru_cache(maxsize=1024)
+def ranged_chains(least: int, most: int) -> Callable[[int, int], Int64s]:
+    """Chains of a dimension that stands for all bounds between two, cut off at the least.
+
+    A chain of a bound ``b`` cut off at ``least`` has ``min(tile, least)`` for every tile.  As ``b`` is at
+    most ``2 * least``, only the whole is cut off, so what may stand inside the whole are the tiles of all
+    bounds, and inside a smaller tile its own.
+    """
+    own = np.unique(np.concatenate([balanced_tiles(bound) for bound in range(least, most + 1)]))
+    whole = tuple(np.unique(np.minimum(own, least)).tolist())
+
+    @lru_cache(maxsize=128)
+    def chains(bound: int, length: int) -> Int64s:
+        return _chains(bound, length, lambda size: whole if size == least else balanced_tiles(size))
+
+    return chains
+
+
 @lru_cache(maxsize=128)
 def halved_chains(bound: int, length: int) -> Int64s:
     """All sequences of ``length`` tile sizes, each the one before it halved, rounded up, any number of times.

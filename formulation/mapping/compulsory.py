@@ -59,7 +59,17 @@ def least_energy(operator: Operator, engine: Engine) -> Fraction:
 
 def least_cycles(operator: Operator, engine: Engine) -> int:
     """Cycles of a full array, or of compulsory transfers through the ports at which tensors start."""
-    cycles = [-(-operator.iterations // engine.instances)]
+    return max(least_compute(operator, engine), least_transfers(operator, engine))
+
+
+def least_compute(operator: Operator, engine: Engine) -> int:
+    """Cycles with every PE at work in each of them."""
+    return operator.turns * -(-operator.iterations // engine.instances)
+
+
+def least_transfers(operator: Operator, engine: Engine) -> int:
+    """Cycles in which those ports hand out every operand once and take every result once."""
+    cycles = [0]
     for port in {0, *engine.starts.values()}:
         moved: dict[bool, list[tuple[Role, Expr]]] = {True: [], False: []}
         for tensor in operator.tensors:

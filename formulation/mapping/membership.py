@@ -35,9 +35,9 @@ from tilewright.formulation.mapping.blocks import Block, loop_hosts
 from tilewright.formulation.mapping.idle_levels import loops_where_nothing_is_stored
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.space import DIVISORS, EVERY_INTEGER, MapSpace, level_positions
+from tilewright.formulation.mapping.space import DIVISORS, EVERY_INTEGER, MapSpace, chains_of, level_positions
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.operator import Dimension, Operator
 
 
 class OutsideError(ValueError):
@@ -346,6 +346,9 @@ class _Walk:
             return
         if self._tiles_kind == DIVISORS:
             fits, wanted = outer % inner == 0, f"a divisor of {outer}"
+        elif (dimension := self._dimension(dim)).upto is not None and outer == dimension.bound:
+            fits = inner in chains_of(dimension, self._tiles_kind)(outer, 1)[:, 0]
+            wanted = f"ceil(b/n) of any b from {outer} to {dimension.upto}"
         else:
             trips = -(-outer // inner)
             least = -(-outer // trips)
@@ -355,6 +358,9 @@ class _Walk:
             axis = self._blocks[block].axis
             place = f"at {self._level_name(block)}" if axis is None else f"on axis {axis.name}"
             raise OutsideError(f"the tile {inner} of {dim} {place} is not {wanted}")
+
+    def _dimension(self, name: str) -> Dimension:
+        return next(dimension for dimension in self._operator.dimensions if dimension.name == name)
 
     def _before(self, block: int) -> str:
         """What is already there and ought to stand inside a block."""

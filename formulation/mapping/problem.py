@@ -272,6 +272,9 @@ class LayerProblem:
             "perfect": self.space.nest.perfect,
         }
         # Fields are added only where they differ from the default, so that hashes of older documents stay.
+        upto = [dimension.upto for dimension in self.operator.dimensions]
+        if any(upto):
+            content["upto"] = upto
         if self.operator.turns > 1:
             content["turns"] = self.operator.turns
         if self.operator.continued:
@@ -340,6 +343,12 @@ def state_problem(
     if storage == UNEVEN and any(level.timing.set_up for level in engine.levels):
         # What is left out of the uneven space is proven to lose nothing for traffic alone.
         raise InputError("--storage", UNEVEN, f"expected even: {engine.name} states set-up cycles")
+    if any(dimension.upto for dimension in operator.dimensions):
+        # What spans several sizes has the tiles of all their trip counts (growth.py), and no others.
+        if storage == UNEVEN or tiles == EVERY:
+            raise InputError(operator.kind, "upto", "expected even storage and the tiles of trip counts")
+        if model.perfect_only or factors == PERFECT:
+            raise InputError(operator.kind, "upto", "expected imperfect factors")
     demands = parse_constraints(constraints, operator, engine)
     check_orders(demands, engine, uneven=storage == UNEVEN)
     # The least tile of every trip count is enough for an optimum (docs/proofs.md), unless the user wants

@@ -25,6 +25,7 @@ from tilewright.foundation.arrays import Bools, Floats, Indices
 _FEW = 10_000  # rows that cost nothing to tabulate
 _BLOCK = 1 << 13  # rows that are read at once
 _WORTHWHILE = 0.8  # of the rows, with which another round follows
+_SAMPLE = 1 << 10  # rows that tell whether a first one does
 _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
 
 
@@ -57,8 +58,12 @@ class GroupIntervalReader(IntervalReader):
 
 def group_intervals(table: GroupTable, rows: Indices | None = None) -> GroupIntervals:
     """The least and the largest value of every tabulated node, over some rows or all; at least one."""
-    values = {n: table.values[n] if rows is None else table.values.take(n, rows) for n in table.values}
-    return {node: (np.asarray(v.min()), np.asarray(v.max())) for node, v in values.items()}
+    result: dict[Expr, tuple[Floats, Floats]] = {}
+    for node in table.values:
+        # one column at a time: all of them take hundreds of MB
+        values = table.values[node] if rows is None else table.values.take(node, rows)
+        result[node] = np.asarray(values.min()), np.asarray(values.max())
+    return result
 
 
 def problem_tables(problem: LayerProblem, checked_limits: Limits | None = None) -> Tables:
@@ -118,7 +123,8 @@ def wanted_rows(
 
     A row is left out where its bounds, the other groups being at their least, are unwanted.  What is left of
     one group narrows the intervals of the others.  Every group keeps a row, so that there is a space to
-    search.  Raises ``LimitReachedError`` where a limit strikes.
+    search.  Where a sample of rows shows that nearly all of them are wanted, none is left out.  Raises
+    ``LimitReachedError`` where a limit strikes.
 
     Parameters
     ----------
@@ -131,10 +137,20 @@ def wanted_rows(
     if not all(len(rows) for rows in kept):
         return kept
     intervals = [group_intervals(table) for table in tables.tables]
+
+    def others_than(position: int) -> list[GroupIntervals]:
+        return [*intervals[:position], *intervals[position + 1 :]]
+
     before, size = math.inf, sum(map(len, kept))
+    sampled = 0.0  # rows that are likely to be left
+    for position, table in enumerate(tables.tables):
+        rows = kept[position][:: max(1, len(table) // _SAMPLE)]
+        sampled += len(table) * _are_wanted(problem, table, rows, others_than(position), wanted).mean()
+    if sampled >= _WORTHWHILE * size:
+        return kept
     while size < _WORTHWHILE * before:
         for position, table in enumerate(tables.tables):
-            others = [*intervals[:position], *intervals[position + 1 :]]
+            others = others_than(position)
             rows = kept[position]
             parts = []
             for start in range(0, len(rows), _BLOCK):

@@ -30,6 +30,7 @@ from tilewright.formulation.mapping.chains import (
     every_chain,
     halved_chains,
     perfect_chains,
+    ranged_chains,
 )
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.nest import Nest
@@ -52,6 +53,13 @@ CHAINS: MappingABC[str, Chains] = {
     EVERY_INTEGER: every_chain,
     HALVED: halved_chains,
 }
+
+
+def chains_of(dimension: Dimension, tiles: str) -> Chains:
+    """The chains of a dimension, which may stand for several bounds."""
+    if dimension.upto is not None and tiles == ROUNDED_UP:
+        return ranged_chains(dimension.bound, dimension.upto)
+    return CHAINS[tiles]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +181,11 @@ def build_space(
     slots : the even arrangement by default
     check : called between dimensions, each of which may have millions of rows; what it raises goes through
     """
-    chains = CHAINS[tiles]
     slots = even_arrangement(operator, engine) if slots is None else slots
     blocks, sites = _blocks(engine, slots, orders)
-    boundaries, variables = _boundaries(operator, blocks, sites, slots, chains)
+    boundaries, variables = _boundaries(operator, blocks, sites, slots, tiles)
     groups = tuple(
-        _group(operator, dims, blocks, boundaries, variables, row_filters, chains, check)
+        _group(operator, dims, blocks, boundaries, variables, row_filters, tiles, check)
         for dims in axis_group_dims(operator)
     )
     residency = _residency(operator, engine, blocks, slots)
@@ -230,7 +237,7 @@ def _blocks(
 
 
 def _boundaries(
-    operator: Operator, blocks: Sequence[Block], sites: Sequence[LoopSite], slots: Arrangement, chains: Chains
+    operator: Operator, blocks: Sequence[Block], sites: Sequence[LoopSite], slots: Arrangement, tiles: str
 ) -> tuple[list[dict[str, Expr]], dict[str, list[Variable]]]:
     """Tile sizes between the blocks, and per dimension the variables among them, outermost first."""
     # Dimensions that share a tensor axis stand in one table: their tiles decide one extent together.
@@ -249,6 +256,7 @@ def _boundaries(
                 tile[dim] = outer
             else:
                 # tiles of tiles are tiles: one step of a chain has all values of the longer ones
+                chains = chains_of(dimension, tiles)
                 domain = sorted(set(chains(dimension.bound, 1)[:, 0].tolist()))
                 after = sites[index + 1]
                 tile[dim] = variable = Variable(f"{dim}@{after}", domain, groups[dim])
@@ -280,18 +288,19 @@ def _group(
     boundaries: Sequence[MappingABC[str, Expr]],
     variables: MappingABC[str, Sequence[Variable]],
     row_filters: Sequence[RowFilter],
-    chains: Chains,
+    tiles: str,
     check: Callable[[], None],
 ) -> AxisGroup:
     columns = tuple(chain.from_iterable(variables[dim] for dim in dims))
-    most = math.prod(_count(operator.bounds[dim], len(variables[dim]), chains) for dim in dims)
+    chains = {dimension.name: chains_of(dimension, tiles) for dimension in operator.dimensions}
+    most = math.prod(_count(operator.bounds[dim], len(variables[dim]), chains[dim]) for dim in dims)
 
     def tabulate() -> Int64s:
         tables = []
         for dim in dims:
             check()
             # Filtered before the product of the group's dimensions, which could be too large to build.
-            rows = chains(operator.bounds[dim], len(variables[dim]))
+            rows = chains[dim](operator.bounds[dim], len(variables[dim]))
             tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
         check()
         # User filters speak of one dimension and have been applied; an axis limits the product of the group's

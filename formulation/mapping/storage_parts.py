@@ -84,7 +84,10 @@ def has_storage_parts(problem: LayerProblem) -> bool:
 
 
 def compulsory(problem: LayerProblem, part: StoragePart) -> float:
-    """Energy of a part whatever the tiles are, pJ: every element once, and reads of PEs by a full array."""
+    """Energy of a part whatever the tiles are, pJ.
+
+    Every element is moved once, and read once by PEs, or as often as a full array needs operands.
+    """
     operator, engine = problem.operator, problem.engine
     least = Fraction(0)
     reads = part.level == len(engine.levels) - 1
@@ -102,6 +105,7 @@ def compulsory(problem: LayerProblem, part: StoragePart) -> float:
             count = operator.iterations
             for level in engine.levels[innermost:]:
                 count = -(-count // (level.fanout.instances if level.fanout is not None else 1))
+            count = max(count, touched(operator, tensor))
             least += _spent(engine.levels[innermost], tensor) * count
     return float(least)
 

@@ -95,6 +95,8 @@ class Tables:
 
     def restricted(self, rows: Sequence[Indices]) -> Tables:
         """The same tables with some rows of every group only."""
+        if self.sizes == tuple(map(len, rows)):
+            return self
         result = object.__new__(Tables)
         result.roots = self.roots
         result.tables = [table.reordered(kept) for table, kept in zip(self.tables, rows, strict=True)]

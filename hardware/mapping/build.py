@@ -104,7 +104,7 @@ def _timing(section: LevelSection, here: Location, elements: Elements) -> Timing
         bits = elements.bits_of(section.row, (*here, "row"))
     if section.refetch and here[1] == 0:
         raise FieldError((*here, "refetch"), "expected none: nothing is outside the outermost level")
-    return Timing(section.overlap, **amounts, row_bits=bits, refetch=section.refetch)
+    return Timing(section.overlap, **amounts, row_bits=bits, refetch=section.refetch, drained=section.drained)
 
 
 def _rates(

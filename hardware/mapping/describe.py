@@ -136,6 +136,8 @@ def _timing(timing: Timing) -> list[str]:
         entries.append(f"rows of at most {_bytes(timing.row_bits)}")
     if timing.refetch:
         entries.append("its tiles are fetched anew at every iteration outside")
+    if timing.drained:
+        entries.append("results that leave are read there once more")
     return entries
 
 

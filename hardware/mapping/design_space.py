@@ -123,8 +123,8 @@ def design_space(
 
     Raises
     ------
-    InputError : for no axis or too many designs, and where not one design is a machine, with what is wrong
-        with the first
+    InputError : for a field on two axes or too many designs, and where not one design is a machine, with what
+        is wrong with the first
     """
     check_variations(axes)
     for axis in axes:

@@ -231,6 +231,7 @@ class LevelSection(Section):
     setup: SetupSection | None = Field(default=None, description="cycles beside those of the bandwidth")
     row: SizeField | None = Field(default=None, description="the longest run that is one row, such as 64 B")
     refetch: Flag = Field(default=False, description="its tiles are fetched anew at every iteration outside")
+    drained: Flag = Field(default=False, description="results that leave are read there once more")
     keeps: Annotated[Roles, Field(min_length=1), BeforeValidator(_distinct)] | None = None
     may_bypass: Annotated[Roles, BeforeValidator(_distinct)] = Field(default_factory=list)
     sliding_window: Flag = False

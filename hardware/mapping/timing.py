@@ -24,6 +24,7 @@ class Timing:
     row_bits : bits of a row at most; ``None`` where a run of any length is one row
     refetch : whether the level's tiles are fetched anew at every iteration of the loops outside it, also
         where they stay the same
+    drained : whether results that leave the level are read there once more
     """
 
     overlap: bool | None = None
@@ -33,6 +34,7 @@ class Timing:
     instruction: Fraction = Fraction(0)
     row_bits: int | None = None
     refetch: bool = False
+    drained: bool = False
 
     @property
     def plain(self) -> bool:

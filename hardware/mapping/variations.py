@@ -99,10 +99,14 @@ def variation(field: str | Sequence[str], values: object) -> Variation:
     return Variation(fields, tuple(rows))
 
 
-def check_variations(axes: Sequence[Variation]) -> None:
-    """Raise ``InputError`` where no field varies, or one varies on two axes."""
+def check_varies(axes: Sequence[Variation]) -> None:
+    """Raise ``InputError`` where nothing varies."""
     if not axes:
         raise InputError(FLAG, None, f"nothing varies, {_EXPECTED}")
+
+
+def check_variations(axes: Sequence[Variation]) -> None:
+    """Raise ``InputError`` where a field varies on two axes."""
     seen: set[str] = set()
     for axis in axes:
         for field in axis.fields:

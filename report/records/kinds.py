@@ -8,6 +8,7 @@ from tilewright.report.records.files import parse_kind
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.mapping.explore import ExploreDocument
 from tilewright.report.records.mapping.fused_document import FusedDocument
+from tilewright.report.records.mapping.sweep import SweepDocument
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
@@ -15,6 +16,7 @@ from tilewright.report.records.scheduling.tiled.document import PlanDocument
 AnyRecord = (
     ResultDocument
     | ExploreDocument
+    | SweepDocument
     | FusedDocument
     | ScheduleDocument
     | CodesignDocument
@@ -24,6 +26,7 @@ AnyRecord = (
 KINDS: Final[tuple[type[AnyRecord], ...]] = (
     ResultDocument,
     ExploreDocument,
+    SweepDocument,
     FusedDocument,
     ScheduleDocument,
     CodesignDocument,

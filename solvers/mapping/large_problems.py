@@ -22,6 +22,7 @@ from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import BAND
 from tilewright.solvers.mapping.part_search import PartSearch
+from tilewright.solvers.mapping.storage_patterns import has_patterns
 
 LARGE = 100_000  # rows of all axis groups together
 HUGE = 200_000  # rows whose tables take seconds
@@ -56,6 +57,8 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         if bound > 0:
             search.raise_bound(bound, "intervals")
     search.raise_bound(least_key(problem), "compulsory traffic")
+    if has_patterns(problem):
+        return  # each pattern has few rows, and the search begins with some of them
     if _rows(problem) > MANY_ROWS:
         offer_any_mapping(search, lambda: search.done)
     if not problem.space.nest.perfect and _rows(problem) > HUGE:

@@ -154,6 +154,13 @@ def orders_of_decisions(problem: LayerProblem) -> list[Deciding]:
     return orders if problem.space.nest.spatial else orders[:1]
 
 
+def legal_tables(problem: LayerProblem, checked_limits: Limits) -> Tables:
+    """What layouts of a problem read, in any order; raises ``LimitReachedError`` where a limit strikes."""
+    limits = [limit.expr for limit in (*problem.limits, *implied_array_limits(problem.space.nest))]
+    roots = [problem.statement.energy, problem.statement.cycles, *limits]
+    return Tables(legal_groups(problem, checked_limits), roots, checked_limits)
+
+
 def laid_out(
     problem: LayerProblem,
     checked_limits: Limits,
@@ -161,6 +168,7 @@ def laid_out(
     bank: TableBank | None = None,
     deciding: Deciding | None = None,
     tally: Tally | None = None,
+    tables: Tables | None = None,
 ) -> Layout:
     """The layout of a problem; raises ``LimitReachedError`` where a limit strikes before.
 
@@ -171,15 +179,14 @@ def laid_out(
     bank : keeps what the bound programs of several layouts read
     deciding : in which order; by default the most promising one
     tally : counts nodes and tables, if anybody asks for them
+    tables : the problem's, where several layouts share them
     """
     space, statement = problem.space, problem.statement
     fanout_limits = implied_array_limits(space.nest)
     limits = (*problem.limits, *fanout_limits)
     if not program.await_compiled(lambda: checked_limits.expired):
         raise LimitReachedError
-    groups = legal_groups(problem, checked_limits)
-    roots = [statement.energy, statement.cycles]
-    tables = Tables(groups, [*roots, *(limit.expr for limit in limits)], checked_limits)
+    tables = tables or legal_tables(problem, checked_limits)
     if goal is not None and sum(tables.sizes) > _MANY:
         tables = tables.restricted(wanted_rows(problem, tables, goal.wanted, checked_limits))
     powers, both = problem.objective.key_powers, goal is not None and goal.both
@@ -199,7 +206,7 @@ def laid_out(
         energy=statement.energy if powers[0] or both else None,
         cycles=statement.cycles if powers[1] or both else None,
         powers=powers,
-        lower_bounds=array.bounds(roots),
+        lower_bounds=array.bounds([statement.energy, statement.cycles]),
         fits=array.fits,
         checked_limits=checked_limits,
         bank=bank,

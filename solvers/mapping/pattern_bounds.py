@@ -19,14 +19,12 @@ from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import LeastEnergy
 from tilewright.solvers.mapping.layout import laid_out
+from tilewright.solvers.mapping.pattern_machines import Stores
 
 _EFFORTS = (50_000, 1_000_000)
 """Nodes bounded for a part: at first, and where the cheapest pattern still needs to know more."""
 _ROUNDING = 1e-9
 """Relative: sums of some ten parts in floating point are right well within it."""
-
-Stores = tuple[tuple[int, ...], ...]
-"""Per tensor, the levels that store it, outermost first: a storage pattern."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
 from tilewright.solvers.mapping.methods import method
+from tilewright.solvers.mapping.storage_patterns import has_patterns
 from tilewright.solvers.running import SearchRun, run_method
 
 AUTO = "auto"
@@ -80,5 +81,5 @@ def _begin(search: LayerSearch, engine: LayerMethod, warm_starts: Sequence[Mappi
     for mapping in warm_starts:
         with suppress(InputError):  # a mapping of something else
             search.offer(mapping, "warm start", Origin.GIVEN)
-    if engine.exact and is_large(search.problem):
+    if engine.exact and (is_large(search.problem) or has_patterns(search.problem)):
         offer_initial_solution(search, Branch())

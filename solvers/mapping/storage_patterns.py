@@ -12,26 +12,24 @@ been stated yet, is less.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from itertools import count
 
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.constraints import parse_constraints
-from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.storage_parts import has_storage_parts
-from tilewright.formulation.result import Origin
 from tilewright.foundation.errors import InputError
-from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.solvers.mapping.division import terms_at_stores
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
-from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, Stores
+from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
+from tilewright.solvers.mapping.pattern_descent import Descent
+from tilewright.solvers.mapping.pattern_machines import PatternSearch, levels_of, machine_of, storing
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
@@ -65,41 +63,6 @@ def has_patterns(problem: LayerProblem) -> bool:
         if loose and outer.fanout is not None and level.fanout is not None:
             return False
     return has_storage_parts(problem)
-
-
-def machine_of(engine: Engine, stored: Collection[int]) -> Engine:
-    """The machine with some levels only; what others feed is fed by the next level outside.
-
-    Parameters
-    ----------
-    stored : indices of these levels, the outermost one among them
-    """
-    levels: list[MemoryLevel] = []
-    for index, level in enumerate(engine.levels):
-        if index in stored:
-            levels.append(level)
-        elif level.fanout is not None:
-            levels[-1] = replace(levels[-1], fanout=level.fanout)
-    return replace(engine, levels=tuple(levels))
-
-
-def storing(problem: LayerProblem, stores: Stores) -> Engine:
-    """The machine of a problem, whose levels store what a pattern says."""
-    engine = problem.engine
-    levels = tuple(
-        replace(
-            level,
-            keeps=frozenset(
-                tensor.role
-                for tensor, own in zip(problem.operator.tensors, stores, strict=True)
-                if index in own
-            ),
-            may_bypass=frozenset(),
-            counted_bits=engine.capacity_element_bits(level),
-        )
-        for index, level in enumerate(engine.levels)
-    )
-    return replace(engine, levels=levels)
 
 
 @dataclass(slots=True, eq=False)
@@ -166,8 +129,7 @@ class PatternTrees:
         return min([self._unstated, left, *(entry.least for entry in self._open)])
 
     def _run(self, on_bound: Callable[[float], None]) -> None:
-        if self._search.key is None:
-            self._dive_into_levels()
+        Descent(self._search, self._source).run()
         bounds = PatternBounds(self._search)
         scale = float(self._search.problem.key_scale)
         while not self._search.done:
@@ -181,7 +143,10 @@ class PatternTrees:
             if math.isinf(self._unstated) or bounds.least > others / scale:
                 self._go_on(min(self._open, key=lambda entry: entry.least), on_bound)
                 continue
-            pattern = bounds.take(others / scale)
+            try:
+                pattern = bounds.take(others / scale)
+            finally:  # what a limit leaves is bounded by what was learned until then
+                self._unstated = bounds.least * scale
             if pattern is not None:
                 self._unstated = min(pattern.key, bounds.least) * scale
                 if self._is_wanted(pattern.key * scale) and not self._state(pattern, _LARGE, on_bound):
@@ -191,30 +156,12 @@ class PatternTrees:
             pattern = self._left[0]
             if self._is_wanted(pattern.key * scale):
                 if not self._state(pattern, _MANY, on_bound):
+                    self._hard()  # a part of the space is all that is left to search
                     return
                 self._close()
                 if self._open:
                     return  # a limit struck
             self._left.pop(0)
-
-    def _dive_into_levels(self) -> None:
-        """Look for a mapping on machines with one inner level or none: bounds of patterns take seconds."""
-        problem = self._search.problem
-        alternatives = [
-            problem.space.nest.residency[tensor.name].alternatives for tensor in problem.operator.tensors
-        ]
-        for inner in range(len(problem.engine.levels)):
-            # Of each tensor the fewest levels besides this one: those that must store it.
-            stores = tuple(
-                min(own, key=lambda levels: (inner not in levels, len(levels))) for own in alternatives
-            )
-            stored = sorted({level for levels in stores for level in levels})
-            part = problem.on(machine_of(storing(problem, stores), stored))
-            if sum(group.size_at_most for group in part.space.groups) <= _SHARED:
-                inner_search = _PatternSearch(self._search, part)
-                tree = Tree(inner_search, Minimum(inner_search, self._source), part)
-                if not tree.empty:
-                    tree.begin()
 
     def _close(self) -> None:
         """Drop trees in which nothing is wanted."""
@@ -236,7 +183,7 @@ class PatternTrees:
 
         Returns whether it was opened.
         """
-        stored = tuple(sorted({level for own in pattern.stores for level in own}))
+        stored = levels_of(pattern.stores)
         key = pattern.key * self._search.problem.key_scale
         if stored not in self._shared:
             part = self._search.problem.on(machine_of(self._search.problem.engine, stored))
@@ -269,7 +216,7 @@ class PatternTrees:
 
     def _tree(self, part: LayerProblem, key: float, bank: TableBank) -> _OpenTree:
         """A tree with nothing open yet; ``key`` bounds all that will be, scaled."""
-        inner = _PatternSearch(self._search, part)
+        inner = PatternSearch(self._search, part)
         tree = Tree(inner, Minimum(inner, self._source), part, bank, divides=True)
         tree.on_hard = self._hard
         return _OpenTree(tree, terms_at_stores(part), self._search.problem.key_scale / part.key_scale, key)
@@ -306,35 +253,3 @@ def _least_parts(entry: _OpenTree, pattern: BoundedPattern, stored: Sequence[int
         place = places.get(level, problem.space.nest.temporal[-1])
         least[place] = least.get(place, 0.0) + value * problem.statement.energy_scale
     return {term: least.get(boundary, 0.0) for boundary, term in entry.terms.items()}
-
-
-class _PatternSearch(LayerSearch):
-    """A search of one pattern for what is better than all that the search of the whole knows.
-
-    Parameters
-    ----------
-    whole : receives every mapping at once
-    """
-
-    def __init__(self, whole: LayerSearch, problem: LayerProblem) -> None:
-        super().__init__(problem, whole.limits)
-        self.count_with(whole)
-        self._whole = whole
-
-    @property
-    def key(self) -> Fraction | None:
-        """What a mapping must be better than."""
-        return self._whole.key
-
-    @property
-    def done(self) -> bool:
-        """Whether the search of the whole is over."""
-        return self._whole.done
-
-    def offer(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
-        """Offer an answer to the search of the whole."""
-        return self._whole.offer(answer, source, origin)
-
-    def confirm(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction:
-        """Offer an answer of this pattern to the search of the whole, whose space has it."""
-        return self._whole.confirm(answer, source, origin)

@@ -18,6 +18,7 @@ from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Goal
@@ -43,6 +44,7 @@ class Tree(BestFirst):
     bank : keeps what the bound programs of several trees read
     deciding : in which order; by default the most promising one
     divides : whether the energy is divided at once
+    tables : the problem's, where several trees share them
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Tree(BestFirst):
         bank: TableBank | None = None,
         deciding: Deciding | None = None,
         divides: bool = False,
+        tables: Tables | None = None,
     ) -> None:
         layout = laid_out(
             problem or search.problem,
@@ -61,6 +64,7 @@ class Tree(BestFirst):
             bank=bank,
             deciding=deciding,
             tally=search.tally,
+            tables=tables,
         )
         division = divided(layout) if divides and layout.energy is not None and layout.fits else None
         if division is not None:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from tilewright.api.mapping.network_call import map_network as map_network
     from tilewright.api.mapping.result import MappingDocument as MappingDocument
     from tilewright.api.mapping.result import MappingResult as MappingResult
+    from tilewright.api.mapping.sweep import sweep as sweep
+    from tilewright.api.mapping.sweep_document import Sweep as Sweep
     from tilewright.api.scheduling.checking import ScheduleCheck as ScheduleCheck
     from tilewright.api.scheduling.codesign import codesign as codesign
     from tilewright.api.scheduling.herald_question import WorkloadOnSystem as WorkloadOnSystem
@@ -81,6 +83,8 @@ _PLACES = {
     "tilewright.api.documents": ("check", "load"),
     "tilewright.api.mapping.checking": ("MappingCheck",),
     "tilewright.api.mapping.conversion": ("Conversion", "convert"),
+    "tilewright.api.mapping.sweep": ("sweep",),
+    "tilewright.api.mapping.sweep_document": ("Sweep",),
     "tilewright.api.mapping.result": ("MappingDocument", "MappingResult"),
     "tilewright.api.mapping.evaluation": ("MappingEvaluation", "evaluate"),
     "tilewright.api.mapping.exploration": ("explore",),

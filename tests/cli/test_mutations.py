@@ -168,11 +168,14 @@ CONV = "conv:K=16,C=8,P=4,Q=4,R=3,S=3,pad=1"
 VARY = ("--vary", "levels.SPM.capacity=16kB,64kB", "--vary", "levels.RF.capacity=16B,64B")
 FURTHER = ("--pareto", "--best", 2, "--all-optimal", "--most", 2)
 SCHEDULING = ("-o", "edp", "--threads", 1)
+ATTENTION = ("-a", "nvdla-256", "-o", "edp", "--layers", "block1.attention.scores")
 CALLS = {
     "map": ("map", "layers.yaml", "-a", "tpu-edge", "-o", "edp"),
     "further": ("map", "gemm:M=2,N=2,K=2", "-a", "tpu-edge", "-o", "energy", "--then", "cycles", *FURTHER),
     "front": ("map", "gemm:M=1,N=6,K=4", "-a", "nvdla-256", "-o", "edp", "--pareto"),
     "fused": ("map", "chain.yaml", "-a", "tpu-edge", "--fuse", "--factors", "perfect"),
+    "phases": ("map", "gpt2[tokens=4]", *ATTENTION, "--phases", "prefill:1,decode:5", "--lengths", 2),
+    "sweep": ("explore", "gpt2", *ATTENTION, "--vary", "model.tokens=4,5"),
     "clash": ("map", "gemm:M=8,N=8,K=8", "-a", "nvdla-256", "--constraint", "cycles<=3"),
     "schedule": ("schedule", "model.yaml", "--system", "system.yaml", *SCHEDULING),
     "codesign": ("codesign", "model.yaml", "--class", "edge", "--gap", "0.01", *SCHEDULING),
@@ -189,6 +192,7 @@ SCHEMAS = {
     schemas.COMPARE: "compare",
     schemas.EXPLORE: "explore",
     schemas.FUSED: "fused",
+    schemas.SWEEP: "sweep",
 }
 """An attacked document of every kind that is shipped."""
 
@@ -208,6 +212,10 @@ def test_no_changed_claim_passes(call: Call, kind: str) -> None:
         inner = {key: value for key, value in document["best"].items() if not isinstance(value, dict | list)}
         shallow = {**document, "best": inner}
         places = {".".join(map(str, path)) for path, _, _ in mutations(shallow)}
+        passed = passing(document, only=places)
+    elif kind == "sweep":  # the same of its explorations
+        points = [{**point, "exploration": {}} for point in document["points"]]
+        places = {".".join(map(str, path)) for path, _, _ in mutations({**document, "points": points})}
         passed = passing(document, only=places)
     else:
         passed = passing(document, every=effort(1) > 1)

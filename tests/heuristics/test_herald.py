@@ -101,11 +101,11 @@ def test_schedules_are_legal(
 
 def test_partition_samples() -> None:
     """The grid has every split; samples are parts of it."""
-    points = grid(1024, 64, 16, 4, 2)
+    points = grid(1024, 64, 16, 4, [None, None])
     assert len(points) == 15 * 3
     assert all(sum(p for p, _ in parts) == 1024 and sum(r for _, r in parts) == 16 for parts in points)
-    binary = binary_sample(points)
+    binary = binary_sample(points, [None, None])
     assert {parts[0][0] for parts in binary} == {64, 128, 256, 512}
     assert set(binary) <= set(points)
     assert len(random_sample(points, 7, seed=1)) == 7
-    assert len(grid(1024, 256, 16, 4, 3)) == 9
+    assert len(grid(1024, 256, 16, 4, [None] * 3)) == 9

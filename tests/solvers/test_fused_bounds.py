@@ -59,6 +59,10 @@ def check_group(rng: Random, group: FusedGroup, engine: Engine, most: int) -> in
             continue
         assert FirstBounds(group, engines).bound(tree) <= skeleton.bound
         candidates = list(search.space.candidates(skeleton))
+        quick = None if search.plain is None else search.plain.bound(tree, None)
+        if search.plain is not None and candidates:
+            assert quick is not None
+            assert quick <= min(candidate.bound for candidate in candidates)
         for candidate in rng.sample(candidates, min(3, len(candidates))):
             assert skeleton.bound <= candidate.bound
             relaxed = search.cost_of(candidate, None)

@@ -19,6 +19,7 @@ from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.formulation.stopping import Stop
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
+from tilewright.hardware.mapping.timing import Timing
 from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.solvers.mapping.fused.search import search_fused
 from tilewright.workloads.mapping.operator import Operator, Role
@@ -48,6 +49,7 @@ def tiny_engine(rng: Random, three: bool = False) -> Engine:
                 keeps=keeps,
                 may_bypass=bypass,
                 sliding_window=rng.random() < 0.3,
+                timing=Timing(drained=rng.random() < 0.3),
             )
         )
     return Engine("tiny", "hierarchy", 16, energy(), Fraction(500), tuple(levels))

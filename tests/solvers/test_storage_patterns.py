@@ -16,16 +16,20 @@ from hypothesis import strategies as st
 from instances import Instance, hierarchies, mappings, operators
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping import storage_patterns
-from tilewright.solvers.mapping.pattern_bounds import PatternBounds, Stores
+from tilewright.solvers.mapping import pattern_descent, storage_patterns
+from tilewright.solvers.mapping.pattern_bounds import PatternBounds
+from tilewright.solvers.mapping.pattern_descent import Descent
+from tilewright.solvers.mapping.pattern_machines import Stores, machine_of, storing
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns, machine_of, storing
+from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
+from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
 
@@ -228,6 +232,53 @@ def test_no_worse_than_machines_with_fewer_levels(objective: str) -> None:
         assert result.key <= alone.key
 
 
+def test_every_element_counts_once_in_the_bound_of_a_pattern() -> None:
+    """Without stores inside, operands that a full array shares still come from DRAM once each."""
+    engine = four_levels()
+    operator = parse_layer("depthwise:C=16,P=6,Q=6,R=3,S=3,stride=2")[1]
+    problem = layer_problem(operator, engine, parse_objective("energy"))
+    moved = sum(touched(operator, tensor) for tensor in operator.tensors)
+    bounds = dict(bounds_of(problem))
+    assert bounds[((0,), (0,), (0,))] >= (200 * moved + operator.iterations) * (1 - 1e-9)
+
+
+@settings(max_examples=effort(6))
+@given(loose(12, levels=4))
+def test_a_walk_over_patterns_offers_mappings_of_the_space(instance: Instance) -> None:
+    """What it finds is legal, in the space and not below the optimum."""
+    problem = instance.problem()
+    assume(problem.space.size <= 20_000 and has_patterns(problem))
+    search = LayerSearch(problem, Limits())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pattern_descent, "_FEW", 0)
+        Descent(search, "branch").run()
+    optimum = solve(problem, "exhaustive").key
+    if search.key is not None:
+        assert optimum is not None
+        assert search.key >= optimum
+        judgement = problem.judge(search.answer)
+        assert not judgement.violations
+        assert judgement.outside is None
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_a_walk_over_patterns_ends_where_no_level_more_or_less_is_better(objective: str) -> None:
+    """It is deterministic, and reaches what the machine with any single optional level has."""
+    problem = problem_on_four_levels(objective)
+    keys = []
+    for _ in range(2):
+        search = LayerSearch(problem, Limits(deterministic=True))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pattern_descent, "_FEW", 0)
+            Descent(search, "branch").run()
+        keys.append(search.key)
+    assert keys[0] is not None
+    assert keys[0] == keys[1]
+    best = solve(problem, "branch").key
+    assert best is not None
+    assert best <= keys[0] <= 1.2 * best
+
+
 def test_a_search_that_is_stopped_bounds_what_it_left_open() -> None:
     """Wherever a search ends, its bound is below the optimum and never falls."""
     problem = problem_on_four_levels("edp")
@@ -253,12 +304,14 @@ def test_patterns_of_large_tables_are_bounded_alone() -> None:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("_SHARED", "_LARGE", "_MANY"):
             patch.setattr(storage_patterns, name, 5)
+        patch.setattr(pattern_descent, "_MOST", 5)
         result = solve(problem, "branch")
     optimum = solve(problem, "branch").key
     assert optimum is not None
-    assert result.status is Status.UNKNOWN
+    assert result.status is Status.FEASIBLE
     assert result.bound is not None
-    assert 0 < result.bound <= optimum
+    assert result.key is not None
+    assert 0 < result.bound <= optimum <= result.key
 
 
 def test_two_searches_with_one_seed_agree() -> None:

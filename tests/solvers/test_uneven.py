@@ -22,6 +22,7 @@ from tilewright.formulation.result import Status
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
+from tilewright.hardware.mapping.timing import Timing
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.einsum import nest
@@ -78,6 +79,7 @@ def random_machine(draw: random.Random) -> Engine:
             read_bandwidth=bandwidth(),
             write_bandwidth=bandwidth(),
             double_buffered=draw.random() < 0.5,
+            timing=Timing(drained=draw.random() < 0.3),
             **fields,  # type: ignore[arg-type]
         )
 

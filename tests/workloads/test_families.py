@@ -7,9 +7,10 @@ from pathlib import Path
 
 import family_counts as counts
 import pytest
-from studies.language_models import OTHERS, kind_of, shares
+from studies.language_models import shares
 
 from tilewright.foundation.errors import InputError
+from tilewright.report.records.mapping.layer_kinds import OTHERS, kind_of
 from tilewright.workloads.blueprint.decoders import Experts, loads
 from tilewright.workloads.catalog import list_models, resolve_model
 from tilewright.workloads.families import FAMILIES, completions, parameters_of

@@ -9,9 +9,9 @@ from typing import Self
 from tilewright.foundation.options import option
 from tilewright.workloads.blueprint.assembly import Assembly, Data
 from tilewright.workloads.network import Network
+from tilewright.workloads.phases import DECODE, PREFILL
 from tilewright.workloads.widths import MACHINE, checked_widths
 
-PREFILL, DECODE = "prefill", "decode"
 MOST_TOKENS, MOST_SAMPLES = 2**24, 2**16
 CONTEXT = 2048
 """Tokens of the prompt, and in decode of the context, by default."""

@@ -6,6 +6,7 @@ Batch normalisation is folded into the convolution before it; its scales and shi
 from __future__ import annotations
 
 from tilewright.workloads.blueprint.assembly import Assembly, Data
+from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operators import conv2d, pool2d
 
 
@@ -24,6 +25,9 @@ def convolution(
 ) -> Data:
     """Convolution with half a kernel of padding on every side, and an activation behind it where asked for.
 
+    Windows that neither overlap nor leave anything out are patches: then it is a product of patches and
+    filters, as vision transformers compute it.
+
     Parameters
     ----------
     net : the network that grows
@@ -39,24 +43,35 @@ def convolution(
     """
     batch, inputs, rows, columns = x.shape
     pad = 0 if stride == kernel else kernel // 2
-    operator = conv2d(
-        n=batch,
-        k=channels,
-        c=inputs,
-        r=kernel,
-        s=kernel,
-        h=rows,
-        w=columns,
-        stride=stride,
-        pad=pad,
-        groups=groups,
-    )
     size = [(edge + 2 * pad - kernel) // stride + 1 for edge in (rows, columns)]
+    in_patches = stride == kernel > 1 == groups and rows % stride == columns % stride == 0
+    if in_patches:
+        split = (batch, inputs, size[0], kernel, size[1], kernel)
+        sizes = (batch, inputs * kernel * kernel, size[0] * size[1])
+        x = x.rearranged(split, (0, 1, 3, 5, 2, 4), sizes, "Reshape", "Transpose", "Reshape")
+        bounds = dict(zip("nkcm", (batch, channels, *sizes[1:]), strict=True))
+        operator = nest(
+            "O[n,k,m] += I[n,c,m] * W[k,c]", bounds=bounds, like=dict(zip("nkcm", "NKCP", strict=True))
+        )
+    else:
+        operator = conv2d(
+            n=batch,
+            k=channels,
+            c=inputs,
+            r=kernel,
+            s=kernel,
+            h=rows,
+            w=columns,
+            stride=stride,
+            pad=pad,
+            groups=groups,
+        )
     parts = [(f"{name}.weight", channels * (inputs // groups) * kernel * kernel)]
     parts += [(f"{name}.bias", channels)] if bias else []
     parts += [(f"{name}.scale", channels), (f"{name}.shift", channels)] if folded else []
     shape = (batch, channels, *size)
-    made = net.layer(name, "Conv", operator, {"I": x}, shape, learned=net.learned(*parts), before=(pad, pad))
+    learned, before = net.learned(*parts), () if in_patches else (pad, pad)
+    made = net.layer(name, "Conv", operator, {"I": x}, shape, learned=learned, before=before)
     return made if act is None else net.pointwise(f"{name}_act", act, made)
 
 

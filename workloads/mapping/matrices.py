@@ -64,7 +64,8 @@ def matmul(
     m, n, k : sizes of one product
     batch : batch size, or batch axes, of the first operand
     b_batch : batch axes of the second operand, the same where not given; axes broadcast as in numpy, and
-        neighbouring axes that broadcast alike become one loop (``B``, or ``B0``, ``B1``, ... of several)
+        neighbouring axes that broadcast alike become one loop (``B``, or ``B0``, ``B1``, ... of several), and
+        last axes of the first operand alone become rows
 
     Raises
     ------
@@ -87,6 +88,9 @@ def matmul(
             groups[-1] = (groups[-1][0] * max(a, b), a > 1, b > 1)
         else:
             groups.append((max(a, b), a > 1, b > 1))
+    if groups and not groups[-1][2]:
+        # Products side by side that share a second operand are one product with more rows.
+        m *= groups.pop()[0]
     names = ["B"] if len(groups) == 1 else [f"B{i}" for i in range(len(groups))]
     bounds = {name: group[0] for name, group in zip(names, groups, strict=True)}
     of_a = [name for name, group in zip(names, groups, strict=True) if group[1]]

@@ -22,7 +22,7 @@ class Role(StrEnum):
     OUTPUT = "outputs"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Dimension:
     """One loop of the nest.
 
@@ -32,11 +32,19 @@ class Dimension:
     bound : number of iterations, at least 1
     like : the convolution dimension (``N G K C P Q R S``) that this loop corresponds to, so that a
         machine's dataflow restriction written for convolutions applies to every operator
+    upto : the largest of several bounds that this loop stands for, ``bound`` being the least: it may have the
+        tiles of them all, so that none of them costs less (`formulation/mapping/growth.py`)
     """
 
     name: str
     bound: int
     like: str
+    upto: int | None = None
+
+    def __repr__(self) -> str:
+        """Without ``upto`` where there is none: hashes of older documents are made of it."""
+        own = f"name={self.name!r}, bound={self.bound!r}, like={self.like!r}"
+        return f"Dimension({own})" if self.upto is None else f"Dimension({own}, upto={self.upto})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,10 @@ class Operator:
         for dimension in self.dimensions:
             if dimension.bound < 1:
                 raise ValueError(f"{self.kind}: {dimension.name}={dimension.bound}, expected at least 1")
+            if not dimension.bound <= (dimension.upto or dimension.bound) <= 2 * dimension.bound:
+                raise ValueError(
+                    f"{self.kind}: {dimension.name} up to {dimension.upto}, expected twice at most"
+                )
         if [tensor.is_output for tensor in self.tensors].count(True) != 1 or not self.tensors[-1].is_output:
             raise ValueError(f"{self.kind}: expected exactly one output tensor, listed last")
         for tensor in self.tensors:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from tilewright.workloads.blueprint.assembly import Assembly, Data
 from tilewright.workloads.blueprint.decoders import Experts, append, attend, gated, mixture
-from tilewright.workloads.blueprint.phases import DECODE, Phased, decoder, size_option
+from tilewright.workloads.blueprint.phases import Phased, decoder, size_option
 from tilewright.workloads.network import Network
 from tilewright.workloads.networks.llama import shares_option
+from tilewright.workloads.phases import DECODE
 from tilewright.workloads.widths import Kind
 
 WORDS, FEATURES, BLOCKS = 129_280, 7168, 61

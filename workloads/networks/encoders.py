@@ -13,7 +13,7 @@ from tilewright.foundation.options import option
 from tilewright.workloads.blueprint.assembly import Assembly, Data
 from tilewright.workloads.blueprint.decoders import Heads, feed_forward, self_attention
 from tilewright.workloads.blueprint.phases import MOST_TOKENS, Picture, size_option
-from tilewright.workloads.mapping.operators import conv2d
+from tilewright.workloads.blueprint.pictures import convolution
 from tilewright.workloads.network import Network
 
 #: features, blocks, heads
@@ -67,14 +67,8 @@ def patches(net: Assembly, features: int, patch: int, *, bias: bool) -> Data:
     bias : whether the convolution that makes the tokens has one
     """
     side, batch = PIXELS // patch, net.batch
-    operator = conv2d(n=batch, k=features, c=3, r=patch, s=patch, h=PIXELS, w=PIXELS, stride=patch)
-    learned = net.learned(
-        ("patches.weight", 3 * patch * patch * features), *([("patches.bias", features)] if bias else [])
-    )
     picture = net.outside("picture", (batch, 3, PIXELS, PIXELS))
-    made = net.layer(
-        "patches", "Conv", operator, {"I": picture}, (batch, features, side, side), learned=learned
-    )
+    made = convolution(net, picture, features, patch, "patches", stride=patch, bias=bias)
     tokens = side * side + 1
     net.table("class_token", features)
     net.table("places", tokens * features)

@@ -14,10 +14,11 @@ from functools import partial
 from tilewright.foundation.options import option
 from tilewright.workloads.blueprint.assembly import Assembly, Data
 from tilewright.workloads.blueprint.decoders import Heads, cross_attention, feed_forward, self_attention
-from tilewright.workloads.blueprint.phases import DECODE, MOST_TOKENS, PREFILL, Phased, size_option
+from tilewright.workloads.blueprint.phases import MOST_TOKENS, Phased, size_option
 from tilewright.workloads.mapping.operators import conv2d
 from tilewright.workloads.network import Network
 from tilewright.workloads.networks.encoders import blocks_before
+from tilewright.workloads.phases import DECODE, PREFILL
 
 T5_WORDS, BUCKETS = 32_128, 32
 #: features, inner features, heads of 64 (128 for 11B and 3B), blocks of each side

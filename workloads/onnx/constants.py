@@ -132,3 +132,17 @@ def _state_defaults(nodes: Iterable[onnx.NodeProto]) -> None:
         for held in node.attribute:
             if held.HasField("g"):
                 _state_defaults(held.g.node)
+
+
+def integer_bits(model: onnx.ModelProto) -> dict[str, int]:
+    """Bits of all tensors of integers whose kind is known: those of data, not of sizes and indices."""
+    kinds = onnx.TensorProto
+    known = {kinds.INT4: 4, kinds.UINT4: 4, kinds.INT8: 8, kinds.UINT8: 8, kinds.INT16: 16, kinds.UINT16: 16}
+    bits = {}
+    for value in (*model.graph.input, *model.graph.value_info, *model.graph.output):
+        if value.type.tensor_type.elem_type in known:
+            bits[value.name] = known[value.type.tensor_type.elem_type]
+    for tensor in model.graph.initializer:
+        if tensor.data_type in known:
+            bits[tensor.name] = known[tensor.data_type]
+    return bits

@@ -20,6 +20,7 @@ from tilewright.workloads.onnx.budgets import MOST_NODES, check_budgets, label
 from tilewright.workloads.onnx.constants import (
     constant_tensors,
     drop_weight_values,
+    integer_bits,
     small_numbers,
     state_defaults,
     stored_tensors,
@@ -80,6 +81,7 @@ class OnnxGraph:
     unsupported : by label, why a node cannot be imported
     numbers : values of the small constants of integers
     opset : version of ONNX's operations
+    bits : of the elements of tensors of integers, but for those of 32 and more
     """
 
     where: str
@@ -92,6 +94,7 @@ class OnnxGraph:
     unsupported: dict[str, str]
     numbers: dict[str, tuple[int, ...]]
     opset: int
+    bits: dict[str, int]
 
     def shape(self, node: Node, tensor: str) -> tuple[int, ...]:
         """Axes of a tensor; raises ``InputError`` where inference did not find them."""
@@ -215,6 +218,7 @@ def _read(model: onnx.ModelProto, where: str, batch: int, shapes: Shapes, option
         unsupported,
         small_numbers(model.graph),
         versions.get("", onnx.defs.onnx_opset_version()),
+        integer_bits(model),
     )
 
 

@@ -43,6 +43,7 @@ from tilewright.workloads.onnx.operations import (
 from tilewright.workloads.onnx.operators import Built, build
 from tilewright.workloads.onnx.options import OnnxOptions
 from tilewright.workloads.onnx.parameters import learned_parameters
+from tilewright.workloads.onnx.stored_widths import StoredWidths
 from tilewright.workloads.views import View
 
 WEIGHT_SUFFIX = re.compile(r"([_./](weights?|kernel|w|W)(_\d+)?)$")
@@ -190,6 +191,7 @@ class _Importer:
         self.names: set[str] = set()
         self.pieces = self.steps = 0
         self.readers = _readers(graph)
+        self.widths = StoredWidths(graph) if options.stored_widths else None
         self.sources: dict[str, tuple[_Source, ...]] = {
             tensor: (_Source(None, tensor, math.prod(graph.shapes[tensor])),) for tensor in graph.inputs
         }
@@ -279,6 +281,8 @@ class _Importer:
 
     def layer(self, node: Node) -> tuple[_Source, ...]:
         built = build(self.graph, node)
+        if self.widths is not None:
+            built = replace(built, operator=self.widths.of(node, built))
         name = unique_name(_layer_name(node), self.names)
         self.drafts[name] = _Draft(
             node,

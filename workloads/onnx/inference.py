@@ -60,6 +60,9 @@ def infer_shapes(model: onnx.ModelProto, where: str, *, strict: bool = True, bou
         inferred = _bounded(model, where, strict=strict)
     else:
         inferred = shape_inference.infer_shapes(model, check_type=strict, strict_mode=strict, data_prop=True)
+    for value in inferred.graph.value_info:  # what elements are stays with the model, which had it cleared
+        kind = onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor(elem_type=value.type.tensor_type.elem_type))
+        model.graph.value_info.append(onnx.ValueInfoProto(name=value.name, type=kind))
     return read_shapes(inferred, where)
 
 

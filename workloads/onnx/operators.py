@@ -19,6 +19,7 @@ from tilewright.workloads.mapping.operators import (
 )
 from tilewright.workloads.onnx.graph import Node, OnnxGraph
 from tilewright.workloads.onnx.operations import CELLS, NORMALISING, POINTWISE, POOLING, REDUCING
+from tilewright.workloads.onnx.repeats import repeats
 from tilewright.workloads.onnx.sums import einsum, volume_convolution, volume_pool
 
 
@@ -139,7 +140,12 @@ def _matmul(graph: OnnxGraph, node: Node) -> Built:
     second = (*second, 1) if len(second) == 1 else second
     if first[-1] != second[-2]:
         raise InputError(graph.where, node.label, f"multiplies {list(first)} by {list(second)}")
-    operator = matmul(m=first[-2], n=second[-1], k=first[-1], batch=first[:-2], b_batch=second[:-2])
+    batch, b_batch = first[:-2], second[:-2]
+    copies = repeats(graph, node.inputs[1]) if node.inputs[1] in node.data and batch else 1
+    if copies > 1 and batch == b_batch and batch[-1] % copies == 0:
+        batch = (*batch[:-1], batch[-1] // copies, copies)
+        b_batch = (*batch[:-1], 1)
+    operator = matmul(m=first[-2], n=second[-1], k=first[-1], batch=batch, b_batch=b_batch)
     return _weighted(graph, node, operator, "A", "B")
 
 

@@ -30,6 +30,7 @@ class OnnxOptions:
     skip : leave out nodes that are not supported, and say so, instead of refusing the model
     branches : ``then`` or ``else``, by name of a node ``If`` or by glob pattern
     trips : rounds, by name of a node ``Loop`` or ``Scan`` or by glob pattern
+    stored_widths : let layers state the bits of elements as a quantised model stores them
     asker : how these are given to who imports the model: flags of a verb, arguments of a function, fields of
         a workload's file; ``None`` where they cannot be given, so that no error recommends them
     """
@@ -39,12 +40,14 @@ class OnnxOptions:
     branches: Mapping[str, str] = field(default_factory=dict)
     trips: Mapping[str, int] = field(default_factory=dict)
     asker: Asker | None = None
+    stored_widths: bool = False
 
     @property
     def given(self) -> str | None:
         """The first of them that differs from the default, as a flag."""
         named = {"--dim": self.dims, "--branch": self.branches, "--trip": self.trips}
         named["--skip-unsupported"] = self.skip  # type: ignore[assignment]
+        named["--stored-widths"] = self.stored_widths  # type: ignore[assignment]
         return next((flag for flag, value in named.items() if value), None)
 
     def hint(self, what: str, names: Collection[str]) -> str:

@@ -84,7 +84,8 @@ class Hierarchy:
             passed: list[Expr] = []
             for tensor in nest.operator.tensors:
                 counts = selected_counts(nest, tensor, index, whole_run=True)
-                reads = int(level.read_energy_of(tensor.role) * scale) * counts.reads
+                out = total([counts.reads, counts.drains])
+                reads = int(level.read_energy_of(tensor.role) * scale) * out
                 writes = int(level.write_energy_of(tensor.role) * scale) * (counts.fills + counts.updates)
                 parts.append(total([reads, writes]))
                 # Levels that never store the tensor have no row in reports, though their counts are 0 as
@@ -92,9 +93,7 @@ class Hierarchy:
                 if index in nest.residency[tensor.name].positions:
                     tile, hops = nest.kept(tensor, index), hops_of(nest, tensor, index)
                     traffic.append(
-                        Traffic(
-                            level.name, tensor.name, counts.reads, counts.fills, counts.updates, tile, hops
-                        )
+                        Traffic(level.name, tensor.name, out, counts.fills, counts.updates, tile, hops)
                     )
                     passed.append(hops)
             components[level.name] = total(parts)
@@ -149,8 +148,9 @@ class Hierarchy:
                         continue
                     counts = selected_counts(nest, tensor, index, whole_run=True, among=chosen)
                     into += [read * counts.reads, write * counts.updates]
-                    # Fills depend on this level's own tiles, so they stand at its own boundary.
-                    parts.setdefault(residency.positions[index], []).append(write * counts.fills)
+                    # Fills and drains depend on this level's own tiles, so they stand at its own boundary.
+                    own = [write * counts.fills, read * counts.drains]
+                    parts.setdefault(residency.positions[index], []).extend(own)
                     if fan is not None and fan.sharing and fan.hop_energy:
                         into.append(int(fan.hop_energy * scale) * hops_of(nest, tensor, index, chosen))
         return {boundary: total(terms) for boundary, terms in sorted(parts.items())}

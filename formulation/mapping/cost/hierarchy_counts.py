@@ -9,7 +9,7 @@ its tile each and pass the parts round.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tilewright.formulation.expression import (
     Expr,
@@ -27,11 +27,12 @@ from tilewright.workloads.mapping.operator import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Accesses of one tensor at one level under one residency."""
+    """Accesses of one tensor at one level under one residency; drains are reads of what leaves outwards."""
 
     reads: Expr
     fills: Expr
     updates: Expr
+    drains: Expr = field(default_factory=lambda: as_expr(0))
 
 
 _NONE = Counts(as_expr(0), as_expr(0), as_expr(0))
@@ -66,10 +67,12 @@ def selected_counts(
         for index, chosen in enumerate(residency.alternatives)
     ]
 
-    def pick(field: Callable[[Counts], Expr]) -> Expr:
-        return choose(residency.selector, [field(option) for option in options])
+    def pick(count: Callable[[Counts], Expr]) -> Expr:
+        return choose(residency.selector, [count(option) for option in options])
 
-    return Counts(pick(lambda c: c.reads), pick(lambda c: c.fills), pick(lambda c: c.updates))
+    return Counts(
+        pick(lambda c: c.reads), pick(lambda c: c.fills), pick(lambda c: c.updates), pick(lambda c: c.drains)
+    )
 
 
 def _counts(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole_run: bool) -> Counts:
@@ -85,9 +88,12 @@ def _counts(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole
     at_store = Spread(outside)
     below = spread_of(nest, tensor, outside, nest.spatial_between(here, inner), store)
     if tensor.is_output:
-        return _output_counts(
+        counts = _output_counts(
             nest, tensor, (here, at_store), (None if store is None else inner, below), depth
         )
+        if depth and nest.engine.levels[level].timing.drained:
+            counts = replace(counts, drains=_drains(nest, tensor, here, at_store))
+        return counts
     fills = as_expr(0)
     if depth > 0:
         pool = nest.pool(tensor, level) & outside  # buffers that share are filled once together
@@ -224,6 +230,14 @@ def _output_counts(
         tensor, target, below, lambda n: product([*arriving, in_all_turns(nest, n) - partners])
     )
     return Counts(reads, fills, updates)
+
+
+def _drains(nest: Nest, tensor: Tensor, boundary: int, instances: Spread) -> Expr:
+    """Elements that a store's instances send outwards, one by one before any network adds them up."""
+    if any(axis.is_compound for axis in tensor.axes):
+        return in_all_turns(nest, nest.delivered(tensor, boundary, instances))
+    elements = nest.coverage(tensor, boundary, instances)
+    return nest.visits(tensor, boundary, instances, lambda n: product([*elements, in_all_turns(nest, n)]))
 
 
 def transported(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool] | None = None) -> Expr:

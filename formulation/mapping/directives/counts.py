@@ -126,9 +126,12 @@ class _Counter:
         below = self._below(name, outside, between, inner)
         first = level == min(stores)
         if name == self._output:
-            return self._output_counts(
+            reads, fills, updates = self._output_counts(
                 tensor, level, (here, at_store), (None if inner is None else end, below)
             )
+            if not first and self._engine.levels[level].timing.drained:
+                reads += self._delivered(tensor, here, at_store, False)
+            return reads, fills, updates
         # The outermost store holds the tensor from the beginning.
         fills = 0
         if not first:

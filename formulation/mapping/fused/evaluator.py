@@ -26,7 +26,7 @@ from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Axis, Operator
+from tilewright.workloads.mapping.operator import Axis, Operator, Role
 
 Shape = tuple[tuple[int, ...], bool]
 """Iterations per dimension of a turn, and whether it adds to sums that are there already."""
@@ -261,10 +261,13 @@ class _LeafCount:
 
 
 def _most(rooms: Sequence[Occupied], others: Sequence[Occupied]) -> list[Occupied]:
-    """Of each level the fuller one."""
-    if not rooms:
-        return list(others)
-    return [max(pair, key=lambda room: room.bits) for pair in zip(rooms, others, strict=True)]
+    """Of each level, and of each partition that any turn uses, the fuller one."""
+    fullest: dict[tuple[str, Role | None], Occupied] = {}
+    for room in (*rooms, *others):
+        place = room.level, room.part
+        if place not in fullest or room.bits > fullest[place].bits:
+            fullest[place] = room
+    return list(fullest.values())
 
 
 def stored_around(group: FusedGroup, leaf: LeafTurns) -> dict[str, list[int]]:

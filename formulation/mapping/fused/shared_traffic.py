@@ -114,17 +114,19 @@ def movement(
     """
     source, target = (engine.levels[level] for level in levels)
     elements, again = moved
+    role = tensor.role
+    drained = 0
     if tensor.is_output:
         reads, writes, fills = again, elements, again
+        drained = elements if target.timing.drained else 0
     else:
         reads, writes, fills = elements, 0, elements
-    role = tensor.role
     times = port_times(engine, source, [(role, as_expr(reads))], [(role, as_expr(writes))])
-    times += port_times(engine, target, [], [(role, as_expr(fills))])
+    times += port_times(engine, target, [(role, as_expr(drained))], [(role, as_expr(fills))])
     cycles = max((evaluate(time, {}) for time in times), default=0)
     energies = {
         source.name: reads * source.read_energy_of(role) + writes * source.write_energy_of(role),
-        target.name: fills * target.write_energy_of(role),
+        target.name: fills * target.write_energy_of(role) + drained * target.read_energy_of(role),
     }
     if engine.leak:
         energies[LEAKAGE] = engine.leak * cycles
@@ -138,6 +140,7 @@ def movement(
             (source.name, "reads"): reads,
             (source.name, "updates"): writes,
             (target.name, "fills"): fills,
+            (target.name, "reads"): drained,
         },
         energies=energies,
         cycles=cycles,

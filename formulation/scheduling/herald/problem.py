@@ -59,6 +59,7 @@ class Option:
     mapping : what costs this, as evidence; two options that cost the same are equal whatever theirs
     input_spill : pJ that come to ``energy`` unless it reads results, and all of them stayed in the memory
     output_spill : pJ that come to it unless somebody reads its result, and all of them found it there
+    proven : whether no mapping of the space has less by the metric
     """
 
     engine: int
@@ -71,6 +72,7 @@ class Option:
     mapping: Mapping | None = field(default=None, compare=False, repr=False)
     input_spill: Fraction = Fraction(0)
     output_spill: Fraction = Fraction(0)
+    proven: bool = field(default=True, compare=False)
 
     @property
     def fetch_need(self) -> int:

@@ -71,10 +71,15 @@ def _atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine) -> L
         grid = np.zeros((count, slots), dtype=np.int64)
         grid[:, :parts] = values.reshape(count, parts)
         grids.append(grid)
+    own = []
+    for energies in (priced.buffer_energy, priced.inside_energy):
+        spread = np.zeros((count, slots), dtype=np.float64)
+        spread[:, :parts] = 0.0 if energies is None else energies.reshape(count, parts)
+        own.append(spread.ravel())
     if slots > parts:
         vector[:, -1] = True
         grids[0][:, -1] = -(-boxes * parts // engine.vector_lanes) + engine.startup_cycles
         grids[1][:, -1] = boxes * parts
         grids[2][:, -1] = boxes * parts * SUM_BYTES
-    costs = AtomCosts(grids[0].ravel(), grids[1].ravel(), grids[2].ravel(), grids[3].ravel())
+    costs = AtomCosts(grids[0].ravel(), grids[1].ravel(), grids[2].ravel(), grids[3].ravel(), *own)
     return LayerAtoms(costs, results.ravel(), vector.ravel())

@@ -118,6 +118,7 @@ class _Builder:
             block_kind=kinds.astype(np.int8),
             read_starts=starts,
             reads=reads,
+            engine=self.engine,
             **columns,
         )
 
@@ -135,6 +136,8 @@ class _Builder:
             _joined([part.costs.operations for part in made]),
             _joined([part.costs.buffer_bytes for part in made]),
             _joined([part.costs.register_bytes for part in made]),
+            np.concatenate([part.costs.buffer_energy for part in made]),
+            np.concatenate([part.costs.inside_energy for part in made]),
         )
         output = np.zeros(self.tasks, dtype=np.bool_)
         for i, part in enumerate(self.units):

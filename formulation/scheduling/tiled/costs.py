@@ -11,6 +11,8 @@ yx        n g f i o (h /^ X)(w /^ Y)     n g f i o (h/^X)(w/^Y)   n g i (o)(inpu
 pairs     least over six pairs of dims   g f i o                  n g f h w i (o /^ lanes)
 ========= ============================== ======================== =====================================
 
+A tile from a machine file has the costs of each atom's mapping instead, see `own_costs`.
+
 Depthwise layers (one input channel per group) spread the channels over the columns, one row each,
 under ``kc`` and ``pairs``: ``n f h w (channels /^ Y)``.  Element-wise and pooling layers take
 ``iterations /^ lanes`` on the vector unit.  The first fetch of operands is not in these cycles:
@@ -19,11 +21,12 @@ transfers of the plan account for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 
 import numpy as np
 
+from tilewright.formulation.scheduling.tiled.own_costs import LeastPrices, TaskShape, Window, task_costs
 from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 
@@ -37,6 +40,7 @@ class AtomShapes:
     kind : ``mac``, ``depthwise`` or ``vector``
     samples, groups, outputs, inputs, rows, columns, taps : trips of the loops; outputs and inputs per group
     input_positions : rows x columns of the input that an atom touches
+    window : taps, strides and dilations, where the taps are those of a window
     """
 
     kind: str
@@ -48,16 +52,37 @@ class AtomShapes:
     columns: Int64s
     taps: Int64s
     input_positions: Int64s
+    window: Window | None = field(default=None, kw_only=True)
+
+    def tasks(self) -> list[TaskShape]:
+        """Each atom as the mapping side has it; taps of no window are those of a row."""
+        s, window = self, self.window
+        trips = np.broadcast_arrays(s.samples, s.groups, s.outputs, s.inputs, s.rows, s.columns, s.taps)
+        columns = [column.tolist() for column in trips]
+        own = () if window is None else (window,)
+        by_taps = {r * c: (r, c, *moves) for r, c, *moves in own}
+        return [
+            TaskShape.of((*trips, *by_taps.get(taps, (taps, 1, 1, 1, 1, 1))))
+            for *trips, taps in zip(*columns, strict=True)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
 class AtomCosts:
-    """Per atom: cycles, operations, and bytes read from the engine's buffer and moved at the registers."""
+    """Per atom: cycles, operations, and bytes read from the engine's buffer and moved at the registers.
+
+    Parameters
+    ----------
+    buffer_energy, inside_energy : of tiles from machine files, pJ at the buffer and inside of it, to which
+        bytes add nothing; ``None`` of others
+    """
 
     cycles: Int64s
     operations: Int64s
     buffer_bytes: Int64s
     register_bytes: Int64s
+    buffer_energy: Floats | None = None
+    inside_energy: Floats | None = None
 
 
 def _up(a: Int64s, b: int) -> Int64s:
@@ -75,6 +100,11 @@ def atom_costs(engine: TileEngine, shapes: AtomShapes) -> AtomCosts:
         buffer = operations * size
         registers = np.zeros_like(operations)
         return AtomCosts(cycles + engine.startup_cycles, operations, buffer, registers)
+    if engine.own is not None:
+        assert engine.prices is not None, "a tile from a machine file has no costs without mappings"
+        cycles, at_buffer, inside = task_costs(engine.own, engine.prices, s.tasks())
+        none = np.zeros_like(operations)
+        return AtomCosts(cycles + engine.startup_cycles, operations, none, none, at_buffer, inside)
     weights = s.groups * s.taps * s.inputs * s.outputs
     fetched = s.samples * s.groups * s.taps * s.rows * s.columns * s.inputs
     if engine.dataflow == "yx":
@@ -127,8 +157,11 @@ def least_cycles(engine: TileEngine, shapes: AtomShapes) -> Int64s:
     """Lower bound on the cycles of these whole layers over all divisions into atoms.
 
     Rounding up is subadditive, so atoms of any sizes take together at least what one atom without start-up
-    does.  Under ``pairs`` atoms may choose different pairs; there the groups of lanes count as fully used.
+    does.  Under ``pairs`` atoms may choose different pairs; there the groups of lanes count as fully used,
+    and so do all PEs of a tile from a machine file.
     """
+    if engine.own is not None:
+        engine = replace(engine, prices=LeastPrices())
     if engine.dataflow == "pairs" and shapes.kind == "mac":
         s = shapes
         channels = _up(s.inputs, engine.lanes) * _up(s.outputs, engine.lanes)
@@ -143,4 +176,6 @@ def energy(engine: TileEngine, costs: AtomCosts, vector: Bools) -> tuple[Floats,
     compute: Floats = costs.operations.astype(np.float64) * per_operation
     buffer: Floats = costs.buffer_bytes.astype(np.float64) * engine.buffer_read_energy
     registers: Floats = costs.register_bytes.astype(np.float64) * engine.register_energy
+    if costs.buffer_energy is not None and costs.inside_energy is not None:
+        buffer, registers = buffer + costs.buffer_energy, registers + costs.inside_energy
     return compute, buffer, registers

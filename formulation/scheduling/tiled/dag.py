@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.foundation.arrays import Bools, Floats, Int32s, Int64s
+from tilewright.hardware.scheduling.tiled.machine import TileEngine
 
 PartialSums = Literal["chain", "reduction"]
 
@@ -43,6 +44,7 @@ class AtomicDag:
     block_bytes, block_parent, block_kind : per block; the parent is the task whose result it is (part of), or
         -1 for data that is in DRAM from the start
     read_starts, reads : blocks that task ``t`` reads: ``reads[read_starts[t] : read_starts[t + 1]]``
+    engine : on which they have these costs
     """
 
     units: tuple[Unit, ...]
@@ -63,6 +65,7 @@ class AtomicDag:
     block_kind: npt.NDArray[np.int8]
     read_starts: Int64s
     reads: Int32s
+    engine: TileEngine | None = None
 
     @property
     def tasks(self) -> int:

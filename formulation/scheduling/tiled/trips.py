@@ -19,6 +19,7 @@ from tilewright.formulation.scheduling.tiled.coordinates import (
     touched,
 )
 from tilewright.formulation.scheduling.tiled.costs import AtomShapes
+from tilewright.formulation.scheduling.tiled.own_costs import Window
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
 from tilewright.foundation.arrays import Int64s
 from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
@@ -77,7 +78,28 @@ def atom_shapes(operator: Operator, one: Tiling) -> AtomShapes:
         columns=spread(lambda t: t.columns),
         taps=spread(lambda t: t.taps, rest),
         input_positions=spread(lambda t: t.positions),
+        window=window_of(operator),
     )
+
+
+def window_of(operator: Operator) -> Window | None:
+    """The window of a convolution's inputs; ``None`` where there is none, or several windows."""
+    likes = {dimension.name: dimension.like for dimension in operator.dimensions}
+    found: dict[str, tuple[int, int, int]] = {}
+    for tensor in operator.inputs:
+        for axis in tensor.axes if tensor.role is Role.INPUT else ():
+            if len(axis.terms) != 2:
+                continue
+            by_like = {likes[term.dim]: term for term in axis.terms}
+            for place, tap in (("P", "R"), ("Q", "S")):
+                if by_like.keys() == {place, tap}:
+                    found[tap] = (
+                        operator.bounds[by_like[tap].dim],
+                        by_like[place].stride,
+                        by_like[tap].stride,
+                    )
+    rows, columns = found.get("R", (1, 1, 1)), found.get("S", (1, 1, 1))
+    return (rows[0], columns[0], rows[1], columns[1], rows[2], columns[2]) if found else None
 
 
 def whole_tiling(operator: Operator, batch: int) -> Tiling:

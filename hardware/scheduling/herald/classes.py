@@ -8,13 +8,17 @@ and ``hda-edge-maelstrom-mlperf`` those for the other workloads.  All other syst
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from tilewright.foundation.description import names_a_file
 from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.load import list_presets
 from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow, dataflow_names
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
+from tilewright.hardware.scheduling.own_engine import Flow, OwnEngine, own_engine
 
 # The paper gives a reconfigurable accelerator's energy (section I: 11.7 % more than an NVDLA-style FDA, on
 # average) but not the time that reconfiguring takes: 1000 cycles per layer are assumed.
@@ -107,11 +111,14 @@ def make_system(
     flows: Sequence[str],
     parts: Sequence[tuple[int, int | Fraction]] | None = None,
     description: str = "",
+    engines: Mapping[str, Engine] | None = None,
 ) -> System:
     """A system of sub-accelerators with one dataflow each.
 
     Parameters
     ----------
+    flows : names of dataflow styles, or of ``engines``
+    engines : machines from files by name; the PEs of such a sub-accelerator are its machine's
     parts : PEs and bytes per cycle of each; by default equal parts (the first ones take what is left over)
     """
     parts = parts or list(
@@ -122,11 +129,42 @@ def make_system(
         )
     )
     named = [flow if list(flows).count(flow) == 1 else f"{flow}-{i + 1}" for i, flow in enumerate(flows)]
+    own = engines or {}
+    runs: dict[str, Flow] = {
+        flow: OwnEngine(own[flow], CLOCK_MHZ) if flow in own else dataflow(flow) for flow in flows
+    }
     subs = tuple(
-        SubAccelerator(title, (dataflow(flow),), pes, Fraction(rate), Fraction(1, len(flows)))
+        SubAccelerator(title, (runs[flow],), pes, Fraction(rate), Fraction(1, len(flows)))
         for title, flow, (pes, rate) in zip(named, flows, parts, strict=True)
     )
     return _system(name, resources, subs, description)
+
+
+def named_flows(names: Sequence[str]) -> tuple[list[str], dict[str, Engine]]:
+    """Dataflow styles and machines as a user names them, in their order, and the machines by name.
+
+    Raises
+    ------
+    InputError : for an unknown name, a file that describes no machine, or one that cannot be part of a system
+    """
+    flows: list[str] = []
+    engines: dict[str, Engine] = {}
+    for name in names:
+        if name in dataflow_names():
+            flows.append(name)
+            continue
+        if not names_a_file(name) and name not in list_presets():
+            known = [*dataflow_names(), *list_presets()]
+            raise InputError("--dataflows", None, f"{unknown_name(name, known)}, or a machine file")
+        try:
+            engine = own_engine(name, None)
+        except ValueError as error:
+            raise InputError("--dataflows", None, str(error)) from None
+        if engine.name in dataflow_names() or engines.setdefault(engine.name, engine) != engine:
+            message = f"two different engines are called {engine.name}, expected a file of another name"
+            raise InputError("--dataflows", None, message)
+        flows.append(engine.name)
+    return flows, engines
 
 
 def list_system_presets() -> list[str]:

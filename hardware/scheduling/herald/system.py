@@ -13,7 +13,10 @@ from functools import cached_property
 from typing import Any
 
 from tilewright.foundation.units import exact
-from tilewright.hardware.mapping.styles import DataflowStyle
+from tilewright.hardware.mapping.identity import engine_to_dict
+from tilewright.hardware.mapping.styles import ELEMENT_BITS
+from tilewright.hardware.scheduling.own_engine import Flow, OwnEngine
+from tilewright.workloads.mapping.operator import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,8 @@ class SubAccelerator:
     Parameters
     ----------
     name : unique in the system
-    dataflows : the dataflow styles that it can run; more than one where it is reconfigurable per layer
+    dataflows : the dataflow styles that it can run; more than one where it is reconfigurable per layer; or
+        the machine file that it is
     pes : processing elements
     bandwidth : bytes per cycle between the global memory and the PEs
     share : the part of the global memory that one layer running here may take, both buffers together
@@ -32,7 +36,7 @@ class SubAccelerator:
     """
 
     name: str
-    dataflows: tuple[DataflowStyle, ...]
+    dataflows: tuple[Flow, ...]
     pes: int
     bandwidth: Fraction
     share: Fraction
@@ -43,6 +47,11 @@ class SubAccelerator:
     def flow_names(self) -> str:
         """Such as ``nvdla``, or ``nvdla/shidiannao`` where there is a choice per layer."""
         return "/".join(flow.name for flow in self.dataflows)
+
+    @property
+    def own(self) -> OwnEngine | None:
+        """The machine file that it is; ``None`` where it runs under dataflow styles."""
+        return next((flow for flow in self.dataflows if isinstance(flow, OwnEngine)), None)
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,12 @@ class System:
         """Bytes per cycle of all sub-accelerators."""
         return sum((sub.bandwidth for sub in self.subs), Fraction(0))
 
+    @property
+    def result_bits(self) -> int:
+        """Bits of an element of a result in the global memory, on the engine that has the widest."""
+        own = [sub.own for sub in self.subs]
+        return max(ELEMENT_BITS if flow is None else flow.width(Role.OUTPUT) for flow in own)
+
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 of everything but name and description."""
@@ -112,7 +127,17 @@ def system_to_dict(system: System) -> dict[str, Any]:
                 "memory_share": exact(sub.share),
                 "reconfiguration_cycles": sub.reconfiguration_cycles,
                 "energy_factor": exact(sub.energy_factor),
+                **({} if sub.own is None else _own(sub.own)),
             }
             for sub in system.subs
         ],
+    }
+
+
+def _own(own: OwnEngine) -> dict[str, Any]:
+    """A machine file in its system; absent where there is none, so that hashes of other systems stay."""
+    return {
+        "arch": engine_to_dict(own.engine),
+        "memory_energy_pj": exact(own.memory_energy),
+        "dram_energy_pj": exact(own.dram_energy),
     }

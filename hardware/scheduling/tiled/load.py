@@ -79,6 +79,9 @@ def changed_machine(
     for key in given:
         if key not in PARAMETERS:
             raise InputError(place, None, f"parameter: {unknown_name(key, PARAMETERS)}")
+        if key in OF_TILES and machine.engine.own is not None:
+            file = machine.engine.own.engine.name
+            raise InputError(place, key, f"expected a change in {file}, the machine file of the tile")
     for key in sorted(given, key=list(PARAMETERS).index):
         try:
             machine = PARAMETERS[key][1](machine, given[key])
@@ -92,13 +95,13 @@ def changed_machine(
 
 
 def _from_file(path: Path) -> TiledMachine:
-    return parse_tiled_machine(read_description(path), str(path), path.stem)
+    return parse_tiled_machine(read_description(path), str(path), path.stem, path.parent)
 
 
 @cache
 def _preset(name: str) -> TiledMachine:
     path = PRESETS.path(name)
-    return parse_tiled_machine(read_description(path), path.name, name)
+    return parse_tiled_machine(read_description(path), path.name, name, path.parent)
 
 
 Change = Callable[[TiledMachine, str], TiledMachine]
@@ -162,6 +165,9 @@ def _set_array(machine: TiledMachine, text: str) -> TiledMachine:
         raise ValueError(f"expected ROWSxCOLUMNS, such as 16x16, got {text!r}")
     return replace(machine, engine=replace(machine.engine, rows=int(match[1]), columns=int(match[2])))
 
+
+OF_TILES = ("array", "buffer", "dataflow")
+"""Parameters that a tile from a machine file has in its own file."""
 
 #: what may stand in brackets: a few words on it, and what it changes, applied in this order
 PARAMETERS: dict[str, tuple[str, Change]] = {

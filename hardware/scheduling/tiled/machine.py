@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+import math
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
+
+from tilewright.hardware.mapping.identity import engine_to_dict
+from tilewright.hardware.scheduling.own_engine import OWN, OwnTile
 
 DATAFLOWS = ("kc", "yx", "pairs")
 TOPOLOGIES = ("mesh", "torus", "htree")
@@ -35,6 +39,8 @@ class TileEngine:
     buffer_read_energy, buffer_write_energy : pJ per byte
     register_energy : pJ per byte read from or written to the registers of the PEs
     static_power : pJ per cycle, busy or not
+    own : the machine file that the engine is, whose dataflow is ``own``; ``None`` of the other tiles
+    prices : with ``own``, says which mapping each task has; no part of the machine's content
     """
 
     rows: int
@@ -51,6 +57,8 @@ class TileEngine:
     startup_cycles: int = 0
     element_bytes: int = 1
     static_power: float = 0.0
+    own: OwnTile | None = None
+    prices: Any = field(default=None, repr=False)
 
     @property
     def macs_per_cycle(self) -> int:
@@ -144,8 +152,50 @@ class TiledMachine:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
+def tile_engine(
+    own: OwnTile,
+    *,
+    vector_lanes: int,
+    vector_energy: float = 0.0,
+    startup_cycles: int = 0,
+    static_power: float = 0.0,
+) -> TileEngine:
+    """The tile that a machine file is.
+
+    Parameters
+    ----------
+    own : the machine file and its buffer
+    vector_lanes, vector_energy, startup_cycles, static_power : what the file does not say, as of `TileEngine`
+    """
+    engine, level = own.engine, own.engine.level(own.level)
+    size = engine.element_bits // 8
+    axes = [axis for known in engine.levels if known.fanout is not None for axis in known.fanout.axes]
+    columns = math.prod(axis.size for axis in axes if axis.carries is not None and "K" in axis.carries)
+    return TileEngine(
+        rows=engine.instances // columns,
+        columns=columns,
+        dataflow=OWN,
+        vector_lanes=vector_lanes,
+        buffer_bytes=own.buffer_bytes,
+        mac_energy=float(engine.mac_energy),
+        buffer_read_energy=float(level.read_energy / size),
+        buffer_write_energy=float(level.write_energy / size),
+        vector_energy=vector_energy,
+        startup_cycles=startup_cycles,
+        element_bytes=size,
+        static_power=static_power,
+        own=own,
+    )
+
+
 def machine_to_dict(machine: TiledMachine) -> dict[str, Any]:
     """Every field as JSON-ready data."""
-    data = asdict(machine)
+    engine = machine.engine
+    plain = replace(machine, engine=replace(engine, own=None, prices=None))
+    data = asdict(plain)
+    for absent in ("own", "prices"):  # so that hashes of other machines stay
+        del data["engine"][absent]
+    if engine.own is not None:
+        data["engine"]["own"] = {"arch": engine_to_dict(engine.own.engine), "buffer": engine.own.level}
     data["dram_ports"] = [list(port) for port in machine.dram_ports]
     return data

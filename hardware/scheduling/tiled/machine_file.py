@@ -12,19 +12,21 @@
       vector_lanes: 16
     hop_energy: 4.88
 
-Energies of DRAM, buffer and hops are per byte.
+Energies of DRAM, buffer and hops are per byte.  In the place of array, buffer and mac_energy an engine may
+have ``arch: my.yaml`` with ``buffer: GLB``, a level of that machine file.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
 from tilewright.foundation.description import FieldError, parse_description
-from tilewright.foundation.errors import did_you_mean
-from tilewright.foundation.units import parse_text, shown
+from tilewright.foundation.errors import InputError, did_you_mean
+from tilewright.foundation.units import exact, parse_text, shown
 from tilewright.hardware.mapping.schema import (
     BandwidthField,
     Count,
@@ -35,7 +37,14 @@ from tilewright.hardware.mapping.schema import (
     Section,
     SizeField,
 )
-from tilewright.hardware.scheduling.tiled.machine import DATAFLOWS, TOPOLOGIES, TiledMachine, TileEngine
+from tilewright.hardware.scheduling.own_engine import own_engine, own_tile
+from tilewright.hardware.scheduling.tiled.machine import (
+    DATAFLOWS,
+    TOPOLOGIES,
+    TiledMachine,
+    TileEngine,
+    tile_engine,
+)
 
 PLACES = ("sides", "corners", "left")
 MAX_SIDE = 64
@@ -98,22 +107,38 @@ class ArraySection(Section):
     lanes: Count = 1
 
 
+def _buffer(value: object) -> object:
+    return {"level": value} if isinstance(value, str) else value
+
+
 class BufferSection(Section):
-    size: SizeField = Field(description="the engine's buffer, such as 128 kB")
-    energy: Annotated[EnergySection, BeforeValidator(_read_and_write)] = Field(
-        description="pJ per byte, one number or {read, write}"
+    size: SizeField | None = Field(default=None, description="the engine's buffer, such as 128 kB")
+    energy: Annotated[EnergySection | None, BeforeValidator(_read_and_write)] = Field(
+        default=None, description="pJ per byte, one number or {read, write}"
+    )
+    level: str | None = Field(
+        default=None,
+        description="with arch, the level of its machine; its name alone in the place of the section",
     )
 
 
+Arch = Annotated[str, PlainValidator(parse_text)]
+
+
 class EngineSection(Section):
-    array: ArraySection = Field(description="{rows, columns, dataflow}")
-    buffer: BufferSection = Field(description="{size, energy}")
-    mac_energy: Energy = Field(description="pJ per multiply-accumulate")
+    arch: Arch | None = Field(
+        default=None, description="a machine file (from this file's folder) or preset that the tile is"
+    )
+    array: ArraySection | None = Field(default=None, description="{rows, columns, dataflow}")
+    buffer: Annotated[BufferSection | None, BeforeValidator(_buffer)] = Field(
+        default=None, description="{size, energy}; with arch, the name of the level that is the tile's buffer"
+    )
+    mac_energy: Energy | None = Field(default=None, description="pJ per multiply-accumulate")
     register_energy: Energy = Fraction(0)
     vector_lanes: Count = Field(description="element-wise operations per cycle")
     vector_energy: Energy = Fraction(0)
     startup_cycles: Number = Fraction(0)
-    element_bytes: Count = 1
+    element_bytes: Count | None = Field(default=None, description="bytes of one element (absent: 1)")
     static_power: Energy = Fraction(0)
 
 
@@ -128,9 +153,21 @@ class TiledMachineFile(Section):
     hop_energy: Energy = Field(description="pJ per byte and link")
 
 
-def parse_tiled_machine(text: str, where: str, name: str) -> TiledMachine:
-    """The machine that a file's text describes; raises ``InputError`` with line and field otherwise."""
-    return parse_description(text, where, TiledMachineFile, lambda file: _build(file, name))
+def parse_tiled_machine(text: str, where: str, name: str, folder: Path | None = None) -> TiledMachine:
+    """The machine that a file's text describes.
+
+    Parameters
+    ----------
+    text : YAML
+    where : what errors call the file
+    name : the machine's name
+    folder : from which a machine file is sought
+
+    Raises
+    ------
+    InputError : with line and field, for text that describes none
+    """
+    return parse_description(text, where, TiledMachineFile, lambda file: _build(file, name, folder))
 
 
 def port_positions(
@@ -146,7 +183,7 @@ def port_positions(
     return tuple(dict.fromkeys(positions))
 
 
-def _build(file: TiledMachineFile, name: str) -> TiledMachine:
+def _build(file: TiledMachineFile, name: str, folder: Path | None = None) -> TiledMachine:
     grid, engine, dram = file.grid, file.engine, file.dram
     for field in ("width", "height"):
         if getattr(grid, field) > MAX_SIDE:
@@ -161,36 +198,15 @@ def _build(file: TiledMachineFile, name: str) -> TiledMachine:
     ):
         if cycles.denominator != 1:
             raise FieldError(place, "expected a whole number of cycles")
-    if engine.array.lanes > 1 and engine.array.dataflow != "pairs":
-        raise FieldError(("engine", "array", "lanes"), "expected 1 unless the dataflow is pairs")
     clock = file.clock_mhz
     link = grid.link.elements_per_cycle(8, clock)
     port = link if grid.port is None else grid.port.elements_per_cycle(8, clock)
     dram_port = link if dram.port is None else dram.port.elements_per_cycle(8, clock)
-    try:
-        size = engine.buffer.size.elements(8)
-    except ValueError as error:
-        raise FieldError(("engine", "buffer", "size"), str(error)) from None
     return TiledMachine(
         name=name,
         width=grid.width,
         height=grid.height,
-        engine=TileEngine(
-            rows=engine.array.rows,
-            columns=engine.array.columns,
-            dataflow=engine.array.dataflow,
-            lanes=engine.array.lanes,
-            vector_lanes=engine.vector_lanes,
-            startup_cycles=int(engine.startup_cycles),
-            element_bytes=engine.element_bytes,
-            buffer_bytes=size,
-            mac_energy=float(engine.mac_energy),
-            vector_energy=float(engine.vector_energy),
-            buffer_read_energy=float(engine.buffer.energy.read),
-            buffer_write_energy=float(engine.buffer.energy.write),
-            register_energy=float(engine.register_energy),
-            static_power=float(engine.static_power),
-        ),
+        engine=_tile(engine) if engine.arch is None else _own_tile(engine, engine.arch, clock, folder),
         clock_mhz=float(clock),
         topology=grid.topology,
         link_rate=float(link),
@@ -203,3 +219,71 @@ def _build(file: TiledMachineFile, name: str) -> TiledMachine:
         hop_cycles=int(grid.hop_cycles),
         description=file.description,
     )
+
+
+def _tile(engine: EngineSection) -> TileEngine:
+    """A tile of one of the three kinds."""
+    array, buffer = engine.array, engine.buffer
+    for field in ("array", "buffer", "mac_energy"):
+        if getattr(engine, field) is None:
+            raise FieldError(("engine", field), "missing, expected it, or arch with a machine file")
+    assert array is not None
+    assert buffer is not None
+    assert engine.mac_energy is not None
+    for field, expected in (("size", "a size such as 128 kB"), ("energy", "pJ per byte")):
+        if getattr(buffer, field) is None:
+            raise FieldError(("engine", "buffer", field), f"missing, expected {expected}")
+    assert buffer.size is not None
+    assert buffer.energy is not None
+    if array.lanes > 1 and array.dataflow != "pairs":
+        raise FieldError(("engine", "array", "lanes"), "expected 1 unless the dataflow is pairs")
+    try:
+        size = buffer.size.elements(8)
+    except ValueError as error:
+        raise FieldError(("engine", "buffer", "size"), str(error)) from None
+    return TileEngine(
+        rows=array.rows,
+        columns=array.columns,
+        dataflow=array.dataflow,
+        lanes=array.lanes,
+        vector_lanes=engine.vector_lanes,
+        startup_cycles=int(engine.startup_cycles),
+        element_bytes=engine.element_bytes or 1,
+        buffer_bytes=size,
+        mac_energy=float(engine.mac_energy),
+        vector_energy=float(engine.vector_energy),
+        buffer_read_energy=float(buffer.energy.read),
+        buffer_write_energy=float(buffer.energy.write),
+        register_energy=float(engine.register_energy),
+        static_power=float(engine.static_power),
+    )
+
+
+def _own_tile(engine: EngineSection, arch: str, clock: Fraction, folder: Path | None) -> TileEngine:
+    """A tile that is a machine file."""
+    for field in ("array", "mac_energy", "element_bytes"):
+        if getattr(engine, field) is not None:
+            raise FieldError(("engine", field), "expected none beside arch, whose machine has its own")
+    if engine.register_energy:
+        raise FieldError(
+            ("engine", "register_energy"), "expected none beside arch, whose machine has its own"
+        )
+    try:
+        known = own_engine(arch, folder)
+    except (InputError, ValueError) as error:
+        raise FieldError(("engine", "arch"), str(error)) from None
+    if known.clock_mhz != clock:
+        message = (
+            f"expected the clock of the grid, {exact(clock)} MHz, {known.name} has {exact(known.clock_mhz)}"
+        )
+        raise FieldError(("engine", "arch"), message)
+    try:
+        return tile_engine(
+            own_tile(known, (engine.buffer and engine.buffer.level) or ""),
+            vector_lanes=engine.vector_lanes,
+            vector_energy=float(engine.vector_energy),
+            startup_cycles=int(engine.startup_cycles),
+            static_power=float(engine.static_power),
+        )
+    except ValueError as error:
+        raise FieldError(("engine", "buffer"), str(error)) from None

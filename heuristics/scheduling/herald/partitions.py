@@ -23,28 +23,42 @@ def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
             yield first, *rest
 
 
-def grid(pes: int, pe_step: int, bandwidth: int, bandwidth_step: int, parts: int) -> list[Parts]:
+def grid(
+    pes: int, pe_step: int, bandwidth: int, bandwidth_step: int, own: Sequence[int | None]
+) -> list[Parts]:
     """All partitions in whole steps, every sub-accelerator with at least one step of either.
 
     Parameters
     ----------
     pes, pe_step : all PEs, and the step in which they are given
     bandwidth, bandwidth_step : bytes per cycle in all, and their step
-    parts : number of sub-accelerators
+    own : per sub-accelerator, the PEs that its machine file has; ``None`` where PEs are divided
     """
+    divided = own.count(None)
+    steps = (pes - sum(count or 0 for count in own)) // pe_step
+    shares = compositions(steps, divided) if divided else iter([()] if steps >= 0 else [])
+
+    def filled(share: tuple[int, ...]) -> list[int]:
+        rest = iter(share)
+        return [next(rest) * pe_step if count is None else count for count in own]
+
     return [
-        tuple((a * pe_step, Fraction(b * bandwidth_step)) for a, b in zip(first, second, strict=True))
-        for first, second in product(
-            compositions(pes // pe_step, parts), compositions(bandwidth // bandwidth_step, parts)
-        )
+        tuple((a, Fraction(b * bandwidth_step)) for a, b in zip(filled(first), second, strict=True))
+        for first, second in product(shares, compositions(bandwidth // bandwidth_step, len(own)))
     ]
 
 
-def binary_sample(points: Sequence[Parts]) -> list[Parts]:
-    """Partitions that give every sub-accelerator a power of two of the smallest part, but for the last."""
+def binary_sample(points: Sequence[Parts], own: Sequence[int | None]) -> list[Parts]:
+    """Partitions that give every sub-accelerator a power of two of the smallest part, but for the last.
+
+    Parameters
+    ----------
+    own : as of `grid`; PEs of machine files are as they are
+    """
     if not points:
         return []
-    pe_unit = min(pes for parts in points for pes, _ in parts)
+    divided = [parts[index][0] for parts in points for index, count in enumerate(own) if count is None]
+    pe_unit = min(divided, default=1)
     rate_unit = min(rate for parts in points for _, rate in parts)
 
     def is_power(number: Fraction) -> bool:
@@ -53,7 +67,10 @@ def binary_sample(points: Sequence[Parts]) -> list[Parts]:
     return [
         parts
         for parts in points
-        if all(is_power(Fraction(pes, pe_unit)) and is_power(rate / rate_unit) for pes, rate in parts[:-1])
+        if all(
+            (count is not None or is_power(Fraction(pes, pe_unit))) and is_power(rate / rate_unit)
+            for (pes, rate), count in zip(parts[:-1], own, strict=False)
+        )
     ]
 
 

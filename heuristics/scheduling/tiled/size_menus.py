@@ -7,7 +7,7 @@ for every cycle, so that sizes suit the objective: the price of an EDP is what a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 
@@ -18,6 +18,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.costs import AtomShapes, atom_costs
 from tilewright.formulation.scheduling.tiled.halting import check
+from tilewright.formulation.scheduling.tiled.own_costs import LeastPrices
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, borders
 from tilewright.formulation.scheduling.tiled.trips import axis_trips, operator_kind
@@ -311,7 +312,14 @@ def size_menu(
             elements = shapes.input_positions * shapes.groups * depth * shapes.samples
         fetch = fetch + elements * engine.element_bytes
     boxes = np.stack([span(1), span(2), span(3), span(0)], axis=1)
-    return SizeMenu(boxes, atoms, held + fetch, fetch, weights, atom_costs(engine, shapes).cycles)
+    return SizeMenu(boxes, atoms, held + fetch, fetch, weights, _cycles(engine, shapes))
+
+
+def _cycles(engine: TileEngine, shapes: AtomShapes) -> Int64s:
+    """Cycles of atoms; if no PE were idle on a tile from a machine file, whose mappings take a search."""
+    if engine.own is not None:
+        engine = replace(engine, prices=LeastPrices())
+    return atom_costs(engine, shapes).cycles
 
 
 def _covered(operator: Operator) -> int:

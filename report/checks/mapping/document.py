@@ -88,8 +88,11 @@ def check_layer(
     faults = list(claim_faults(layer, objective, solved=layer.mapping is not None, noun="mapping"))
     if layer.bounds != operator.bounds:
         faults.append(f"bounds: {layer.bounds}, the operator has {operator.bounds}")
-    if layer.count != len(layer.names):
-        faults.append(f"count: {layer.count}, but {len(layer.names)} names")
+    if layer.count != len(layer.names) * layer.runs:
+        runs = "" if layer.runs == 1 else f" that run {layer.runs} times"
+        faults.append(f"count: {layer.count}, but {len(layer.names)} names{runs}")
+    if document.phases is None and (layer.runs, layer.least_runs) != (1, None):
+        faults.append(f"runs: {layer.runs}, but the document states no phases")
     if layer.factors != factors_of(problem) and _is_stated(layer):
         faults.append(f"factors: {layer.factors}, the problem's are {factors_of(problem)}")
     if layer.input_hash != problem.content_hash and _is_stated(layer):

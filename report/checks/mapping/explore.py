@@ -12,6 +12,7 @@ from tilewright.hardware.mapping.design_space import Design, DesignSpace, design
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.variations import Variation
 from tilewright.report.checks.mapping.explore_head import head_faults, layer_best_faults, shown_faults
+from tilewright.report.checks.mapping.phases import growth_faults
 from tilewright.report.records.claims import number, shown_gap
 from tilewright.report.records.mapping.explore import BestDesign, DesignRecord, ExploreDocument
 from tilewright.report.records.mapping.explore_build import plain_data
@@ -47,6 +48,12 @@ def explore_faults(document: ExploreDocument, where: str) -> list[str]:
         for design, record in pairs
         for fault in _design_faults(space, design, record, costs.get(design.index), document)
     ]
+    if document.phases is not None:
+        for design in usable:
+            assert design.engine is not None
+            faults += growth_faults(
+                document.phases, design.engine, document.cost_model, document.factors, document.constraints
+            )
     faults += _figure_faults(document)
     faults += _standing_faults(document, costs)
     faults += _best_faults(document, space)
@@ -216,7 +223,7 @@ def _result_faults(
         yield "best.result.arch: not the machine of the best design's fields"
     elif result.arch.name != design.engine.name:
         yield f"best.result.arch.name: {result.arch.name}, the design is {design.engine.name}"
-    for name in ("model", "batch", "cost_model", "constraints"):
+    for name in ("model", "batch", "cost_model", "constraints", "phases"):
         if getattr(result, name) != getattr(document, name):
             yield f"best.result.{name}: {getattr(result, name)}, expected {getattr(document, name)}"
     if result.objective != str(document.goal.layer):
@@ -245,7 +252,7 @@ def _result_faults(
     summed = number(goal.total(keys))
     if not goal.adds_up(document.instances) and record.sum_of_layers != summed:
         yield f"designs[{best.index}].sum_of_layers: {record.sum_of_layers}, its layers have {summed}"
-    bounds = [(layer.count, layer.bound_key) for layer in result.layers if layer.status == "optimal"]
+    bounds = [(layer.least_count, layer.bound_key) for layer in result.layers if layer.status == "optimal"]
     if len(bounds) == len(result.layers):
         least = goal.bound((count, bound) for count, bound in bounds if bound is not None)
         if record.bound_exact != str(least):
@@ -290,7 +297,9 @@ def _totals_faults(document: ExploreDocument) -> Iterator[str]:
     for layer, reported in zip(
         document.layers, document.best.result.layers if document.best else [], strict=False
     ):
-        if layer.count != reported.count or layer.macs != reported.operator.build(reported.name).macs:
+        stated = layer.count, layer.runs, layer.least_runs, layer.macs
+        macs = reported.operator.build(reported.name).macs
+        if stated != (reported.count, reported.runs, reported.least_runs, macs):
             yield f"layers: {layer.name}: count or MACs are not those of the best design's result"
 
 

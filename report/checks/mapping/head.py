@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from tilewright.formulation.mapping.cost.registry import MODELS
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.report.checks.mapping.phases import growth_faults, phase_faults
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument
 from tilewright.report.records.mapping.engine import ArchRecord
+from tilewright.report.records.mapping.phases import PhasesRecord
 from tilewright.solvers.mapping.methods import method
 from tilewright.workloads.catalog import is_built_in, resolve_model
 from tilewright.workloads.mapping.layer_text import is_layer_text
 from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.selection import SelectedLayer
 
 
 def head_faults(document: ResultDocument) -> Iterator[str]:
@@ -114,6 +117,9 @@ def _model_faults(document: ResultDocument) -> Iterator[str]:
     if not document.model.strip():
         yield "model: empty"
         return
+    if document.phases is not None:
+        yield from _phase_faults(document, document.phases)
+        return
     try:
         known = _known_layers(document)
     except InputError as error:
@@ -135,6 +141,19 @@ def _model_faults(document: ResultDocument) -> Iterator[str]:
         for name in layer.names:
             if name in operators and operators[name] != operator:
                 yield f"layers[{index}].operator: not that of {name} in {document.model}"
+
+
+def _phase_faults(document: ResultDocument, phases: PhasesRecord) -> Iterator[str]:
+    """The layers are those of the model's phases, and those that are left out cost less than others."""
+    engine, asked = document.arch.build("arch"), document.settings.factors
+    yield from growth_faults(phases, engine, document.cost_model, asked, document.constraints)
+    layers = [
+        SelectedLayer(
+            layer.operator.build(f"layers[{index}]"), tuple(layer.names), layer.runs, layer.least_runs
+        )
+        for index, layer in enumerate(document.layers)
+    ]
+    yield from phase_faults(phases, document.model, layers, document.missing)
 
 
 def _known_layers(document: ResultDocument) -> tuple[dict[str, Operator], int] | None:

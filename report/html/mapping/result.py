@@ -21,6 +21,7 @@ from tilewright.report.html.mapping.figures import (
     roofline_figure,
 )
 from tilewright.report.html.mapping.machine import machine_drawing
+from tilewright.report.html.mapping.model import model_sections
 from tilewright.report.html.page import (
     Column,
     Figure,
@@ -95,6 +96,7 @@ def _sections(document: ResultDocument) -> list[Section]:
     latencies = {layer.name: _latency(layer, engine, document.cost_model) for layer, _ in solved}
     sections: list[Section] = [_totals(document, engine, solved), _layers(document)]
     if solved:
+        sections += model_sections(document, engine)
         sections += _energy(solved, engine)
         note = "What every level's transfers add to compute, after all levels outside it; of one of n layers."
         figure = latency_figure([(layer.name, latencies[layer.name]) for layer, _ in solved])

@@ -21,8 +21,7 @@ def answer_record(network: NetworkProblem, answer: LayerAnswer) -> LayerRecord:
     """The record of what was found for one layer of a network."""
     problem = answer.problem
     return layer_record(
-        answer.layer.names,
-        answer.layer.operator,
+        answer.layer,
         network.engine,
         network.objective,
         network.constraints,

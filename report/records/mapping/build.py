@@ -46,7 +46,7 @@ from tilewright.report.records.mapping.document import (
 )
 from tilewright.report.records.mapping.operator import OperatorRecord
 from tilewright.solvers.mapping.answer_sets import Solution
-from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.selection import SelectedLayer
 
 _LIBRARIES = ("numpy", "ortools")
 
@@ -166,8 +166,7 @@ def effort_record(effort: Effort) -> EffortRecord:
 
 
 def layer_record(
-    names: Sequence[str],
-    operator: Operator,
+    layer: SelectedLayer,
     engine: Engine,
     objective: Objective,
     constraints: Sequence[str],
@@ -183,16 +182,18 @@ def layer_record(
 
     Parameters
     ----------
-    names : all layers of the network with this operator
+    layer : an operator, and all layers of the network that have it
     constraints : the user's demands as written
     factors, space : those of the problem; ``None`` where none was stated
     """
     return LayerRecord(
-        name=names[0],
-        names=list(names),
-        operator=OperatorRecord.of(operator),
-        bounds=dict(operator.bounds),
-        count=len(names),
+        name=layer.name,
+        names=list(layer.names),
+        operator=OperatorRecord.of(layer.operator),
+        bounds=dict(layer.operator.bounds),
+        count=layer.count,
+        runs=layer.runs,
+        least_runs=layer.least_runs,
         **claim(objective, result),
         metrics=None if result.evaluation is None else metrics_record(result.evaluation, engine),
         mapping=None if result.answer is None else MappingRecord(nodes=result.answer.to_data()),
@@ -240,7 +241,7 @@ def totals_record(objective: Objective, engine: Engine, layers: Sequence[LayerRe
             break
         energy += layer.count * Fraction(layer.metrics.energy_pj_exact)
         cycles += layer.count * layer.metrics.cycles
-    bounds = [(layer.count, layer.bound_key) for layer in layers]
+    bounds = [(layer.least_count, layer.bound_key) for layer in layers]
     known = [(count, bound) for count, bound in bounds if bound is not None]
     is_edp = objective.key_powers == (1, 1) and objective.root == 1
     least = (

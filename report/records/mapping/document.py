@@ -22,6 +22,7 @@ from tilewright.report.records.claims import (
 from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.engine import ArchRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
+from tilewright.report.records.mapping.phases import PhasesRecord
 
 FactorsName = Literal["perfect", "imperfect"]
 StorageName = Literal["even", "uneven"]
@@ -173,7 +174,19 @@ class AskedLayer(Record):
     names: list[str] = Field(min_length=1, description="all layers with this operator")
     operator: OperatorRecord
     bounds: dict[str, int]
-    count: int = Field(ge=1, description="how many layers have this operator")
+    count: int = Field(ge=0, description="how often the operator counts in a value: layers times runs")
+    runs: int = Field(default=1, ge=0, description="how often each layer runs, in a model of several phases")
+    least_runs: int | None = Field(
+        default=None,
+        ge=0,
+        description="of how many runs a bound holds, if not of those: layers of several lengths of a cache "
+        "are bounded by one that spans them, and none of them costs more than the longest",
+    )
+
+    @property
+    def least_count(self) -> int:
+        """How often the operator counts in a bound."""
+        return len(self.names) * (self.runs if self.least_runs is None else self.least_runs)
 
 
 class LayerRecord(ClaimRecord, AskedLayer):
@@ -274,6 +287,9 @@ class ResultDocument(Document[Literal["tilewright.result/1"], Literal["map"]]):
         default_factory=list, description="nodes of the model that compute and are in no layer, with reasons"
     )
     settings: SettingsRecord
+    phases: PhasesRecord | None = Field(
+        default=None, description="of a language model that runs more than once; null for one run"
+    )
     layers: list[LayerRecord]
     missing: list[str] = Field(description="layers that were asked for and are not present")
     totals: TotalsRecord
@@ -283,7 +299,7 @@ class ResultDocument(Document[Literal["tilewright.result/1"], Literal["map"]]):
         """Plain data in the sequence of the contract."""
         data = super().to_data()
         data["layers"] = [layer_data(layer) for layer in self.layers]
-        for field in ("notes", "left_out"):
+        for field in ("notes", "left_out", "phases"):
             if not data[field]:
                 del data[field]
         for field in ("edp_bound", "sum_of_layer_edp", "without_mapping"):
@@ -295,6 +311,8 @@ class ResultDocument(Document[Literal["tilewright.result/1"], Literal["map"]]):
 def layer_data(layer: LayerRecord) -> dict[str, Any]:
     """A layer as plain data; what is optional only where there is any."""
     data = layer.model_dump()
+    if layer.runs == 1 and layer.least_runs is None:
+        del data["runs"], data["least_runs"]
     for field in ("effort", "message", "beside", "clash", "then", "front", "best", "optima"):
         if not data[field]:
             del data[field]

@@ -63,6 +63,7 @@ class TimingRecord(Record):
     instruction: Exact = "0"
     row_bits: Annotated[int, Field(ge=1)] | None = None
     refetch: bool = False
+    drained: bool = False
 
     def build(self) -> Timing:
         return Timing.read(self.model_dump())

@@ -16,6 +16,7 @@ from tilewright.report.records.claims import ExactText, KeyedRecord, Number
 from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.document import FactorsName, ResultDocument
 from tilewright.report.records.mapping.operator import Record
+from tilewright.report.records.mapping.phases import PhasesRecord
 
 DesignStatus = Literal["solved", "discarded", "infeasible", "refused", "feasible", "open"]
 RuleName = Literal["", "compulsory", "carried", "capped", "searched"]
@@ -53,8 +54,10 @@ class ExploredLayer(Record):
 
     name: str
     names: list[str] = Field(min_length=1)
-    count: int = Field(ge=1)
+    count: int = Field(ge=0)
     macs: int
+    runs: int = Field(default=1, ge=0, description="as of the layers of a result")
+    least_runs: int | None = Field(default=None, ge=0, description="as of the layers of a result")
 
 
 class DesignRecord(KeyedRecord):
@@ -159,6 +162,9 @@ class ExploreDocument(Document[Literal["tilewright.explore/1"], Literal["explore
     constraints: list[str]
     settings: ExploreSettings
     vary: list[VariationRecord]
+    phases: PhasesRecord | None = Field(
+        default=None, description="of a language model that runs more than once"
+    )
     layers: list[ExploredLayer]
     figure: str = Field(
         default="",

@@ -32,6 +32,7 @@ from tilewright.report.records.mapping.explore import (
     VariationRecord,
 )
 from tilewright.report.records.mapping.growing import GrowingDocument
+from tilewright.report.records.mapping.phases import PhasesRecord
 from tilewright.solvers.mapping.adoption import AnswerSets
 from tilewright.solvers.mapping.explore.bounds import COMPULSORY
 from tilewright.solvers.mapping.explore.goals import Progress, best_of, front_of
@@ -52,6 +53,7 @@ class ExploreQuestion:
     objective : what is minimised over all of them
     stated : the question about the machine as its file has it; its factors and demands hold for all designs
     costs : per design that is a machine, where a front is asked for
+    phases : of a model that runs more than once
     """
 
     space: DesignSpace
@@ -62,6 +64,7 @@ class ExploreQuestion:
     stated: NetworkProblem
     settings: ExploreSettings
     costs: tuple[Fraction, ...] | None = None
+    phases: PhasesRecord | None = None
 
 
 def explore_document(question: ExploreQuestion, exploration: Exploration, wall: float) -> ExploreDocument:
@@ -112,9 +115,15 @@ def explore_document(question: ExploreQuestion, exploration: Exploration, wall: 
             VariationRecord(fields=[*axis.fields], values=[[*map(plain_data, row)] for row in axis.values])
             for axis in question.space.axes
         ],
+        phases=question.phases,
         layers=[
             ExploredLayer(
-                name=layer.name, names=[*layer.names], count=len(layer.names), macs=layer.operator.macs
+                name=layer.name,
+                names=[*layer.names],
+                count=layer.count,
+                macs=layer.operator.macs,
+                runs=layer.runs,
+                least_runs=layer.least_runs,
             )
             for layer in question.layers
         ],
@@ -163,7 +172,7 @@ def _design(
             proven_layers=0,
             message=design.refusal,
         )
-    sizes, counts = design_quantities(design), goal.goal.counts
+    sizes, counts, counting = design_quantities(design), goal.goal.counts, goal.goal.counting
     value, bound = goal.values.get(place), goal.bound(place)
     energy: Fraction | None = None
     cycles: int | None = None
@@ -193,9 +202,7 @@ def _design(
         pes=int(sizes[PES]),
         capacity_bytes=number(sizes[CAPACITY]),
         cost=None if question.costs is None else number(question.costs[place]),
-        proven_layers=sum(
-            bool(exploration.state.proven[layer, place]) for layer, count in enumerate(counts) if count
-        ),
+        proven_layers=sum(bool(exploration.state.proven[layer, place]) for layer in counting),
         rule=rule,  # type: ignore[arg-type]
         carried_from=origin,
         message=message,
@@ -204,7 +211,7 @@ def _design(
 
 def _standing(exploration: Exploration, goal: Progress, place: int) -> tuple[str, str, int | None, str]:
     """Status of a design, the rule that discarded it, and the design that the rule's bound is from."""
-    state, counting = exploration.state, [layer for layer, count in enumerate(goal.goal.counts) if count]
+    state, counting = exploration.state, goal.goal.counting
     failures = [
         known.reported.message
         for layer in counting
@@ -302,7 +309,8 @@ def _result(question: ExploreQuestion, exploration: Exploration, place: int) -> 
         deterministic=False,
         factors=stated.factors,
     )
-    growing = GrowingDocument(question.model, question.batch, replace(network, notes=()), record)
+    stated_network = replace(network, notes=())
+    growing = GrowingDocument(question.model, question.batch, stated_network, record, question.phases)
     for index, (layer, state) in enumerate(zip(network.layers, network.states, strict=True)):
         reported = exploration.state.known[index, place].reported
         problem = state()

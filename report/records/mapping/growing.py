@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilewright.report.records.mapping.build import totals_record, versions
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.engine import ArchRecord
+from tilewright.report.records.mapping.phases import PhasesRecord
 from tilewright.solvers.mapping.network_problem import NetworkProblem
 
 
@@ -17,14 +18,23 @@ class GrowingDocument:
     batch : samples
     network : what is asked
     settings : how the search was asked to run
+    phases : of a model that runs more than once
     """
 
-    def __init__(self, model: str, batch: int, network: NetworkProblem, settings: SettingsRecord) -> None:
+    def __init__(
+        self,
+        model: str,
+        batch: int,
+        network: NetworkProblem,
+        settings: SettingsRecord,
+        phases: PhasesRecord | None = None,
+    ) -> None:
         self.network = network
         self._records: dict[int, LayerRecord] = {}
         self._model = model
         self._batch = batch
         self._settings = settings
+        self._phases = phases
         self._arch = ArchRecord.of(network.engine)
         self._versions = versions()
 
@@ -49,6 +59,7 @@ class GrowingDocument:
             notes=[*network.notes],
             left_out=[*network.left_out],
             settings=self._settings,
+            phases=self._phases,
             layers=layers,
             missing=missing,
             totals=totals_record(network.objective, network.engine, layers),

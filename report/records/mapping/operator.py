@@ -53,12 +53,18 @@ class DimensionRecord(Record):
     like: str
 
 
+class SpanningDimensionRecord(DimensionRecord):
+    """A loop that stands for all bounds up to one: it may have the tiles of them all."""
+
+    upto: int = Field(ge=1)
+
+
 class OperatorRecord(Record):
     """An operator in full."""
 
     kind: str
     is_mac: bool
-    dimensions: list[DimensionRecord]
+    dimensions: list[SpanningDimensionRecord | DimensionRecord]
     tensors: list[StatedTensorRecord | TensorRecord]
 
     @classmethod
@@ -67,9 +73,7 @@ class OperatorRecord(Record):
         return cls(
             kind=operator.kind,
             is_mac=operator.is_mac,
-            dimensions=[
-                DimensionRecord(name=d.name, bound=d.bound, like=d.like) for d in operator.dimensions
-            ],
+            dimensions=[_dimension(dimension) for dimension in operator.dimensions],
             tensors=[_tensor(tensor) for tensor in operator.tensors],
         )
 
@@ -86,11 +90,20 @@ class OperatorRecord(Record):
             )
             for tensor in self.tensors
         )
-        dimensions = tuple(Dimension(d.name, d.bound, d.like) for d in self.dimensions)
+        dimensions = tuple(
+            Dimension(d.name, d.bound, d.like, *((d.upto,) if isinstance(d, SpanningDimensionRecord) else ()))
+            for d in self.dimensions
+        )
         try:
             return Operator(self.kind, dimensions, tensors, self.is_mac)
         except ValueError as error:
             raise InputError(where, "operator", str(error)) from None
+
+
+def _dimension(loop: Dimension) -> DimensionRecord:
+    if loop.upto is None:
+        return DimensionRecord(name=loop.name, bound=loop.bound, like=loop.like)
+    return SpanningDimensionRecord(name=loop.name, bound=loop.bound, like=loop.like, upto=loop.upto)
 
 
 def _tensor(tensor: Tensor) -> TensorRecord:

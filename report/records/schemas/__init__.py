@@ -2,7 +2,7 @@
 
 ``python -m tilewright.report.records.schemas`` prints the schema of
 `tilewright.report.records.mapping.document` again; another kind of document stands behind it: ``explore``,
-``fused``, ``schedule``, ``codesign``, ``plan`` or ``compare``.
+``sweep``, ``fused``, ``schedule``, ``codesign``, ``plan`` or ``compare``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ PLAN = "plan-1.schema.json"
 COMPARE = "compare-1.schema.json"
 EXPLORE = "explore-1.schema.json"
 FUSED = "fused-1.schema.json"
+SWEEP = "sweep-1.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from tilewright.formulation.objective import Objective
 from tilewright.report.records.mapping.explore import DesignRecord, ExploreDocument
 from tilewright.report.text.csv_text import csv_lines
+from tilewright.report.text.mapping.phases import phases_text
 from tilewright.report.text.quantities import gap_text, objective_text, seconds_text
 from tilewright.report.text.tables import head_text, listing
 
@@ -120,7 +121,8 @@ def other_figure(document: ExploreDocument) -> str:
 def summary_lines(document: ExploreDocument) -> list[str]:
     """How the space was explored."""
     totals = document.totals
-    lines = [
+    lines = [] if document.phases is None else [phases_text(document.phases)]
+    lines += [
         f"{totals.designs} designs: " + ", ".join(f"{n} {status}" for status, n in totals.statuses.items())
     ]
     if totals.rules:

@@ -10,10 +10,13 @@ from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.mapping.breakdown import in_machine_order, in_role_order
 from tilewright.report.records.mapping.document import ResultDocument
+from tilewright.report.records.mapping.model_roofline import kind_rows, phase_rows
 from tilewright.report.records.mapping.network_energy import network_energy
 from tilewright.report.records.mapping.roofline import dram_rate, roofline
+from tilewright.report.text.mapping.phases import phases_text
 from tilewright.report.text.quantities import count_text, energy_text, percent_text, si_text
 from tilewright.report.text.tables import plain_table
+from tilewright.workloads.phases import PREFILL
 
 
 def totals_line(document: ResultDocument, engine: Engine) -> Text | None:
@@ -69,7 +72,50 @@ def roofline_views(document: ResultDocument, engine: Engine) -> list[RenderableT
     return [table, Text(f"peak {engine.instances} MAC/cycle{corner}")]
 
 
+def kinds_table(document: ResultDocument, engine: Engine) -> Table | None:
+    """Time by kind of layer beside both limits, phase by phase; nothing where all layers are of one kind."""
+    rows = kind_rows(document, engine)
+    if len({row.kind for row in rows}) < 2:
+        return None
+    outermost = engine.levels[0].name
+    columns = ["layers", "time", "share", "PEs", outermost, "of limit", "energy"]
+    table = plain_table([("kind", "left"), *((column, "right") for column in columns)])
+    phase = ""
+    for row in rows:
+        if row.phase != phase:
+            table.add_row(Text(row.phase, style="bold"))
+        phase = row.phase
+        figures = [si_text(each, "s") for each in (row.seconds, row.compute_seconds, row.transfer_seconds)]
+        table.add_row(
+            row.kind,
+            f"{row.layers}" if row.layers == row.proven else f"{row.layers} ({row.proven} proven)",
+            figures[0],
+            percent_text(row.share, 1),
+            *figures[1:],
+            percent_text(row.seconds / row.limit, 0) if row.limit else "-",
+            energy_text(row.energy_pj),
+        )
+    return table
+
+
+def phase_lines(document: ResultDocument, engine: Engine) -> Text | None:
+    """Seconds to the first token, for one more token, and what they cost."""
+    if document.phases is None:
+        return None
+    lines = [phases_text(document.phases)]
+    for row in phase_rows(document, engine):
+        what = "to the first token" if row.phase == PREFILL else "for a token of each sequence"
+        energy = energy_text(row.energy_pj)
+        lines.append(f"{row.phase}: {si_text(row.seconds, 's')} {what}, {energy} per sequence")
+    return Text("\n".join(lines))
+
+
 def figures_views(document: ResultDocument, engine: Engine) -> list[RenderableType]:
-    """Totals and energy of a network, each behind an empty line."""
-    views = [totals_line(document, engine), network_energy_table(document, engine)]
+    """Totals, phases and energy of a network, each behind an empty line."""
+    views = [
+        totals_line(document, engine),
+        phase_lines(document, engine),
+        kinds_table(document, engine),
+        network_energy_table(document, engine),
+    ]
     return [part for view in views if view is not None for part in ("", view)]

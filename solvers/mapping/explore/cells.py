@@ -146,7 +146,10 @@ def operator_content(operator: Operator) -> list[Any]:
     """Everything of an operator that decides what mappings cost, as plain data."""
     return [
         operator.kind,
-        [[dimension.name, dimension.bound, dimension.like] for dimension in operator.dimensions],
+        [
+            [dimension.name, dimension.bound, dimension.like, *([dimension.upto] if dimension.upto else [])]
+            for dimension in operator.dimensions
+        ],
         [
             [
                 tensor.name,

@@ -20,7 +20,8 @@ class Goal:
 
     Parameters
     ----------
-    counts : how often each layer counts
+    counts : how often each layer counts in a value
+    least : how often it counts in a bound, where that differs
     summed : whether values are the sums of the layers' own keys, instead of the key of their totals
     layer : the one that counts where that is one alone; ``None`` for the whole network
     every : solve every design, for a map of them all
@@ -29,11 +30,23 @@ class Goal:
     """
 
     counts: tuple[int, ...]
+    least: tuple[int, ...] | None = None
     summed: bool = False
     layer: int | None = None
     every: bool = False
     brief: bool = False
     costs: tuple[Fraction, ...] | None = None
+
+    @property
+    def least_counts(self) -> tuple[int, ...]:
+        """How often each layer counts in a bound."""
+        return self.counts if self.least is None else self.least
+
+    @property
+    def counting(self) -> list[int]:
+        """The layers that count in a value or in a bound."""
+        both = zip(self.counts, self.least_counts, strict=True)
+        return [layer for layer, counts in enumerate(both) if any(counts)]
 
 
 class Progress:
@@ -46,8 +59,10 @@ class Progress:
         self.values: dict[int, Fraction] = {}
         additive = self.objective.adds_up(sum(goal.counts))
         self._power = 1 if additive else sum(state.objective.key_powers)
-        self._counts = np.array(goal.counts, dtype=float)
-        self._counting = self._counts > 0
+        self._counts = np.array(goal.least_counts, dtype=float)
+        self._counting = np.array(
+            [layer in {*goal.counting} for layer in range(len(goal.counts))], dtype=bool
+        )
         self._costs = None if goal.costs is None else np.array([float(cost) for cost in goal.costs])
         self._best = np.full(len(state.engines), np.inf)
         self._seen = np.zeros(len(state.engines), dtype=np.int64)
@@ -74,7 +89,7 @@ class Progress:
     def share(self, layer: int, design: int) -> float:
         """What a layer adds to the sum that a design's lower bound is a power of."""
         low = float(self.state.bounds[layer].low[design])
-        return float(self.goal.counts[layer] * low ** (1 / self._power))
+        return float(self._counts[layer] * low ** (1 / self._power))
 
     def bound(self, design: int) -> Fraction | None:
         """A design's proven lower bound; ``None`` where a layer has no mapping.
@@ -82,9 +97,8 @@ class Progress:
         Where all its layers are proven and values are sums, it is the value.
         """
         parts: list[tuple[int, Fraction]] = []
-        for layer, count in enumerate(self.goal.counts):
-            if not count:
-                continue
+        for layer in self.goal.counting:
+            count = self.goal.least_counts[layer]
             known, low = self.state.known.get((layer, design)), self.state.bounds[layer].low[design]
             if np.isinf(low) or (known is not None and known.reported.status == "infeasible"):
                 return None
@@ -108,7 +122,7 @@ class Progress:
         best = float(self._best[design])
         if self.goal.every or self.goal.brief or np.isinf(best):
             return None
-        count = self.goal.counts[layer]
+        count = self.goal.least_counts[layer]
         # What the other layers cost at least leaves this one so much before the design is beaten.
         others = float(self.low()[design]) ** (1 / self._power) - self.share(layer, design)
         allowance = ((best * (2 - SAFE) / SAFE * slack) ** (1 / self._power) - others) / count

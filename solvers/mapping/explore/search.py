@@ -184,9 +184,9 @@ class _Pursuit:
         # Layers without a pace yet come in the order of their work.
         macs = [
             count * layer.operator.iterations
-            for count, layer in zip(goal.counts, self._state.layers, strict=True)
+            for count, layer in zip(goal.least_counts, self._state.layers, strict=True)
         ]
-        self._order = [layer for layer in np.argsort(macs)[::-1].tolist() if goal.counts[layer]]
+        self._order = [layer for layer in np.argsort(macs)[::-1].tolist() if layer in goal.counting]
         self._pace = {layer: _Pace() for layer in self._order}
 
     @property

@@ -48,7 +48,8 @@ class DesignClaim:
 
     Parameters
     ----------
-    counts : how often each layer counts
+    counts : how often each layer counts in a value
+    least_counts : and in a bound
     key : that mappings of the layers have
     bound : below which no mappings are
     infeasible : whether it is claimed that a layer has no mapping
@@ -56,6 +57,7 @@ class DesignClaim:
 
     index: int
     counts: Sequence[int]
+    least_counts: Sequence[int]
     key: Fraction | None
     bound: Fraction | None
     infeasible: bool = False
@@ -110,16 +112,17 @@ class DesignProofs:
     def _verdict(self, claim: DesignClaim, share: float) -> tuple[Verdict, str]:
         if claim.key is None and claim.bound is None and not claim.infeasible:
             return Verdict.NOTHING, "nothing is claimed"
-        counting = [layer for layer, count in enumerate(claim.counts) if count]
+        both = zip(claim.counts, claim.least_counts, strict=True)
+        counting = [layer for layer, counts in enumerate(both) if any(counts)]
         parts: list[tuple[int, Fraction, int]] = []
         bounds: list[tuple[int, Fraction]] = []
         is_pruned = is_open = False
         for left, layer in zip(range(len(counting), 0, -1), counting, strict=True):
-            figures, count = self.layer(claim.index, layer, share / left), claim.counts[layer]
+            figures = self.layer(claim.index, layer, share / left)
             is_pruned |= figures.infeasible
             if figures.best is not None:
-                parts.append((count, *figures.best))
-                bounds.append((count, figures.bound or Fraction(0)))
+                parts.append((claim.counts[layer], *figures.best))
+                bounds.append((claim.least_counts[layer], figures.bound or Fraction(0)))
             is_open |= figures.best is None and not figures.infeasible
         if is_pruned:
             if claim.infeasible:
@@ -139,7 +142,7 @@ class DesignProofs:
             return Verdict.REFUTED, f"mappings of {_shown(key)} in all lie below the bound"
         if claim.key is not None and bound > claim.key:
             return Verdict.REFUTED, f"no mappings have less than {_shown(bound)} in all"
-        if self.objective.adds_up(sum(claim.counts)):
+        if claim.counts == claim.least_counts and self.objective.adds_up(sum(claim.counts)):
             return Verdict.CONFIRMED, "its layers' optima agree"
         if claim.bound is not None and bound < claim.bound:
             return Verdict.UNDECIDED, f"the layers' optima bound it by {_shown(bound)} alone"

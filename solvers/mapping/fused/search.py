@@ -26,6 +26,7 @@ from tilewright.foundation.errors import TilewrightError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.candidates import Candidate, CandidateSpace, Skeleton
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
+from tilewright.solvers.mapping.fused.plain_bounds import PlainBounds
 from tilewright.solvers.mapping.fused.row_bounds import RowBounds
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.fused.turn_engine import Rooms, TurnEngines
@@ -89,7 +90,7 @@ class _Placings:
 class _Open:
     bound: Fraction
     number: int
-    item: _Stem | _Family | Skeleton | _Placings | Candidate = field(compare=False)
+    item: _Stem | _Family | Branch | Skeleton | _Placings | Candidate = field(compare=False)
 
 
 class FusedSearch:
@@ -121,6 +122,9 @@ class FusedSearch:
         goal = parse_objective("energy")
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
         self.first = FirstBounds(group, engines)
+        self.plain: PlainBounds | None = None
+        if factors == "perfect" and all(group.is_plain(reading) for reading in group.readings):
+            self.plain = PlainBounds(group, engine, self.first)
         self.rows = RowBounds(self.first, engine, self.solver, self.space.whole)
         self.answer = FusedAnswer()
         self._open: list[_Open] = []
@@ -185,7 +189,9 @@ class FusedSearch:
         if answer.tree is None and answer.complete and not answer.reason:
             answer.reason = "every fused mapping takes more" if cutoff is not None else "nothing fits"
 
-    def _push(self, bound: Fraction, item: _Stem | _Family | Skeleton | _Placings | Candidate) -> None:
+    def _push(
+        self, bound: Fraction, item: _Stem | _Family | Branch | Skeleton | _Placings | Candidate
+    ) -> None:
         heapq.heappush(self._open, _Open(bound, next(self._numbers), item))
 
     def _search(self, cutoff: Fraction | None) -> None:
@@ -216,6 +222,8 @@ class FusedSearch:
             self._open_stem(item.tree, entry.bound, best)
         elif isinstance(item, _Family):
             self._open_family(item, entry.bound, best)
+        elif isinstance(item, Branch):
+            self._list(item, entry.bound, best)
         elif isinstance(item, Skeleton):
             candidates = sorted(self.space.candidates(item, best), key=lambda c: c.bound, reverse=True)
             if candidates:
@@ -263,11 +271,19 @@ class FusedSearch:
         for tree in self.trees.members(family.tree):
             self.limits.check()
             self.answer.skeletons += 1
-            skeleton = self.space.skeleton(tree)
-            if not skeleton.makes_all(self.group.leaving):
+            if self.plain is None:
+                self._list(tree, bound, best)
                 continue
-            if best is None or skeleton.bound < best:
-                self._push(max(skeleton.bound, bound), skeleton)
+            # Without windows a skeleton's bound takes far less time than listing its turns.
+            quick = self.plain.bound(tree, best)
+            if quick is not None:
+                self._push(max(quick, bound), tree)
+
+    def _list(self, tree: Branch, bound: Fraction, best: Fraction | None) -> None:
+        """List a skeleton's turns."""
+        skeleton = self.space.skeleton(tree)
+        if skeleton.makes_all(self.group.leaving) and (best is None or skeleton.bound < best):
+            self._push(max(skeleton.bound, bound), skeleton)
 
     def _dive(self, family: Branch, best: Fraction | None) -> None:
         """Price the most promising candidate of a family at once: a limit then finds an answer."""

@@ -142,41 +142,54 @@ class TurnEngines:
         return energy
 
     def _least_accesses(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
-        """The same of memory levels alone."""
+        """The same of memory levels alone, whichever level serves the operations.
+
+        No level inside the one that serves stores the tensor, so that one stands no further out than the
+        innermost level that must store it.
+        """
         home = dict(homes).get(tensor.role, 0)
+        levels = self.engine.levels
+        inside = [i for i, level in enumerate(levels) if i > home and tensor.role in level.keeps]
+        musts = [index for index in inside if tensor.role not in levels[index].may_bypass]
+        serving = [index for index in (home, *inside) if index >= (musts[-1] if musts else home)]
+        return min(
+            self._served(operator, tensor, home, tuple(dict.fromkeys((*musts, index)))) for index in serving
+        )
+
+    def _served(self, operator: Operator, tensor: Tensor, home: int, stores: tuple[int, ...]) -> Fraction:
+        """What a tensor costs that is stored in some levels, the last of which serves the operations.
+
+        Parameters
+        ----------
+        operator, tensor : what the turns compute
+        home : where the tensor starts
+        stores : levels inside, outermost first; the home where it serves them itself
+        """
         engine, role, turns = self.engine, tensor.role, operator.turns
         elements = touched(operator, tensor)
-        outer = engine.levels[home]
-        inside = [
-            (index, level)
-            for index, level in enumerate(engine.levels)
-            if index > home and role in level.keeps
-        ]
-        musts = [(index, level) for index, level in inside if role not in level.may_bypass]
-        last, level = inside[-1] if inside else (home, outer)
-        accesses = -(-operator.iterations // self._sharing(last, operator, tensor))
-        serves = not inside or role not in level.may_bypass
+        outer, level = engine.levels[home], engine.levels[stores[-1]]
+        inner = [engine.levels[index] for index in stores if index != home]
+        accesses = -(-operator.iterations // self._sharing(stores[-1], operator, tensor))
         if not tensor.is_output:
             read = turns * outer.read_energy_of(role)
-            if not inside:
+            if not inner:
                 return read * max(elements, accesses)
-            energy = read * elements + sum(
-                (turns * elements * must.write_energy_of(role) for _, must in musts), Fraction(0)
+            energy = read * elements + turns * accesses * level.read_energy_of(role)
+            return energy + sum(
+                (turns * elements * store.write_energy_of(role) for store in inner), Fraction(0)
             )
-            return energy + (turns * accesses * level.read_energy_of(role) if serves else 0)
         again = (turns - 1) * elements
         energy = turns * elements * outer.write_energy_of(role) + again * outer.read_energy_of(role)
-        for _, must in musts:
-            energy += (turns * elements + again) * must.write_energy_of(role)
-        if serves:
-            energy += turns * max(0, accesses - elements) * level.write_energy_of(role)
-            plain = all(
-                term.stride == 1 and not axis.is_compound for axis in tensor.axes for term in axis.terms
-            )
-            alone = not any(other.fanout is not None for other in engine.levels[:last])
-            if plain and alone and inside:
-                # Every update but an element's first one in a turn reads the sum before it.
-                energy += turns * max(0, accesses - elements) * level.read_energy_of(role)
+        for store in inner:
+            energy += (turns * elements + again) * store.write_energy_of(role)
+            if store.timing.drained:
+                energy += turns * elements * store.read_energy_of(role)
+        energy += turns * max(0, accesses - elements) * level.write_energy_of(role)
+        plain = all(term.stride == 1 and not axis.is_compound for axis in tensor.axes for term in axis.terms)
+        alone = not any(other.fanout is not None for other in engine.levels[: stores[-1]])
+        if plain and alone and inner:
+            # Every update but an element's first one in a turn reads the sum before it.
+            energy += turns * max(0, accesses - elements) * level.read_energy_of(role)
         return energy
 
     def _sharing(self, level: int, operator: Operator, tensor: Tensor) -> int:

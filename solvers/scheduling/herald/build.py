@@ -13,8 +13,8 @@ from tilewright.formulation.scheduling.herald.problem import (
     SchedulingProblem,
     Task,
 )
-from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
+from tilewright.hardware.scheduling.own_engine import Flow
 from tilewright.solvers.scheduling.herald.costs import CostTable, cost_table, fetch_cycles
 from tilewright.solvers.scheduling.herald.evidence import Cost
 from tilewright.solvers.scheduling.herald.residency_costs import Spills, may_reside, network_boundary
@@ -59,7 +59,14 @@ def schedule_problem(
     LimitReachedError : where a limit struck
     """
     table = cost_table(
-        workload_operators(workload), [system], limits, folder, reported, metric=metric, note=note
+        workload_operators(workload),
+        [system],
+        limits,
+        folder,
+        reported,
+        metric=metric,
+        chosen=(metric,),
+        note=note,
     )
     problem = problem_from_table(workload, system, metric, table)
     if not system.keep_activations:
@@ -159,7 +166,7 @@ def _option(
     return None if best is None else best[1]
 
 
-def option_on(index: int, sub: SubAccelerator, system: System, flow: DataflowStyle, cost: Cost) -> Option:
+def option_on(index: int, sub: SubAccelerator, system: System, flow: Flow, cost: Cost) -> Option:
     """The option of a layer that costs so much under a dataflow of a sub-accelerator.
 
     Parameters
@@ -179,4 +186,5 @@ def option_on(index: int, sub: SubAccelerator, system: System, flow: DataflowSty
         fetch_memory=cost.weights if fetch else 0,
         layout=flow.name,
         mapping=cost.mapping,
+        proven=cost.proven,
     )

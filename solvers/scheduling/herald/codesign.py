@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tilewright.formulation.limits import Limits
@@ -18,6 +18,7 @@ from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluatio
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.search import UnsoundBoundError
 from tilewright.foundation.errors import InputError
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass, make_system
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.solvers.running import SearchRun
@@ -62,6 +63,7 @@ def codesign_run(
     folder: Path | None = None,
     reported: Callable[[TracePoint], None] = lambda point: None,
     note: Callable[[str], None] = lambda text: None,
+    engines: Mapping[str, Engine] | None = None,
 ) -> CodesignRun:
     """A search for the best partition with its schedule.
 
@@ -72,16 +74,17 @@ def codesign_run(
     metric : by which mappings are chosen; by default the objective's own
     folder : of the cost tables
     reported, note : called with every better design and bound, and of what begins
+    engines : machines from files among the flows; each stays as it is
 
     Raises
     ------
     InputError : for an unknown strategy, or a grid without partitions
     """
-    points = partitions_of(resources, len(flows), strategy, limits.seed)
+    points = partitions_of(resources, flows, strategy, limits.seed, engines)
     if not points:
         raise InputError("--dataflows", None, "more dataflows than the grid has steps")
     systems = {
-        parts: make_system(f"{resources.name}-{i + 1}", resources, flows, parts)
+        parts: make_system(f"{resources.name}-{i + 1}", resources, flows, parts, engines=engines)
         for i, parts in enumerate(points)
     }
     by = metric or METRIC_OF[objective]
@@ -89,7 +92,9 @@ def codesign_run(
     costs = CostsProgress(note)
 
     def begin(notify: Callable[[TracePoint], None]) -> CodesignSearch:
-        table = cost_table(operators, [*systems.values()], limits, folder, costs.reported, note=note)
+        table = cost_table(
+            operators, [*systems.values()], limits, folder, costs.reported, chosen=(by,), note=note
+        )
         note(f"costs known after {limits.elapsed:.1f} s")
 
         def state(system: System) -> SchedulingProblem:
@@ -98,7 +103,7 @@ def codesign_run(
         return CodesignSearch(CodesignGoal(workload, systems, by, objective, state), limits, notify)
 
     def recount(system: System, limits: Limits) -> SchedulingProblem:
-        table = cost_table(operators, [system], limits, folder, metric=by)
+        table = cost_table(operators, [system], limits, folder, metric=by, chosen=(by,), continued=False)
         return problem_from_table(workload, system, by, table)
 
     method = LeastBoundFirst(recount, None if folder is None else str(folder), note)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.foundation.database import DamagedError, LockedError, set_aside
-from tilewright.foundation.errors import InputError, one_line
+from tilewright.foundation.errors import InputError
 from tilewright.foundation.pool import Call, computed
 from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
+from tilewright.hardware.scheduling.own_engine import Flow, OwnEngine
 from tilewright.solvers.mapping.machine_sizes import METRICS, BestMapping, MachineSize, best_by_size
 from tilewright.solvers.scheduling.herald.evidence import Cost, counted_cost
 from tilewright.solvers.scheduling.herald.store import Costs, CostStore, costs_digest
+from tilewright.solvers.scheduling.own_costs import MappingQuestion, best_mappings
+from tilewright.solvers.scheduling.shelf import Shelf
 from tilewright.workloads.mapping.operator import Operator
 
 _FEW = 4  # layers whose costs are not worth a second process
-_PATIENCE = 2.0  # seconds for a lock; whoever only writes a row is gone long before
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class CostTable:
         self._costs = costs
 
     def cost(
-        self, operator: Operator, flow: DataflowStyle, sub: SubAccelerator, system: System, metric: str
+        self, operator: Operator, flow: Flow, sub: SubAccelerator, system: System, metric: str
     ) -> Cost | None:
         """The cost of a layer under one dataflow of a sub-accelerator; ``None`` where it does not fit.
 
@@ -68,7 +69,9 @@ def cost_table(
     reported: Callable[[int, int], None] | None = None,
     *,
     metric: str | None = None,
+    chosen: Sequence[str] = METRICS,
     anew: bool = False,
+    continued: bool = True,
     note: Callable[[str], None] | None = None,
 ) -> CostTable:
     """Costs of all operators on all sub-accelerators of some systems, by every metric.
@@ -80,7 +83,9 @@ def cost_table(
     reported : called with the number of layers done, and of all
     metric : whatever the file says by this metric is questioned: its mapping is evaluated, a layer that it
         lets fit nowhere is computed again.  Without it costs are held against their seals alone
+    chosen : metrics by which mappings on engines from machine files are searched; each is a search of its own
     anew : compute everything, whatever the file holds
+    continued : whether searches on engines from machine files that ended without a proof are taken up again
     note : called with a line about rejected rows, or a locked file
 
     Raises
@@ -91,12 +96,15 @@ def cost_table(
     for system in systems:
         for sub in system.subs:
             for flow in sub.dataflows:
+                if isinstance(flow, OwnEngine):
+                    continue
                 _, points = wanted.setdefault((flow.name, tile_memory(sub, system)), (flow, set()))
                 points.add(MachineSize(flow.array(sub.pes), sub.bandwidth))
+    distinct = list(dict.fromkeys(operators))
     known: dict[tuple[Operator, str, int], Costs] = {}
     jobs: list[_Job] = []
     with _Shelf(folder, limits, note or (lambda line: None), anew=anew) as shelf:
-        for operator in dict.fromkeys(operators):
+        for operator in distinct:
             stored = {
                 (name, memory): shelf.read(_Job(operator, flow, memory, tuple(points)), metric)
                 for (name, memory), (flow, points) in wanted.items()
@@ -119,49 +127,79 @@ def cost_table(
             known[job.operator, job.flow.name, job.memory] |= _answers(job, answers)
             if reported is not None:
                 reported(done + 1, len(jobs))
+    _add_own_engines(known, distinct, systems, chosen, limits, folder, reported, note, anew, continued)
     return CostTable(known)
 
 
-class _Shelf:
-    """The file of costs, for as long as it can be used: a lock that lasts is not waited for."""
+def _add_own_engines(
+    known: dict[tuple[Operator, str, int], Costs],
+    operators: Sequence[Operator],
+    systems: Sequence[System],
+    metrics: Sequence[str],
+    limits: Limits,
+    folder: Path | None,
+    reported: Callable[[int, int], None] | None,
+    note: Callable[[str], None] | None,
+    anew: bool,
+    continued: bool,
+) -> None:
+    """Costs on engines from machine files, each counted from its mapping.
+
+    Parameters
+    ----------
+    known : to which they are added
+    metrics : by which mappings are searched
+    """
+    places = {
+        (flow.name, tile_memory(sub, system), sub.bandwidth): (
+            flow,
+            MachineSize(flow.array(sub.pes), sub.bandwidth),
+        )
+        for system in systems
+        for sub in system.subs
+        for flow in sub.dataflows
+        if isinstance(flow, OwnEngine)
+    }
+    questions = {
+        (operator, *place, metric): MappingQuestion(
+            operator, flow.inside(place[2], place[1]), metric, flow.fixes(operator)
+        )
+        for operator in operators
+        for place, (flow, _) in places.items()
+        for metric in metrics
+    }
+    if not questions:
+        return
+    answers = best_mappings(
+        questions.values(),
+        limits,
+        folder,
+        reported or (lambda *_: None),
+        note or (lambda line: None),
+        anew=anew,
+        continued=continued,
+    )
+    for (operator, name, memory, bandwidth, metric), question in questions.items():
+        flow, point = places[name, memory, bandwidth]
+        answer = answers[question]
+        cost = None
+        if answer.mapping is not None:
+            cost = counted_cost(operator, flow, point, memory, answer.mapping)
+            cost = replace(cost, proven=answer.proven)
+        known.setdefault((operator, name, memory), {})[point, metric] = cost
+
+
+class _Shelf(Shelf[CostStore]):
+    """The file of cost tables, by jobs."""
 
     def __init__(
         self, folder: Path | None, limits: Limits, note: Callable[[str], None], *, anew: bool
     ) -> None:
-        self._limits, self._note = limits, note
-        self._patience = _PATIENCE if limits.remaining is None else min(_PATIENCE, limits.remaining / 8)
-        self._store: CostStore | None = None
-        self._false = 0
-        self._folder = folder
-        if not anew:
-            self._open()
+        self._limits = limits
+        super().__init__(lambda patience: CostStore(folder, patience, limits.stop), limits, note, anew=anew)
 
     def __enter__(self) -> _Shelf:
         return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._store is not None:
-            self._store.close()
-
-    def _open(self, *, again: bool = False) -> None:
-        try:
-            self._store = CostStore(self._folder, lambda: self._patience, self._limits.stop)
-        except DamagedError as error:
-            self._replace(error, again=again)
-        except InputError as error:
-            self._leave(error)
-
-    def _kept(self, work: Callable[[CostStore], Costs | None]) -> Costs:
-        """What the file answers; nothing where it cannot be used, or is of no more use."""
-        if self._store is None:
-            return {}
-        try:
-            return work(self._store) or {}
-        except DamagedError as error:
-            self._replace(error)
-        except InputError as error:
-            self._leave(error)
-        return {}
 
     def read(self, job: _Job, metric: str | None) -> Costs:
         """What is known of a layer; nothing where the file cannot be read.
@@ -172,14 +210,14 @@ class _Shelf:
             known of the layer
         """
         digest = costs_digest(job.operator, job.flow, job.memory)
-        costs = self._kept(lambda store: store.read(digest))
+        costs: Costs = self.ask(lambda store: store.read(digest), {})
         if metric is None:
             return costs
         for point in job.points:
             cost = costs.get((point, metric))
             if cost is not None and not self._limits.expired and not _holds(job, point, cost):
-                self._false += 1
-                self._kept(lambda store: store.forget(digest))
+                self.rejected += 1
+                self.ask(lambda store: store.forget(digest), None)
                 return {}
         return costs
 
@@ -187,38 +225,7 @@ class _Shelf:
         """Keep a job's answers where that is possible."""
         asked = [(point, metric) for point in job.points for metric in METRICS]
         digest = costs_digest(job.operator, job.flow, job.memory)
-        self._kept(lambda store: store.write(digest, asked, best))
-
-    def tell(self) -> None:
-        """Report how many rows were rejected."""
-        if self._store is not None and (count := self._false + self._store.refused):
-            entries = "1 entry is" if count == 1 else f"{count} entries are"
-            self._note(f"{self._store.path}: {entries} with a wrong hash, computed again")
-
-    def _leave(self, error: InputError) -> None:
-        self._close()
-        why = "locked by another program" if isinstance(error, LockedError) else error.message
-        self._note(f"{error.where}: {why}, costs are computed and not cached")
-
-    def _replace(self, error: DamagedError, *, again: bool = False) -> None:
-        """Set a damaged file aside and go on with a new one."""
-        self._close()
-        try:
-            if again:
-                raise OSError("a new one is damaged too")
-            aside = set_aside(Path(error.where))
-        except OSError as failure:
-            self._note(
-                f"{error.where}: {error.message} ({one_line(failure)}), costs are computed and not cached"
-            )
-            return
-        self._note(f"{error.where}: {error.message}, set aside as {aside.name}; costs are computed again")
-        self._open(again=True)
-
-    def _close(self) -> None:
-        if self._store is not None:
-            self._store.close()
-        self._store = None
+        self.ask(lambda store: store.write(digest, asked, best), None)
 
 
 def _holds(job: _Job, point: MachineSize, cost: Cost) -> bool:

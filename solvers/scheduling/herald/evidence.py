@@ -17,30 +17,40 @@ from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping, Storage
+from tilewright.formulation.mapping.membership import outside as outside_of
+from tilewright.formulation.mapping.problem import IMPERFECT, layer_problem
+from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError
-from tilewright.hardware.mapping.styles import MEMORY, DataflowStyle
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.styles import MEMORY
+from tilewright.hardware.scheduling.own_engine import Flow, OwnEngine
 from tilewright.solvers.mapping.machine_sizes import MachineSize
 from tilewright.workloads.mapping.operator import Operator, Role
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a layer costs at one machine size; fields as of `machine_sizes.BestMapping`."""
+    """What a layer costs at one machine size.
+
+    Parameters
+    ----------
+    energy : pJ
+    cycles : of the system's clock, without the first fetch from DRAM
+    memory, weights : bytes that its tiles, and its weights' tile alone, take in the global memory
+    mapping : that costs this
+    proven : whether no mapping of the space is better
+    """
 
     energy: Fraction
     cycles: int
     memory: int
     weights: int
     mapping: Mapping
+    proven: bool = True
 
 
 def counted_cost(
-    operator: Operator,
-    flow: DataflowStyle,
-    point: MachineSize,
-    memory: int,
-    mapping: Mapping,
-    where: str = "mapping",
+    operator: Operator, flow: Flow, point: MachineSize, memory: int, mapping: Mapping, where: str = "mapping"
 ) -> Cost:
     """The cost that the evaluator finds for a mapping.
 
@@ -60,7 +70,7 @@ def counted_cost(
 
 @lru_cache(maxsize=1 << 14)
 def _counted(
-    operator: Operator, flow: DataflowStyle, point: MachineSize, memory: int, mapping: Mapping
+    operator: Operator, flow: Flow, point: MachineSize, memory: int, mapping: Mapping
 ) -> tuple[Cost | None, str]:
     """The cost, or what is wrong with the mapping."""
     engine = flow.engine_of(point.array, point.bandwidth, memory)
@@ -71,19 +81,30 @@ def _counted(
         return None, error.message
     if evaluation.violations:
         return None, f"illegal: {evaluation.violations[0]}"
-    outside = _outside(operator, mapping)
+    if isinstance(flow, OwnEngine):
+        space = layer_problem(operator, engine, parse_objective("edp"), factors=IMPERFECT).space
+        outside = outside_of(space, mapping)
+    else:
+        outside = _outside(operator, mapping)
     if outside is not None:
         return None, f"outside the space of cost tables: {outside}"
     weights = {tensor.name for tensor in operator.tensors if tensor.role is Role.WEIGHT}
-    return Cost(
-        evaluation.energy, evaluation.cycles, _held(evaluation), _held(evaluation, weights), mapping
-    ), ""
+    cycles = flow.system_cycles(evaluation.cycles) if isinstance(flow, OwnEngine) else evaluation.cycles
+    held, held_weights = (_held(operator, engine, evaluation, only) for only in (None, weights))
+    return Cost(evaluation.energy, cycles, held, held_weights, mapping), ""
 
 
-def _held(found: Evaluation, tensors: set[str] | None = None) -> int:
-    """Elements that tiles take in the global memory."""
-    rows = [row for row in found.accesses if row.level == MEMORY]
-    return sum(row.tile for row in rows if tensors is None or row.tensor in tensors)
+def _held(operator: Operator, engine: Engine, found: Evaluation, tensors: set[str] | None) -> int:
+    """Bytes that tiles take in the global memory, which is the level next to DRAM."""
+    memory = engine.levels[1]
+    roles = {tensor.name: tensor.role for tensor in operator.tensors}
+    rows = [row for row in found.accesses if row.level == memory.name]
+    bits = sum(
+        row.tile * engine.width(memory, roles[row.tensor])
+        for row in rows
+        if tensors is None or row.tensor in tensors
+    )
+    return -(-bits // 8)
 
 
 def _outside(operator: Operator, mapping: Mapping) -> str | None:

@@ -32,7 +32,7 @@ def problem_on(
     LimitReachedError : where a limit struck before the costs were known
     """
     distinct = list(dict.fromkeys(operators))
-    table = cost_table(distinct, systems, limits, anew=True)
+    table = cost_table(distinct, systems, limits, chosen=(metric,), anew=True)
 
     def on(system: System) -> SchedulingProblem:
         options = {operator: options_of(operator, system, metric, table) for operator in distinct}

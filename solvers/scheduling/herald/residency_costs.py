@@ -19,8 +19,8 @@ from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
-from tilewright.hardware.mapping.styles import DRAM, DataflowStyle, dataflow
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
+from tilewright.hardware.scheduling.own_engine import Flow
 from tilewright.solvers.scheduling.herald.costs import CostTable, tile_memory
 from tilewright.workloads.mapping.operator import Operator, Role
 from tilewright.workloads.network import Network
@@ -63,7 +63,7 @@ def _is_mac(network: Network, name: str) -> bool:
 
 
 def dram_energies(
-    operator: Operator, flow: DataflowStyle, sub: SubAccelerator, system: System, mapping: Mapping
+    operator: Operator, flow: Flow, sub: SubAccelerator, system: System, mapping: Mapping
 ) -> tuple[Fraction, Fraction]:
     """What a mapping spends at DRAM on the layer's inputs and on its result, in pJ.
 
@@ -74,13 +74,13 @@ def dram_energies(
     sub, system : where it runs
     mapping : of the layer there
     """
-    engine = flow.engine(sub.pes, sub.bandwidth, tile_memory(sub, system))
+    engine = flow.engine_of(flow.array(sub.pes), sub.bandwidth, tile_memory(sub, system))
     evaluation = evaluate_mapping(operator, engine, cost_model(engine.cost_model), mapping)
     level = engine.levels[0]
     spent = {Role.INPUT: Fraction(0), Role.WEIGHT: Fraction(0), Role.OUTPUT: Fraction(0)}
     roles = {tensor.name: tensor.role for tensor in operator.tensors}
     for row in evaluation.accesses:
-        if row.level == DRAM:
+        if row.level == level.name:
             role = roles[row.tensor]
             written = (row.fills + row.updates) * level.write_energy_of(role)
             spent[role] += row.reads * level.read_energy_of(role) + written
@@ -94,10 +94,15 @@ class Spills:
         self._system, self._metric, self._table = system, metric, table
         self._known: dict[tuple[Operator, str, Mapping], tuple[Fraction, Fraction]] = {}
 
+    def result_bytes(self, operator: Operator) -> int:
+        """Bytes of a layer's result in the global memory, as wide as the widest engine has them."""
+        elements = sum(t.footprint(operator.bounds) for t in operator.tensors if t.role is Role.OUTPUT)
+        return -(-elements * self._system.result_bits // 8)
+
     def split(self, operator: Operator, option: Option) -> Option:
         """The option with what it costs at DRAM apart from the rest."""
         sub = self._system.subs[option.engine]
-        flow = dataflow(option.layout)
+        flow = next(flow for flow in sub.dataflows if flow.name == option.layout)
         cost = self._table.cost(operator, flow, sub, self._system, self._metric)
         assert cost is not None  # the option was made of it
         key = operator, flow.name, cost.mapping
@@ -134,7 +139,7 @@ def may_reside(
     for index, task in enumerate(problem.tasks):
         operator = operators[task.network, task.layer]
         need = min((option.memory for option in task.options), default=0)
-        size = sum(t.footprint(operator.bounds) for t in operator.tensors if t.role is Role.OUTPUT)
+        size = spills.result_bytes(operator)
         fits = problem.memory is None or size + need <= problem.memory
         sizes.append(size if fits and problem.after[index] else 0)
     tasks: list[Task] = []

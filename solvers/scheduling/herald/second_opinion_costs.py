@@ -38,12 +38,28 @@ def costs_opinion(
         return None, f"costs were not computed again: {error}"
     except LimitReachedError:
         return None, "no time was left to compute costs again"
-    if fresh.content_hash == problem.content_hash:
+    left = _left_open(problem, fresh)
+    if not left and fresh.content_hash == problem.content_hash:
         return True, f"the costs of {len(set(operators))} layers are the least ones"
-    return False, _difference(problem, fresh, metric)
+    difference = _difference(problem, fresh, metric)
+    if difference is None and left:
+        return None, f"not proven in time to cost least: {left[0]}, {len(left)} costs in all"
+    return False, difference or "options are not those that a new computation finds"
 
 
-def _difference(reported: SchedulingProblem, fresh: SchedulingProblem, metric: str) -> str:
+def _left_open(reported: SchedulingProblem, fresh: SchedulingProblem) -> list[str]:
+    """Costs on engines from machine files of which one of both did not prove that none is less."""
+    return [
+        f"{task.name} on {problem.engines[option.engine]}"
+        for problem in (reported, fresh)
+        for task in problem.tasks
+        for option in task.options
+        if not option.proven
+    ]
+
+
+def _difference(reported: SchedulingProblem, fresh: SchedulingProblem, metric: str) -> str | None:
+    """The first figure that a new computation does not confirm; a mapping that was left open claims none."""
     for mine, other in zip(reported.tasks, fresh.tasks, strict=True):
         options = {option.engine: option for option in mine.options}
         for option in other.options:
@@ -51,12 +67,13 @@ def _difference(reported: SchedulingProblem, fresh: SchedulingProblem, metric: s
             stored = options.get(option.engine)
             if stored is None:
                 return f"{mine.name} fits on {name}, which the document does not tell"
-            if _figure(option, metric) != _figure(stored, metric):
+            new, claimed = _figure(option, metric), _figure(stored, metric)
+            if stored.proven and (new != claimed if option.proven else new < claimed):
                 return (
                     f"{mine.name} on {name} has {metric} {float(_figure(stored, metric)):.9g}, "
                     f"a new computation finds {float(_figure(option, metric)):.9g}"
                 )
-    return "options are not those that a new computation finds"
+    return None
 
 
 def _figure(option: Option, metric: str) -> Fraction:

@@ -1,7 +1,4 @@
-"""The cost tables on disk: what the mapping side has found, cached by content.
-
-One SQLite file in the user's cache directory; ``TILEWRIGHT_CACHE`` names another directory.
-"""
+"""The cost tables on disk: what the mapping side has found, cached by content."""
 
 from __future__ import annotations
 
@@ -17,15 +14,15 @@ from pathlib import Path
 
 from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.foundation.caches import VARIABLE, cache_folder
-from tilewright.foundation.database import PATIENCE, DamagedError, LockedError
-from tilewright.foundation.errors import InputError, one_line
-from tilewright.foundation.store import Column, Layout, SealedStore, Table, Texts, Values
+from tilewright.foundation.database import PATIENCE
+from tilewright.foundation.store import Column, Layout, Table, Texts, Values
 from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.solvers.mapping.machine_sizes import BestMapping, MachineSize
 from tilewright.solvers.scheduling.herald.evidence import Cost
+from tilewright.solvers.scheduling.own_costs import operator_content
+from tilewright.solvers.scheduling.shelf import CacheStore
 from tilewright.workloads.mapping.operator import Operator
 
 _VERSION = 3  # raise when the answers change
@@ -36,11 +33,7 @@ Costs = dict[tuple[MachineSize, str], Cost | None]
 def costs_digest(operator: Operator, flow: DataflowStyle, memory: int) -> str:
     """Content hash of everything that a layer's costs depend on, but for machine size and metric."""
     content = [
-        [(d.name, d.bound, d.like) for d in operator.dimensions],
-        [
-            [t.name, t.role, [[[(x.dim, x.stride) for x in axis.terms], axis.size] for axis in t.axes]]
-            for t in operator.tensors
-        ],
+        *operator_content(operator),
         [(axis.name, axis.carries) for axis in flow.axes],
         engine_hash(flow.engine_of((1, 1), Fraction(1), memory)),
         [demand.text for demand in style_demands(flow.fixes(operator))],
@@ -89,22 +82,11 @@ _MAPPINGS = Texts("mappings", "nodes", digits=32)
 _LAYOUT = Layout(0, 0, (_COSTS, _MAPPINGS), "a file of cost tables", is_cache=True)
 
 
-class CostStore(SealedStore):
-    """An open file of costs.  Use as a context manager.
+class CostStore(CacheStore):
+    """An open file of costs; parameters and errors as of `CacheStore`.  Use as a context manager.
 
     A row whose seal does not match, or whose mapping is missing, is skipped as if it had never been written,
     and counted in `refused`.
-
-    Parameters
-    ----------
-    folder : by default the user's cache directory
-    patience, stop : for locks (`tilewright.foundation.database`)
-
-    Raises
-    ------
-    LockedError, DamagedError : where another program holds the file, or it is damaged; here and from every
-        method
-    InputError : for a folder or file that cannot be used
     """
 
     def __init__(
@@ -113,18 +95,7 @@ class CostStore(SealedStore):
         patience: Callable[[], float] = lambda: PATIENCE,
         stop: threading.Event | None = None,
     ) -> None:
-        path = Path(_FILE)
-        try:
-            path = (folder or cache_folder()) / _FILE
-            path.parent.mkdir(parents=True, exist_ok=True)
-            super().__init__(path, _LAYOUT, patience, stop)
-        except (LockedError, DamagedError):
-            raise
-        except (OSError, InputError) as error:
-            reason = error.message if isinstance(error, InputError) else one_line(error)
-            raise InputError(
-                str(path), None, f"cannot keep cost tables here ({reason}), remove it or set {VARIABLE}"
-            ) from None
+        super().__init__(folder, _FILE, _LAYOUT, patience, stop)
 
     def read(self, digest: str) -> Costs:
         """All stored costs of a layer; ``None`` where nothing fits the machine."""

@@ -10,12 +10,14 @@ from tilewright.formulation.result import Origin, TracePoint
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
+from tilewright.foundation.errors import InputError
 from tilewright.solvers.compiling import PHASE, Kernels, compiled_in_turn
 from tilewright.solvers.running import SearchRun
 from tilewright.solvers.scheduling.tiled.bounds import Bounds
 from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+from tilewright.solvers.scheduling.tiled.task_prices import priced
 
 GRACE = 0.8
 """Seconds that a search has to come back; all that it has found is in its state, so that none is lost."""
@@ -28,6 +30,11 @@ WARM_START = "warm start"
 
 _MEANWHILE = "ls"
 """The method that plans while others wait for their machine code."""
+
+NEEDS_KINDS = (
+    "has closed forms for tiles of kc, yx and pairs, not for a machine file, expected auto, atomic, ls, "
+    "cnn-p, il-pipe, rammer, sizes, lns, windows or exact"
+)
 
 TiledRun = SearchRun[TiledGoal, AtomicPlan, Evaluation | None]
 
@@ -85,7 +92,10 @@ def plan_run(
     needed = _kernels_of(planner)
 
     def begin(notify: Callable[[TracePoint], None]) -> TiledSearch:
-        goal = TiledGoal(state())
+        problem = state()
+        if problem.machine.engine.own is not None and getattr(planner, "needs_tile_kinds", False):
+            raise InputError("--method", None, f"{planner.name} {NEEDS_KINDS}")
+        goal = TiledGoal(priced(problem, limits))
         phase(f"{planner.name} on {len(goal.problem.units)} layers")
         return TiledSearch(goal, limits, notify, exact=planner.exact)
 

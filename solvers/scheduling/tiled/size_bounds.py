@@ -4,7 +4,8 @@ A layer as one atom, however little fits its buffer, takes no more than its atom
 sizes, since every count of `tilewright.formulation.scheduling.tiled.costs` is a product over the axes of a
 division and, along each of them, additive, subadditive (rounded up, or positions that neighbours share) or
 not divided at all.  So what the atoms of that DAG take, component by component, no plan undercuts; and what
-it reads from DRAM, every division reads.  Only cycles under ``pairs`` need more, see `least_cycles`.
+it reads from DRAM, every division reads.  Only cycles under ``pairs`` need more, see `least_cycles`.  On a
+tile from a machine file no PE is taken to be idle, and only products and results to cost energy.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.scheduling.tiled.ancestors import fetch_rate
 from tilewright.solvers.scheduling.tiled.barriers import barriers
 from tilewright.solvers.scheduling.tiled.bounds import Bounds, least_energy, leaving_bytes, traffic_cycles
+from tilewright.solvers.scheduling.tiled.task_prices import least_priced
 
 
 def size_bounds(problem: TiledProblem) -> Bounds:
@@ -46,6 +48,7 @@ def size_bounds(problem: TiledProblem) -> Bounds:
 
 def whole_layers(problem: TiledProblem) -> AtomicDag:
     """Every layer as one atom, however little fits its buffer."""
+    problem = least_priced(problem)
     return problem.unchecked_dag([whole_tiling(unit.layer.operator, problem.batch) for unit in problem.units])
 
 

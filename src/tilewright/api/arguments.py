@@ -27,6 +27,7 @@ _ARGUMENTS = {
     "--class": "resources",
     "--dim": "dims",
     "--skip-unsupported": "skip",
+    "--stored-widths": "stored_widths",
     "--branch": "branches",
     "--trip": "trips",
 }

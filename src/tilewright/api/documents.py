@@ -13,6 +13,8 @@ from tilewright.api.mapping.exploration_check import check_exploration
 from tilewright.api.mapping.exploration_document import ExplorationDocument
 from tilewright.api.mapping.fusion import FusedResult, check_fused
 from tilewright.api.mapping.result import MappingDocument, MappingResult
+from tilewright.api.mapping.sweep_check import check_sweep
+from tilewright.api.mapping.sweep_document import Sweep
 from tilewright.api.scheduling.checking import check_schedules
 from tilewright.api.scheduling.contest import Contest, check_contest
 from tilewright.api.scheduling.plan import Codesign, Plan
@@ -25,11 +27,12 @@ from tilewright.report.records.kinds import AnyRecord, parse_any
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.mapping.explore import ExploreDocument
 from tilewright.report.records.mapping.fused_document import FusedDocument
+from tilewright.report.records.mapping.sweep import SweepDocument
 from tilewright.report.records.scheduling.herald.document import ScheduleDocument
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
 
-Document = MappingDocument | ExplorationDocument | FusedResult | Plan | TiledPlan | Codesign | Contest
+Document = MappingDocument | ExplorationDocument | Sweep | FusedResult | Plan | TiledPlan | Codesign | Contest
 
 
 def load(path: str | os.PathLike[str]) -> Document:
@@ -37,7 +40,8 @@ def load(path: str | os.PathLike[str]) -> Document:
 
     Returns
     -------
-    A `MappingDocument`, `ExplorationDocument`, `FusedResult`, `Plan`, `TiledPlan`, `Codesign` or `Contest`
+    A `MappingDocument`, `ExplorationDocument`, `Sweep`, `FusedResult`, `Plan`, `TiledPlan`, `Codesign` or
+    `Contest`
 
     Raises
     ------
@@ -54,6 +58,8 @@ def load(path: str | os.PathLike[str]) -> Document:
         return ExplorationDocument(record, str(path))
     if isinstance(record, FusedDocument):
         return FusedResult(record, str(path))
+    if isinstance(record, SweepDocument):
+        return Sweep(record, str(path))
     return Plan(record) if isinstance(record, ScheduleDocument) else Codesign(record)
 
 
@@ -85,7 +91,7 @@ def check(
     loaded = load(document) if isinstance(document, str | os.PathLike) else document
     where = (
         loaded.where
-        if isinstance(loaded, MappingDocument | ExplorationDocument | FusedResult | Contest)
+        if isinstance(loaded, MappingDocument | ExplorationDocument | Sweep | FusedResult | Contest)
         else "document"
     )
     kept = None if store is None else Path(store)
@@ -135,6 +141,8 @@ def _checked(
         return check_contest(record, where, limits, store)
     if isinstance(record, ExploreDocument):
         return check_exploration(record, where, limits, reported)
+    if isinstance(record, SweepDocument):
+        return check_sweep(record, where, limits, reported)
     if isinstance(record, FusedDocument):
         return check_fused(record, where, prove=limits is not None)
     return check_schedules(record, where, limits)

@@ -64,6 +64,9 @@ def check_codesign(document: CodesignDocument, where: str) -> CodesignCheck:
 
 def _shape_faults(document: CodesignDocument) -> Iterator[str]:
     """Every partition names whole PEs and bytes per cycle for each dataflow, and nothing else."""
+    for name, record in document.engines.items():
+        if name not in document.dataflows or name != record.name:
+            yield f"engines.{name}: not the machine of a dataflow"
     named = [("partition", document.partition or [])] if document.partition is not None else []
     named += [(f"points[{index}].partition", point.partition) for index, point in enumerate(document.points)]
     for where, parts in named:
@@ -113,7 +116,9 @@ def _grid_faults(document: CodesignDocument) -> Iterator[str]:
         resources = with_steps(
             accelerator_class(document.accelerator_class), document.pe_step, document.bandwidth_step
         )
-        grid = partitions_of(resources, len(document.dataflows), document.search, document.settings.seed)
+        grid = partitions_of(
+            resources, document.dataflows, document.search, document.settings.seed, document.machines
+        )
     except InputError as error:
         yield str(error)
         return
@@ -164,7 +169,9 @@ def _best_faults(document: CodesignDocument) -> Iterator[str]:
     parts = parts_of(document.partition)
     try:
         resources = accelerator_class(document.accelerator_class)
-        system = make_system(best.system.name, resources, document.dataflows, parts)
+        system = make_system(
+            best.system.name, resources, document.dataflows, parts, engines=document.machines
+        )
         same = best.system.build().content_hash == system.content_hash
     except InputError as error:
         yield str(error)

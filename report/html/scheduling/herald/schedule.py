@@ -59,6 +59,7 @@ def write_schedule_report(path: Path, document: ScheduleDocument, command: str =
         f"{document.tasks} layers, objective {document.objective}, {document.settings.method}",
         claim_fact(document),
         *([document.message] if document.message else []),
+        *([document.open_text] if document.open_text else []),
         versions_fact(document.versions),
     ]
     title = f"{document.workload} on {document.system.name}"

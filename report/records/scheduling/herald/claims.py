@@ -47,7 +47,10 @@ def codesign_proof(document: CodesignDocument, problem: SchedulingProblem | None
     if problem is None or document.best is None or document.best.problem is None:
         return prove_codesign(_claim(document, None), (), (), (), limits)
     resources = accelerator_class(document.accelerator_class)
-    systems = [make_system("", resources, document.dataflows, point.parts) for point in document.points]
+    systems = [
+        make_system("", resources, document.dataflows, point.parts, engines=document.machines)
+        for point in document.points
+    ]
     points = [_point(document, point) for point in document.points]
     return prove_codesign(claim, systems, points, document.best.problem.operators("best: problem"), limits)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.codesign import Candidate, CodesignResult, Parts
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.report.records.claims import claim, figures
 from tilewright.report.records.mapping.build import trace_record, versions
+from tilewright.report.records.mapping.engine import EngineRecord
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
     PartitionPointRecord,
@@ -30,6 +33,7 @@ def codesign_document(
     settings: ScheduleSettingsRecord,
     *,
     complete: bool = True,
+    engines: Mapping[str, Engine] | None = None,
 ) -> CodesignDocument:
     """The document of one co-design, with the best schedule on the best partition.
 
@@ -43,6 +47,7 @@ def codesign_document(
     result : partitions that were looked at, and the best one
     settings : limits and seed of the call
     complete : whether this is the end, and not an interim state
+    engines : machines from files among the dataflows, by name
     """
     best = result.best
     return CodesignDocument(
@@ -51,6 +56,7 @@ def codesign_document(
         workload=workload.name,
         accelerator_class=resources.name,
         dataflows=dataflows,
+        engines={name: EngineRecord.of(engine) for name, engine in (engines or {}).items()},
         search=search,
         pe_step=resources.pe_step,
         bandwidth_step=resources.bandwidth_step,

@@ -18,15 +18,24 @@ from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluatio
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleResult
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.records.claims import ClaimRecord, ExactText, Number, TraceRecord, claim, number
 from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.build import trace_record, versions
+from tilewright.report.records.mapping.engine import EngineRecord
 from tilewright.report.records.mapping.operator import Record
-from tilewright.report.records.scheduling.herald.problem import ProblemRecord, problem_record
+from tilewright.report.records.scheduling.herald.problem import (
+    OpenOptionRecord,
+    ProblemRecord,
+    problem_record,
+)
 from tilewright.report.records.scheduling.herald.system import SystemRecord
 from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.workloads.scheduling.workload import Workload
+
+_NAMED = 4
+"""Layers that a text names before it counts."""
 
 
 class ScheduleMetricsRecord(Record):
@@ -90,6 +99,22 @@ class ScheduleDocument(ClaimRecord, AskedSchedule):
     trace: list[TraceRecord]
     versions: dict[str, str]
 
+    @property
+    def open_text(self) -> str:
+        """Layers, with their engines, whose mappings were not proven best in time; empty without any."""
+        if self.problem is None:
+            return ""
+        left = [
+            f"{layer} on {option.engine}"
+            for run in self.problem.runs
+            for layer, costs in run.layers.items()
+            for option in self.problem.costs[costs].options
+            if isinstance(option, OpenOptionRecord)
+        ]
+        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        named = ", ".join(left[:_NAMED])
+        return f"not proven in time to be of least {self.settings.metric}: {named}{more}" if left else ""
+
 
 class PartitionPointRecord(Record):
     """One partition of the grid."""
@@ -119,11 +144,19 @@ class AskedCodesign(Document[Literal["tilewright.codesign/1"], Literal["codesign
     workload: str
     accelerator_class: str
     dataflows: list[str]
+    engines: dict[str, EngineRecord] = Field(
+        default_factory=dict, description="machine files among the dataflows, by name"
+    )
     search: str
     pe_step: int = Field(ge=1, description="PEs by which partitions of the grid differ")
     bandwidth_step: int = Field(ge=1, description="bytes per cycle, likewise")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
+
+    @property
+    def machines(self) -> dict[str, Engine]:
+        """The machine files among the dataflows."""
+        return {name: record.build() for name, record in self.engines.items()}
 
 
 class CodesignDocument(ClaimRecord, AskedCodesign):

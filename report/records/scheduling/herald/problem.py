@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby
+from typing import Literal
 
 from pydantic import Field
 
@@ -40,11 +42,17 @@ class OptionRecord(Record):
     output_spill_pj_exact: ExactText = Field(default="0", description="unless all readers find it in memory")
 
 
+class OpenOptionRecord(OptionRecord):
+    """One way to run a layer, with a mapping that was not proven best in time."""
+
+    proven: Literal[False]
+
+
 class CostsRecord(Record):
     """What layers cost that are alike."""
 
     operator: OperatorRecord | None = Field(description="null if the layer's nest is unknown")
-    options: list[OptionRecord]
+    options: list[OptionRecord | OpenOptionRecord]
     result_bytes: int = Field(default=0, ge=0, description="while the result is resident; 0 if it never is")
 
 
@@ -172,6 +180,9 @@ def _alike(run: RunRecord, other: RunRecord) -> bool:
 
 
 def _option_record(option: Option, engines: Sequence[str]) -> OptionRecord:
+    if not option.proven:
+        proven = _option_record(replace(option, proven=True), engines)
+        return OpenOptionRecord(**dict(proven), proven=False)
     return OptionRecord(
         engine=engines[option.engine],
         layout=option.layout,
@@ -199,6 +210,7 @@ def _option(record: OptionRecord, places: MappingABC[str, int], where: str) -> O
         layout=record.layout,
         input_spill=Fraction(record.input_spill_pj_exact),
         output_spill=Fraction(record.output_spill_pj_exact),
+        proven=not isinstance(record, OpenOptionRecord),
     )
 
 

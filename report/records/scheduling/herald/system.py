@@ -9,7 +9,9 @@ from pydantic import Field
 
 from tilewright.hardware.mapping.styles import dataflow
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System, system_to_dict
+from tilewright.hardware.scheduling.own_engine import Flow, OwnEngine
 from tilewright.report.records.claims import EXACT_DIGITS
+from tilewright.report.records.mapping.engine import EngineRecord
 from tilewright.report.records.mapping.operator import Record
 
 ExactNumber = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$", max_length=EXACT_DIGITS)]
@@ -27,6 +29,22 @@ class SubAcceleratorRecord(Record):
     reconfiguration_cycles: int = Field(ge=0)
     energy_factor: ExactNumber
 
+    def flows(self, clock_mhz: Fraction) -> tuple[Flow, ...]:
+        """What it runs under; raises ``InputError`` for an unknown dataflow."""
+        return tuple(dataflow(name) for name in self.dataflows)
+
+
+class OwnEngineRecord(SubAcceleratorRecord):
+    """A sub-accelerator that is a machine file."""
+
+    arch: EngineRecord
+    memory_energy_pj: ExactNumber = Field(description="per byte of the global memory")
+    dram_energy_pj: ExactNumber = Field(description="per byte of DRAM")
+
+    def flows(self, clock_mhz: Fraction) -> tuple[Flow, ...]:
+        energies = Fraction(self.memory_energy_pj), Fraction(self.dram_energy_pj)
+        return (OwnEngine(self.arch.build(), clock_mhz, *energies),)
+
 
 class SystemRecord(Record):
     """A system in full."""
@@ -40,7 +58,7 @@ class SystemRecord(Record):
     context_cycles: int = Field(ge=0)
     context_energy_pj: ExactNumber
     keep_activations: bool = False
-    sub_accelerators: list[SubAcceleratorRecord] = Field(min_length=1)
+    sub_accelerators: list[SubAcceleratorRecord | OwnEngineRecord] = Field(min_length=1)
 
     @classmethod
     def of(cls, system: System) -> SystemRecord:
@@ -54,7 +72,7 @@ class SystemRecord(Record):
             subs=tuple(
                 SubAccelerator(
                     name=sub.name,
-                    dataflows=tuple(dataflow(name) for name in sub.dataflows),
+                    dataflows=sub.flows(Fraction(self.clock_mhz)),
                     pes=sub.pes,
                     bandwidth=Fraction(sub.bytes_per_cycle),
                     share=Fraction(sub.memory_share),

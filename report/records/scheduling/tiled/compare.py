@@ -12,7 +12,7 @@ from tilewright.report.records.claims import ExactText, KeyedRecord, Number, Sta
 from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.tiled.document import PlanMetricsRecord
-from tilewright.report.records.scheduling.tiled.plan import PlanRecord
+from tilewright.report.records.scheduling.tiled.plan import MappedPlanRecord, PlanRecord
 from tilewright.report.records.scheduling.tiled.problem import ObjectiveText, TiledProblemRecord
 
 ClockName = Literal["wall", "cpu"]
@@ -71,7 +71,7 @@ class KeptRun(KeyedRecord):
     wall_s: float
     message: str
     metrics: PlanMetricsRecord | None
-    plan: PlanRecord | None
+    plan: PlanRecord | MappedPlanRecord | None
 
     def shown(self, bound: Fraction, evidence: str | None) -> RunRecord:
         """The run as a contest's document has it.

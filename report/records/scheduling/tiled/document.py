@@ -18,7 +18,7 @@ from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.build import trace_record, versions
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.settings import SearchSettingsRecord
-from tilewright.report.records.scheduling.tiled.plan import PlanRecord
+from tilewright.report.records.scheduling.tiled.plan import MappedPlanRecord, PlanRecord
 from tilewright.report.records.scheduling.tiled.problem import ObjectiveText, TiledProblemRecord
 from tilewright.solvers.scheduling.tiled.ancestors import EFFORT
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
@@ -77,7 +77,7 @@ class PlanDocument(ClaimRecord, AskedPlan):
     input_hash: str
     trace: list[TraceRecord]
     problem: TiledProblemRecord
-    plan: PlanRecord | None
+    plan: PlanRecord | MappedPlanRecord | None
     versions: dict[str, str]
 
 

@@ -14,7 +14,7 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.foundation.errors import InputError
 from tilewright.report.records.files import parse_kind, parse_record
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
-from tilewright.report.records.scheduling.tiled.plan import PlanRecord, packed
+from tilewright.report.records.scheduling.tiled.plan import MappedPlanRecord, PlanRecord, packed
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
 
 _TASKS = ("engine", "first", "last")
@@ -82,7 +82,8 @@ def edited_plan(data: dict[str, Any], where: str, objective: str | None = None) 
     problem = read_problem(data["problem"], goal, where)
     reported = data["plan"]
     is_open = all(reported.get(name) is None for name in _PARTS)
-    record = parse_record(_whole(reported, f"{where}: plan", is_open=is_open), PlanRecord, f"{where}: plan")
+    kind = MappedPlanRecord if "mappings" in reported else PlanRecord
+    record = parse_record(_whole(reported, f"{where}: plan", is_open=is_open), kind, f"{where}: plan")
     return EditedPlan(problem, goal, record, record.build(problem, f"{where}: plan"), is_open)
 
 

@@ -10,19 +10,27 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.own_costs import RecordedPrices, TaskShape
 from tilewright.formulation.scheduling.tiled.plan import Plan, Residency, Transfers
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
+from tilewright.formulation.scheduling.tiled.trips import atom_shapes
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
+from tilewright.report.records.mapping.document import MappingRecord
 from tilewright.report.records.mapping.operator import Record
+
+_TRIPS = 12
+"""Numbers that tell a kind of task."""
 
 MOST_ROWS = 1 << 26
 """Rows of a column, at most."""
@@ -86,6 +94,16 @@ class ResidencyRecord(Record):
     end: str
 
 
+class TaskMappingRecord(Record):
+    """The mapping of one kind of task on a tile that is a machine file."""
+
+    trips: list[int] = Field(
+        description="samples, groups, outputs and inputs per group, rows, columns; taps, strides, dilations"
+    )
+    mapping: MappingRecord
+    proven: bool = Field(description="whether no mapping of the space is better")
+
+
 class PlanRecord(Record):
     """A plan with the atoms that it runs, a packed column per field of the tasks."""
 
@@ -103,7 +121,7 @@ class PlanRecord(Record):
         """The record of a plan."""
         dag, plan = answer.dag, answer.plan
         moving, held = plan.transfers, plan.residency
-        return cls(
+        plain = PlanRecord(
             layers=layer_records(dag),
             tasks=dag.tasks,
             steps=plan.steps,
@@ -127,6 +145,14 @@ class PlanRecord(Record):
                 end=packed(held.end),
             ),
         )
+        mappings = task_mappings(dag)
+        return MappedPlanRecord(**dict(plain), mappings=mappings) if mappings else plain
+
+    def priced(self, problem: TiledProblem, where: str) -> TiledProblem:
+        """The problem with the prices of tasks that the plan names, where its tiles are machine files."""
+        if problem.machine.engine.own is not None:
+            raise InputError(where, "mappings", "missing, expected one for every kind of task")
+        return problem
 
     def build(self, problem: TiledProblem, where: str) -> AtomicPlan:
         """The plan; raises ``InputError`` where it does not fit the problem's layers."""
@@ -159,12 +185,55 @@ class PlanRecord(Record):
             for o in self.layers
         ]
         try:
-            dag = problem.dag(cuts)
+            dag = self.priced(problem, where).dag(cuts)
         except ValueError as error:
             raise InputError(where, "layers", str(error)) from None
         if dag.tasks != self.tasks:
             raise InputError(where, "tasks", f"{self.tasks}, the layers are cut into {dag.tasks}")
         return dag
+
+
+class MappedPlanRecord(PlanRecord):
+    """A plan on tiles that are machine files, with the mapping of every kind of task."""
+
+    mappings: list[TaskMappingRecord]
+
+    def priced(self, problem: TiledProblem, where: str) -> TiledProblem:
+        """The problem with the prices of tasks that these mappings have; raises ``InputError``."""
+        engine = problem.machine.engine
+        if engine.own is None:
+            raise InputError(where, "mappings", "expected none, the tiles are no machine files")
+        given = []
+        for index, entry in enumerate(self.mappings):
+            here = f"{where}.mappings[{index}]"
+            if len(entry.trips) != _TRIPS or min(entry.trips) < 1:
+                raise InputError(here, "trips", f"expected {_TRIPS} counts of at least 1")
+            shape = TaskShape.of(entry.trips)
+            given.append((shape, (Mapping.from_data(entry.mapping.nodes, here), entry.proven)))
+        if len(dict(given)) < len(given):
+            raise InputError(where, "mappings", "a kind of task has two")
+        prices = RecordedPrices(tuple(given), f"{where}.mappings")
+        return replace(problem, machine=problem.machine.changed(engine=replace(engine, prices=prices)))
+
+
+def task_mappings(dag: AtomicDag) -> list[TaskMappingRecord]:
+    """The mapping of every kind of task, on tiles that are machine files."""
+    engine = dag.engine
+    if engine is None or engine.own is None:
+        return []
+    shapes: dict[TaskShape, None] = {}
+    for unit, tiling in zip(dag.units, dag.tilings, strict=True):
+        atoms = atom_shapes(unit.layer.operator, tiling)
+        if atoms.kind != "vector":
+            shapes |= dict.fromkeys(atoms.tasks())
+    records = []
+    for shape in sorted(shapes):
+        mapping, proven = engine.prices.mapping(engine.own, shape)
+        trips = [*shape[:6], *shape.window]
+        records.append(
+            TaskMappingRecord(trips=trips, mapping=MappingRecord(nodes=mapping.to_data()), proven=proven)
+        )
+    return records
 
 
 def _column(owner: Record, name: str, rows: int, where: str) -> Int32s:

@@ -9,7 +9,14 @@ from pydantic import AfterValidator, Field
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.units import LIMIT
-from tilewright.hardware.scheduling.tiled.machine import TiledMachine, TileEngine, machine_to_dict
+from tilewright.hardware.scheduling.own_engine import own_tile
+from tilewright.hardware.scheduling.tiled.machine import (
+    TiledMachine,
+    TileEngine,
+    machine_to_dict,
+    tile_engine,
+)
+from tilewright.report.records.mapping.engine import EngineRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
 from tilewright.workloads.network import Layer, Link, Network
 
@@ -133,6 +140,20 @@ class TileEngineRecord(Record):
     static_power: Energy
 
 
+class OwnTileRecord(Record):
+    """A tile that is a machine file."""
+
+    arch: EngineRecord
+    buffer: str = Field(description="the level that is the tile's buffer")
+
+
+class OwnTileEngineRecord(TileEngineRecord):
+    """One engine of the grid that is a machine file; the other fields follow from it."""
+
+    dataflow: Literal["own"]  # type: ignore[assignment]
+    own: OwnTileRecord
+
+
 class TiledMachineRecord(Record):
     """A tiled machine in full; rates in bytes per cycle, energies in pJ per byte."""
 
@@ -140,7 +161,7 @@ class TiledMachineRecord(Record):
     description: str
     width: int = Field(ge=1, le=MAX_SIDE)
     height: int = Field(ge=1, le=MAX_SIDE)
-    engine: TileEngineRecord
+    engine: TileEngineRecord | OwnTileEngineRecord
     clock_mhz: Positive
     topology: Literal["mesh", "torus", "htree"]
     link_rate: Positive
@@ -163,9 +184,30 @@ class TiledMachineRecord(Record):
             if len(port) != 2 or not (0 <= port[0] < self.width and 0 <= port[1] < self.height):
                 raise InputError(where, "dram_ports", f"expected positions on the grid, got {port}")
         data = self.model_dump()
-        data["engine"] = TileEngine(**data["engine"])
+        data["engine"] = _tile(self.engine, where)
         data["dram_ports"] = tuple((port[0], port[1]) for port in self.dram_ports)
         return TiledMachine(**data)
+
+
+def _tile(record: TileEngineRecord, where: str) -> TileEngine:
+    """The engine; raises ``InputError`` where a machine file is none of a tile, or makes another one."""
+    if not isinstance(record, OwnTileEngineRecord):
+        return TileEngine(**record.model_dump())
+    try:
+        own = own_tile(record.own.arch.build(), record.own.buffer)
+    except ValueError as error:
+        raise InputError(where, "engine.own", str(error)) from None
+    engine = tile_engine(
+        own,
+        vector_lanes=record.vector_lanes,
+        vector_energy=record.vector_energy,
+        startup_cycles=record.startup_cycles,
+        static_power=record.static_power,
+    )
+    plain = record.model_dump(exclude={"own"})
+    if plain != {name: getattr(engine, name) for name in plain}:
+        raise InputError(where, "engine", f"not the tile that {own.engine.name} makes")
+    return engine
 
 
 class TiledProblemRecord(Record):

@@ -36,6 +36,9 @@ def system_views(system: System) -> list[RenderableType]:
     )
     for sub in system.subs:
         arrays = ", ".join("x".join(map(str, flow.array(sub.pes))) for flow in sub.dataflows)
+        if sub.own is not None:
+            fans = [level.fanout for level in sub.own.engine.levels if level.fanout is not None]
+            arrays = " of ".join("x".join(str(axis.size) for axis in fan.axes) for fan in fans) or "1"
         table.add_row(
             sub.name, sub.flow_names, count_text(sub.pes), arrays, exact(sub.bandwidth), exact(sub.share)
         )

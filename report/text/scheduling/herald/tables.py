@@ -41,6 +41,9 @@ def space_line(document: ScheduleDocument | CodesignDocument) -> Text:
     if isinstance(document, CodesignDocument):
         steps = f"{document.pe_step} PEs and {document.bandwidth_step} B/cycle"
         text += f"; partitions in steps of {steps}, {document.search} search"
+    best = document if isinstance(document, ScheduleDocument) else document.best
+    if best is not None and best.open_text:
+        text += f"; {best.open_text}"
     return Text(text, "dim")
 
 

@@ -31,7 +31,11 @@ def machine_views(machine: TiledMachine) -> list[RenderableType]:
     shared.add_row("hop", f"{machine.hop_energy:g} pJ/B, {machine.hop_cycles} cycles")
     own = figures_table()
     lanes = f", {engine.lanes} x {engine.lanes} lanes" if engine.lanes > 1 else ""
-    own.add_row("array", f"{engine.rows} x {engine.columns} PEs{lanes}, dataflow {engine.dataflow}")
+    if engine.own is None:
+        own.add_row("array", f"{engine.rows} x {engine.columns} PEs{lanes}, dataflow {engine.dataflow}")
+    else:
+        file = engine.own
+        own.add_row("machine", f"{file.engine.name}, {file.engine.instances} PEs, buffer {file.level}")
     own.add_row("buffer", bytes_text(engine.buffer_bytes, 8))
     own.add_row("buffer read, write", f"{engine.buffer_read_energy:g}, {engine.buffer_write_energy:g} pJ/B")
     own.add_row("MAC, registers", f"{engine.mac_energy:g} pJ, {engine.register_energy:g} pJ/B")

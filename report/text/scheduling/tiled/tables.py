@@ -8,6 +8,7 @@ from rich.text import Text
 
 from tilewright.formulation.scheduling.tiled.problem import tiled_objective
 from tilewright.report.records.scheduling.tiled.document import PlanDocument, PlanMetricsRecord
+from tilewright.report.records.scheduling.tiled.plan import MappedPlanRecord
 from tilewright.report.text.quantities import (
     bytes_text,
     count_text,
@@ -52,7 +53,12 @@ def space_text(document: PlanDocument) -> str:
     fused = "ride on the layer that they follow" if rules.fuse else "are layers of their own"
     sums = "a chain" if rules.partial_sums == "chain" else "parts and a reduction"
     plans = document.space or "all plans over all sizes of atoms"
-    return f"{plans}; element-wise layers {fused}, partial sums are {sums}"
+    text = f"{plans}; element-wise layers {fused}, partial sums are {sums}"
+    if isinstance(document.plan, MappedPlanRecord):
+        kinds = document.plan.mappings
+        proven = sum(kind.proven for kind in kinds)
+        text += f"; {proven} of {len(kinds)} mappings of tasks are proven best"
+    return text
 
 
 def add_plan_figures(figures: Table, metrics: PlanMetricsRecord) -> None:

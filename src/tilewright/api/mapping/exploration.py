@@ -17,6 +17,7 @@ from tilewright.api.mapping.exploration_document import ExplorationDocument
 from tilewright.api.mapping.layer import Layer
 from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.api.mapping.network import Network, network
+from tilewright.api.mapping.phased import PhasesAsked, phased
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.network_objective import parse_network_objective
 from tilewright.formulation.stopping import NEVER, Stop
@@ -25,10 +26,11 @@ from tilewright.foundation.processes import available_cores
 from tilewright.hardware.mapping.design_caps import parse_caps
 from tilewright.hardware.mapping.design_cost import design_costs
 from tilewright.hardware.mapping.design_space import design_space
-from tilewright.hardware.mapping.variations import Variation, variation
+from tilewright.hardware.mapping.variations import Variation, check_varies, variation
 from tilewright.report.records.mapping.build import key_gap
 from tilewright.report.records.mapping.explore import ExploreSettings
 from tilewright.report.records.mapping.explore_build import ExploreQuestion, explore_document
+from tilewright.report.records.mapping.sweep import PREFIX
 from tilewright.solvers.mapping.explore.cells import CELLS, Asked, Cell, Reported, answers_here
 from tilewright.solvers.mapping.explore.goals import Goal
 from tilewright.solvers.mapping.explore.search import LAYER_SECONDS, Answers, Exploration, Watcher
@@ -74,6 +76,8 @@ class ExploreRequest:
     jobs: int | None = None
     cluster: str | None = None
     store: Path | None = None
+    phases: str | None = None
+    lengths: int | None = None
 
     def answer(self, request: SearchRequest) -> ExplorationDocument:
         """What `explore` calls: method and limits are the request's."""
@@ -117,6 +121,8 @@ def explore(
     cluster: str | None = None,
     store: str | os.PathLike[str] | None = None,
     watcher: Watcher | None = None,
+    phases: str | None = None,
+    lengths: int | None = None,
 ) -> ExplorationDocument:
     """Find the best machine among all that come of varying some fields, and prove it.
 
@@ -146,6 +152,9 @@ def explore(
     store : SQLite file in which proofs are kept and from which they are taken; where it fills up, the
         document's ``unsaved`` says so
     watcher : notified of every cell
+    phases : how often a language model reads a prompt and adds a token, such as ``prefill:1,decode:200``; the
+        cache grows by a token with every step
+    lengths : so many steps are searched, 5 by default; the others are bounded by those
 
     Raises
     ------
@@ -153,10 +162,15 @@ def explore(
     """
     budget = read_budget(stop, 1, 0)
     with named_arguments(), interruptible() as event:
+        axes = tuple(variation(field, values) for field, values in vary.items())
+        check_varies(axes)
+        own = [axis.title for axis in axes if any(field.startswith(PREFIX) for field in axis.fields)]
+        if own:
+            raise InputError("vary", own[0], "a parameter of the model, expected tw.sweep for it")
         question = ExploreRequest(
             model=model,
             machine=machine,
-            axes=tuple(variation(field, values) for field, values in vary.items()),
+            axes=axes,
             objective=objective,
             batch=batch,
             layers=tuple(layers),
@@ -172,6 +186,8 @@ def explore(
             jobs=jobs,
             cluster=cluster,
             store=None if store is None else Path(store),
+            phases=phases,
+            lengths=lengths,
         )
         return question.answer(SearchRequest(method, budget, event, listeners=as_listeners(watcher)))
 
@@ -229,6 +245,12 @@ def stated_question(request: ExploreRequest) -> ExploreQuestion:
     selected = (
         what.selected if isinstance(what, Layer) else what.select(request.layers, request.all_operators)
     )
+    phases = None
+    if request.phases is not None:
+        engines = [design.engine for design in usable if design.engine is not None]
+        name = what.model if isinstance(what, Layer) else what.name
+        asked = PhasesAsked(request.phases, request.lengths, request.layers, bool(constraints))
+        phases, selected = phased(name, asked, engines, request.cost_model, (request.factors, None, None))
     engine = usable[0].engine
     assert engine is not None
     stated = network_problem(selected, engine, goal, constraints, request.cost_model, request.factors)
@@ -245,7 +267,9 @@ def stated_question(request: ExploreRequest) -> ExploreQuestion:
     )
     costs = None if request.against is None else tuple(design_costs(request.against, usable))
     name = what.model if isinstance(what, Layer) else what.name
-    return ExploreQuestion(space, name, what.batch, tuple(selected), objective, stated, settings, costs)
+    return ExploreQuestion(
+        space, name, what.batch, tuple(selected), objective, stated, settings, costs, phases
+    )
 
 
 def _explored(
@@ -258,16 +282,17 @@ def _explored(
     watcher: Watcher | None,
 ) -> Exploration:
     settings = question.settings
-    counts = tuple(len(layer.names) for layer in question.layers)
+    counts = tuple(layer.count for layer in question.layers)
+    least = tuple(layer.least_count for layer in question.layers)
     summed = question.objective.summed
-    goals = [Goal(counts, summed, costs=question.costs)]
+    goals = [Goal(counts, least, summed, costs=question.costs)]
     if settings.every:
-        goals.insert(0, Goal(counts, summed, every=True))
+        goals.insert(0, Goal(counts, least, summed, every=True))
     if settings.each_layer:
         units = range(len(counts))
         goals += [Goal(tuple(int(unit == layer) for unit in units), layer=layer) for layer in units]
     if settings.values:
-        goals.append(Goal(counts, summed, brief=True))
+        goals.append(Goal(counts, least, summed, brief=True))
     return search_designs(
         question.space.designs,
         question.layers,

@@ -125,13 +125,13 @@ def design_proofs(record: ExploreDocument, where: str, limits: Limits) -> tuple[
         return layer_problem(operator, engine, goal.layer, record.cost_model, demands, stated.factors)
 
     prover = DesignProofs(state, goal, record.settings.solver, limits)
-    counts = [layer.count for layer in layers]
+    counts, least = [layer.count for layer in layers], [layer.least_count for layer in layers]
     proofs: list[tuple[str, Proof]] = []
     left = len(claims) + len(record.layer_bests)
     for design in claims:
         if design.status != "refused":
             key, bound = (None if text is None else Fraction(text) for text in _exact(design))
-            claim = DesignClaim(design.index, counts, key, bound, design.status == "infeasible")
+            claim = DesignClaim(design.index, counts, least, key, bound, design.status == "infeasible")
             proofs.append((_about(design), prover.prove(claim, 1 / left)))
         left -= 1
     for row in record.layer_bests:
@@ -149,7 +149,7 @@ def _layer_proof(
     key, bound = Fraction(one.value_exact), Fraction(one.bound_exact)
     seconds, confirmed = 0.0, Proof(Verdict.CONFIRMED, "layers solved anew", "no design has less")
     for left, index in zip(range(len(usable), 0, -1), usable, strict=True):
-        claim = DesignClaim(index, alone, key if index == one.index else None, bound)
+        claim = DesignClaim(index, alone, alone, key if index == one.index else None, bound)
         proof = prover.prove(claim, share / left)
         seconds += proof.seconds
         if proof.verdict is not Verdict.CONFIRMED:

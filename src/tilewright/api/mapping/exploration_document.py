@@ -104,6 +104,31 @@ class ExplorationDocument(Displayed):
         check_writable(path)
         write_file(path, self.to_text(form))
 
+    def save_plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw a heat map, and the front (the extra ``plots``); raises ``InputError`` for another suffix."""
+        from tilewright.report.plots.explore import plot_exploration
+        from tilewright.report.plots.style import check_plot_file
+
+        check_plot_file(Path(path))
+        plot_exploration(self.record, Path(path))
+
+    def save_report(self, path: str | os.PathLike[str], command: str = "") -> None:
+        """Write a page of the designs.
+
+        Parameters
+        ----------
+        command : the command line that made it, if one did
+
+        Raises
+        ------
+        InputError : for a file that is no HTML
+        """
+        from tilewright.report.html.mapping.explore import write_explore_report
+        from tilewright.report.html.page import check_report
+
+        check_report(Path(path))
+        write_explore_report(Path(path), self.record, command)
+
     def views(self, seconds: float | None = None) -> Sequence[RenderableType]:
         """The best design, how it was proven, and a table of the designs."""
         return explore_views(self.record)

@@ -11,7 +11,8 @@ from rich.console import RenderableType
 from tilewright.api.arguments import SearchRequest, named_arguments
 from tilewright.api.display import Displayed
 from tilewright.api.mapping.layer import Layer
-from tilewright.api.mapping.machine import Machine
+from tilewright.api.mapping.machine import Machine, machine_of
+from tilewright.api.mapping.phased import PhasesAsked, phased
 from tilewright.api.mapping.question import Demands, LayersOnMachine
 from tilewright.api.mapping.result import MappingDocument
 from tilewright.foundation.errors import InputError, names_flags, unknown_name
@@ -151,6 +152,8 @@ class NetworkDemands(Demands, total=False):
 
     layers: Sequence[str]
     all_operators: bool
+    phases: str | None
+    lengths: int | None
 
 
 class NetworkOnMachine(LayersOnMachine):
@@ -161,6 +164,9 @@ class NetworkOnMachine(LayersOnMachine):
     network : what runs
     layers : glob patterns of layer names, one of which must match; empty for all layers
     all_operators : pooling and element-wise layers too
+    phases : how often a language model reads a prompt and adds a token, such as ``prefill:1,decode:200``; the
+        cache grows by a token with every step
+    lengths : so many steps are searched, 5 by default; the others are bounded by those
 
     The others are those of `LayerOnMachine`.
     """
@@ -173,13 +179,24 @@ class NetworkOnMachine(LayersOnMachine):
         *,
         layers: Sequence[str] = (),
         all_operators: bool = False,
+        phases: str | None = None,
+        lengths: int | None = None,
         **demands: Unpack[Demands],
     ) -> None:
-        self.network = network
+        self.network, record = network, None
+        machine = machine_of(machine)
         with named_arguments():
-            selected = network.select(layers, all_operators)
+            if phases is None:
+                selected = network.select(layers, all_operators)
+            else:
+                asked = PhasesAsked(phases, lengths, tuple(layers), bool(demands.get("constraints")))
+                spaces = demands.get("factors"), demands.get("storage"), demands.get("tiles")
+                record, selected = phased(
+                    network.name, asked, [machine.engine], demands.get("cost_model"), spaces
+                )
         left_out = network.graph.left_out
         super().__init__(network.name, network.batch, selected, left_out, machine, objective, **demands)
+        self.phases = record
 
     def answer(self, request: SearchRequest) -> MappingDocument:
         """What `solve` calls."""
@@ -198,6 +215,7 @@ def network(
     skip: bool = False,
     branches: Mapping[str, str] | None = None,
     trips: Mapping[str, int] | None = None,
+    stored_widths: bool = False,
     time_limit: float | None = None,
 ) -> Network:
     """A network by name or from a file.
@@ -216,6 +234,7 @@ def network(
     branches : ``then`` or ``else``, by name or glob pattern of nodes ``If`` with conditions that depend on
         the data
     trips : rounds, by name or glob pattern of nodes ``Loop`` and ``Scan``
+    stored_widths : let layers state the bits of elements as a quantised ONNX model stores them
     time_limit : seconds that reading and importing it may take
 
     Raises
@@ -224,7 +243,9 @@ def network(
         not suffice
     """
     asker: Asker = "flags" if names_flags.get() else "arguments"
-    options = OnnxOptions(dict(dims or {}), skip, dict(branches or {}), dict(trips or {}), asker)
+    options = OnnxOptions(
+        dict(dims or {}), skip, dict(branches or {}), dict(trips or {}), asker, stored_widths
+    )
     for name, size in (*options.dims.items(), *options.trips.items()):
         if isinstance(size, bool) or not isinstance(size, int) or not 0 < size < 10**9:
             argument = "dims" if name in options.dims else "trips"

@@ -21,6 +21,7 @@ from tilewright.report.records.mapping.build import key_gap
 from tilewright.report.records.mapping.document import LayerRecord, SettingsRecord
 from tilewright.report.records.mapping.growing import GrowingDocument
 from tilewright.report.records.mapping.mapping_file import StoredMapping
+from tilewright.report.records.mapping.phases import PhasesRecord
 from tilewright.report.records.mapping.stored_mappings import fitting, mappings_of, read_mappings
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest
 from tilewright.solvers.mapping.methods import method as method_of
@@ -68,6 +69,8 @@ class LayersOnMachine:
 
     The others are those of `LayerOnMachine`.
     """
+
+    phases: PhasesRecord | None = None
 
     def __init__(
         self,
@@ -138,7 +141,8 @@ class LayersOnMachine:
         method_of(solver)
         stored = stored_mappings(request.warm_starts)
         starts = [fitting(stored, layer.operator) for layer in stated.layers]
-        growing = GrowingDocument(self._name, self._batch, stated, self._settings(solver, request))
+        settings = self._settings(solver, request)
+        growing = GrowingDocument(self._name, self._batch, stated, settings, self.phases)
         live = LiveDocument(
             Subject(self._head, stated.notes, in_parts=True),
             lambda: MappingDocument(growing.document(ended=False), self._name),
@@ -171,7 +175,7 @@ class LayersOnMachine:
     @property
     def _head(self) -> str:
         layers = self.stated.layers
-        every = sum(len(layer.names) for layer in layers)
+        every = sum(layer.count for layer in layers)
         count = f"{len(layers)} distinct of {every} layers" if every > 1 else "1 layer"
         return f"{self._name} on {self.machine.name}, objective {self.objective}, {count}"
 

@@ -28,6 +28,7 @@ from tilewright.report.records.mapping.document import (
     SolutionRecord,
     layer_data,
 )
+from tilewright.report.records.mapping.model_roofline import kind_rows, phase_rows
 from tilewright.report.records.mapping.network_energy import network_energy
 from tilewright.report.records.mapping.roofline import roofline
 from tilewright.report.text.quantities import gap_text
@@ -273,6 +274,20 @@ class MappingDocument(Displayed):
         ``macs_per_cycle``, ``roof`` (most of them at that intensity), and the ``limit`` that the roof is.
         """
         return [asdict(point) for point in roofline(self.record, self.machine.engine)]
+
+    def kind_rows(self) -> list[dict[str, Any]]:
+        """The roofline of a whole model, by phase and kind of layer.
+
+        Rows have ``phase``, ``kind``, ``layers`` (runs of them), ``proven``, ``seconds``, ``share`` (of the
+        phase's time), ``energy_pj``, and the limits ``compute_seconds`` and ``transfer_seconds``.
+        """
+        return [asdict(row) for row in kind_rows(self.record, self.machine.engine)]
+
+    def phase_rows(self) -> list[dict[str, Any]]:
+        """Per phase, ``seconds`` of a run (to the first token, or for one more of every sequence), and its
+        ``energy_pj`` per sequence; a model of one run is one phase without a name.
+        """
+        return [asdict(row) for row in phase_rows(self.record, self.machine.engine)]
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain data: what ``tilewright map --format json`` prints."""

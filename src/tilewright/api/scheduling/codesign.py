@@ -16,8 +16,7 @@ from tilewright.api.scheduling.workload import Workload, workload
 from tilewright.api.solving import solve
 from tilewright.formulation.scheduling.herald.codesign import CodesignResult
 from tilewright.formulation.stopping import Stop
-from tilewright.hardware.mapping.styles import dataflow
-from tilewright.hardware.scheduling.herald.classes import accelerator_class, with_steps
+from tilewright.hardware.scheduling.herald.classes import accelerator_class, named_flows, with_steps
 from tilewright.report.records.scheduling.herald.codesign import codesign_document
 from tilewright.solvers.observer import Observer
 from tilewright.solvers.scheduling.herald.codesign import CodesignRun, codesign_run
@@ -50,7 +49,7 @@ class WorkloadOnClass(SearchedQuestion[Codesign]):
         self.search = search
         with named_arguments():
             self.resources = with_steps(accelerator_class(resources), pe_step, bandwidth_step)
-            self.dataflows = [dataflow(name).name for name in dataflows]
+            self.dataflows, self.engines = named_flows(dataflows)
             self.workload = work if isinstance(work, Workload) else workload(work)
         name = self.workload.name
         head = f"{name}, class {self.resources.name}, {' + '.join(self.dataflows)}"
@@ -69,6 +68,7 @@ class WorkloadOnClass(SearchedQuestion[Codesign]):
             self.metric,
             reported=live.improved,
             note=live.phase,
+            engines=self.engines,
         )
 
     def _document(
@@ -84,6 +84,7 @@ class WorkloadOnClass(SearchedQuestion[Codesign]):
                 result,
                 schedule_settings(method, self.metric, request.budget),
                 complete=complete,
+                engines=self.engines,
             )
         )
 
@@ -109,7 +110,7 @@ def codesign(
     ----------
     work : a workload, or what `workload` takes
     resources : the class of the chip: ``edge``, ``mobile`` or ``cloud``
-    dataflows : one per sub-accelerator
+    dataflows : one per sub-accelerator: a dataflow style, or a machine's preset or file, which stays as it is
     objective, metric : as for `WorkloadOnSystem`
     search : ``exhaustive``, ``binary`` or ``random``: which splits are looked at
     pe_step, bandwidth_step : by which splits differ (PEs, GB/s); by default the class's own

@@ -153,19 +153,10 @@ class EngineTile:
         positions = ((rows - 1) * layer.stride_rows + layer.taps_rows) * (
             (columns - 1) * layer.stride_columns + layer.taps_columns
         )
-        values = (
-            samples,
-            groups,
-            outputs,
-            inputs,
-            rows,
-            columns,
-            layer.taps_rows * layer.taps_columns * (1 if layer.is_mac else layer.operands),
-            positions,
-        )
+        taps = layer.taps_rows * layer.taps_columns * (1 if layer.is_mac else layer.operands)
+        values = samples, groups, outputs, inputs, rows, columns, taps, positions
         kind = "depthwise" if depthwise else "mac" if layer.is_mac else "vector"
-        arrays = [np.array([value], dtype=np.int64) for value in values]
-        shapes = AtomShapes(kind, *arrays)
+        shapes = AtomShapes(kind, *(np.array([value], dtype=np.int64) for value in values))
         costs = atom_costs(self.engine, shapes)
         compute, buffer, registers = energy(self.engine, costs, np.array([not layer.is_mac]))
         written = results * self.engine.element_bytes * self.engine.buffer_write_energy

@@ -1,0 +1,100 @@
+"""Mappings of single storage patterns, each better than the one before, while little is known of bounds.
+
+It begins with machines of one inner level or none.  From the best pattern so far it goes on to patterns in
+which one tensor, or all of them, are stored in one level more or less.  Every pattern has a dive on a machine
+of its own, with halved tiles where there are very many.
+"""
+
+from __future__ import annotations
+
+from itertools import cycle
+
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.first_mapping import offer_any_mapping
+from tilewright.solvers.mapping.goals import Minimum
+from tilewright.solvers.mapping.pattern_machines import PatternSearch, Stores, levels_of, machine_of, storing
+from tilewright.solvers.mapping.tree import Tree
+
+_MOST = 200_000  # rows of tiles with which a pattern is looked at
+_FEW = 20_000  # rows of the whole with which all patterns are bounded about as soon
+_SHARE, _LONGEST = 0.1, 0.8  # of the time that is left, and seconds
+
+
+class Descent:
+    """A walk over patterns of one search.
+
+    Parameters
+    ----------
+    source : what finds mappings
+    """
+
+    def __init__(self, search: LayerSearch, source: str) -> None:
+        self._search, self._source = search, source
+        residency = search.problem.space.nest.residency
+        self._alternatives = [residency[t.name].alternatives for t in search.problem.operator.tensors]
+        self._tried: set[Stores] = set()
+
+    def run(self) -> None:
+        """Walk until no neighbour is better; raises ``LimitReachedError`` where a limit strikes."""
+        best: Stores | None = None
+        for inner in range(len(self._search.problem.engine.levels)):
+            # Of each tensor the fewest levels besides this one: those that must store it.
+            stores = tuple(
+                min(own, key=lambda levels: (inner not in levels, len(levels))) for own in self._alternatives
+            )
+            best = stores if self._improves(stores) else best
+        offer_any_mapping(self._search, lambda: self._search.done)
+        if best is None or sum(group.most for group in self._search.problem.space.groups) <= _FEW:
+            return
+        limits = self._search.limits
+        part = limits.share(_SHARE, None if limits.deterministic else _LONGEST)
+        since = 0  # moves without a better pattern
+        for move in cycle(self._moves()):
+            if since > len(self._moves()) or part.expired:
+                break
+            stores = self._moved(best, *move)
+            since += 1
+            if self._improves(stores):
+                best, since = stores, 0
+
+    def _moves(self) -> list[tuple[int, int | None]]:
+        """Levels whose stores change, with the place of a tensor or ``None`` for all of them."""
+        levels = [*reversed(range(1, len(self._search.problem.engine.levels)))]
+        places = range(len(self._alternatives))
+        return [(level, place) for place in (None, *places) for level in levels]
+
+    def _moved(self, stores: Stores, level: int, place: int | None) -> Stores:
+        """The pattern with a level more or less of one tensor, or of all, where the machine allows it."""
+        if place is not None:
+            changed = self._changed(place, stores[place], level, level not in stores[place])
+            return (*stores[:place], changed, *stores[place + 1 :])
+        is_stored = all(level in own for own in stores)
+        return tuple(self._changed(at, own, level, not is_stored) for at, own in enumerate(stores))
+
+    def _changed(self, place: int, own: tuple[int, ...], level: int, is_stored: bool) -> tuple[int, ...]:
+        """A tensor's levels with one more or less, where the machine allows it."""
+        changed = tuple(sorted({*own, level} if is_stored else {*own} - {level}))
+        return changed if changed in self._alternatives[place] else own
+
+    def _improves(self, stores: Stores) -> bool:
+        """Whether a look at a pattern that was not tried before finds a better mapping."""
+        if stores in self._tried or self._search.done:
+            return False
+        self._tried.add(stores)
+        whole = self._search.problem
+        part = whole.on(machine_of(storing(whole, stores), levels_of(stores)))
+        if _rows(part) > _MOST and not part.space.nest.perfect:
+            part = part.with_halved_tiles()
+        if _rows(part) > _MOST:
+            return False
+        before = self._search.key
+        inner = PatternSearch(self._search, part)
+        tree = Tree(inner, Minimum(inner, self._source), part)
+        if not tree.empty:
+            tree.add({}, {}, dive=True)
+        return self._search.key != before
+
+
+def _rows(problem: LayerProblem) -> int:
+    return sum(group.size_at_most for group in problem.space.groups)

@@ -1,0 +1,91 @@
+"""Machines of single storage patterns: levels that store nothing are left out, the others store what it says.
+
+All mappings of these machines together are the even space (``docs/proofs.md``, storage patterns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from fractions import Fraction
+
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.result import Origin
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+
+Stores = tuple[tuple[int, ...], ...]
+"""Per tensor, the levels that store it, outermost first: a storage pattern."""
+
+
+def machine_of(engine: Engine, stored: Collection[int]) -> Engine:
+    """The machine with some levels only; what others feed is fed by the next level outside.
+
+    Parameters
+    ----------
+    stored : indices of these levels, the outermost one among them
+    """
+    levels: list[MemoryLevel] = []
+    for index, level in enumerate(engine.levels):
+        if index in stored:
+            levels.append(level)
+        elif level.fanout is not None:
+            levels[-1] = replace(levels[-1], fanout=level.fanout)
+    return replace(engine, levels=tuple(levels))
+
+
+def levels_of(stores: Stores) -> tuple[int, ...]:
+    """Levels that store something, outermost first."""
+    return tuple(sorted({level for own in stores for level in own}))
+
+
+def storing(problem: LayerProblem, stores: Stores) -> Engine:
+    """The machine of a problem, whose levels store what a pattern says."""
+    engine = problem.engine
+    levels = tuple(
+        replace(
+            level,
+            keeps=frozenset(
+                tensor.role
+                for tensor, own in zip(problem.operator.tensors, stores, strict=True)
+                if index in own
+            ),
+            may_bypass=frozenset(),
+            counted_bits=engine.capacity_element_bits(level),
+        )
+        for index, level in enumerate(engine.levels)
+    )
+    return replace(engine, levels=levels)
+
+
+class PatternSearch(LayerSearch):
+    """A search of one pattern for what is better than all that the search of the whole knows.
+
+    Parameters
+    ----------
+    whole : receives every mapping at once
+    """
+
+    def __init__(self, whole: LayerSearch, problem: LayerProblem) -> None:
+        super().__init__(problem, whole.limits)
+        self.count_with(whole)
+        self._whole = whole
+
+    @property
+    def key(self) -> Fraction | None:
+        """What a mapping must be better than."""
+        return self._whole.key
+
+    @property
+    def done(self) -> bool:
+        """Whether the search of the whole is over."""
+        return self._whole.done
+
+    def offer(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
+        """Offer an answer to the search of the whole."""
+        return self._whole.offer(answer, source, origin)
+
+    def confirm(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction:
+        """Offer an answer of this pattern to the search of the whole, whose space has it."""
+        return self._whole.confirm(answer, source, origin)
