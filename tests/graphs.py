@@ -101,7 +101,7 @@ def optimum_by_orders(problem: SchedulingProblem, objective: ScheduleObjective) 
         for task in range(len(problem.tasks)):
             if task not in placed and all(before in placed for before in problem.before[task]):
                 for option in problem.tasks[task].options:
-                    if problem.memory is None or option.memory <= problem.memory:
+                    if problem.memory is None or max(option.memory, option.fetch_need) <= problem.memory:
                         extend([*done, (task, option)])
 
     extend([])

@@ -120,7 +120,13 @@ def _is_product_below(cut: Cut, energy: float, cycles: float) -> bool:  # pragma
 
 @compiled(ieee=True)
 def is_wanted(cut: Cut, energy: float, cycles: float, key: float) -> bool:  # pragma: no cover
-    """Whether lower bounds of energy (scaled), cycles and their key leave something to want."""
+    """Whether lower bounds of energy (scaled), cycles and their key leave something to want.
+
+    Parameters
+    ----------
+    cut : what is wanted
+    energy, cycles, key : of one part
+    """
     # Infinite keys are wanted where any are; so is what is not a number, about which nothing is known.
     if (key >= cut.below and cut.below < np.inf) or key > cut.most:
         return False
@@ -140,7 +146,14 @@ def is_wanted(cut: Cut, energy: float, cycles: float, key: float) -> bool:  # pr
 def mark_wanted(
     cut: Cut, energy: Floats, cycles: Floats, keys: Floats, marks: Bools
 ) -> None:  # pragma: no cover
-    """Mark what is wanted."""
+    """Mark what is wanted.
+
+    Parameters
+    ----------
+    cut : what is wanted
+    energy, cycles, keys : of each part, shape (parts,)
+    marks : to be filled, shape (parts,)
+    """
     for j in range(len(keys)):
         marks[j] = is_wanted(cut, energy[j], cycles[j], keys[j])
 

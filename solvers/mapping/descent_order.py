@@ -10,7 +10,14 @@ from tilewright.solvers.mapping.descent_state import BEGIN, COUNT, FIRST, KEY, P
 
 @compiled(ieee=True)
 def keep_best(stack: Stack, level: int, count: int, most: int) -> int:  # pragma: no cover
-    """Keep the cheapest nodes of a level, so many at most, in the order of their keys; how many these are."""
+    """Keep the cheapest nodes of a level, in the order of their keys; how many these are.
+
+    Parameters
+    ----------
+    stack : whose level it is
+    level, count : the level, and its nodes
+    most : nodes that are kept at most
+    """
     size = min(count, most)
     order = np.argsort(stack.level_bounds[level, KEY, :count])
     row = np.empty(size, dtype=np.int64)

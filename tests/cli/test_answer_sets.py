@@ -37,6 +37,7 @@ from tilewright.solvers.mapping.second_opinion import prove
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.second_opinion import Verdict
 from tilewright.workloads.mapping.layer_text import parse_layer
+from tilewright.workloads.selection import SelectedLayer
 
 TINY = "gemm:M=4,N=2,K=4"
 LONG = "conv:N=4,K=64,C=64,P=28,Q=28,R=3,S=3,pad=1"
@@ -463,7 +464,9 @@ def test_false_second_bound_is_refuted() -> None:
     first = replace(solve(problem, "branch"), answer=slow.mapping, evaluation=slow.evaluation)
     claim = Fraction(slow.evaluation.cycles)
     second = then_record(cycles, replace(first, key=claim, bound=claim))
-    layer = layer_record(["gemm"], operator, engine, energy, (), first, "perfect", then=second)
+    layer = layer_record(
+        SelectedLayer(operator, ("gemm",)), engine, energy, (), first, "perfect", then=second
+    )
     assert not list(further_faults(layer, problem))
     assert prove(claim_of(layer), problem, Limits(seconds=60)).verdict is Verdict.REFUTED
 

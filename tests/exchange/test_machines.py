@@ -20,6 +20,7 @@ from tilewright.formulation.result import Status
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout
 from tilewright.hardware.mapping.load import load_engine
+from tilewright.hardware.mapping.timing import PLAIN
 from tilewright.report.exchange.bundle import Settings
 from tilewright.report.exchange.convert import Conversion, convert
 from tilewright.report.exchange.losses import Effect
@@ -200,6 +201,7 @@ def test_random_machines_come_back_from_timeloop(
             fanout=None if level.fanout is None else named(level.fanout),
             sliding_window=index > 0,
             double_buffered=index > 0,
+            timing=PLAIN,
             partitions={},
             bank=None,
             capacity=(level.capacity or 7) if index else None,

@@ -17,7 +17,9 @@ from tilewright.formulation.mapping.search import LayerResult, LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.text.mapping.effort import effort_lines
+from tilewright.solvers.mapping import descent_kernel
 from tilewright.solvers.mapping.bound_program import BoundProgram
+from tilewright.solvers.mapping.descent_state import BOUNDED, Stack
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 
@@ -98,7 +100,7 @@ def test_deterministic_runs_count_alike(method: str) -> None:
 
 @pytest.mark.parametrize("storage", ["even", "uneven"])
 def test_nodes_are_those_that_programs_bound(monkeypatch: pytest.MonkeyPatch, storage: str) -> None:
-    """The nodes of branch and bound are those that its programs are asked for, those of parts among them."""
+    """The nodes of branch and bound are those that its programs and the compiled loop bound, with parts."""
     asked = 0
     bounds = BoundProgram.bounds
 
@@ -107,6 +109,16 @@ def test_nodes_are_those_that_programs_bound(monkeypatch: pytest.MonkeyPatch, st
         asked += cells.shape[1]
         return bounds(program, cells, *others)
 
+    descend = descent_kernel.descend
+
+    def descended(program: Any, decisions: Any, stack: Stack, *others: Any) -> Any:
+        nonlocal asked
+        before = int(stack.state[BOUNDED])
+        reason = descend(program, decisions, stack, *others)
+        asked += int(stack.state[BOUNDED]) - before
+        return reason
+
+    monkeypatch.setattr(descent_kernel, "descend", descended)
     monkeypatch.setattr(BoundProgram, "bounds", counted)
     effort = solved("branch", storage=storage).effort
     assert effort.nodes == asked

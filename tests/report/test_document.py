@@ -34,6 +34,7 @@ from tilewright.report.records.mapping.operator import OperatorRecord, shape_tex
 from tilewright.report.records.schemas import generated_schema, result_schema
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
+from tilewright.workloads.selection import SelectedLayer
 
 LAYERS = (
     "conv:N=2,K=8,C=4,P=6,Q=6,R=3,S=3,stride=2,pad=1",
@@ -57,8 +58,7 @@ def document_of(problems: dict[str, LayerProblem], results: dict[str, LayerResul
     first = next(iter(problems.values()))
     layers = [
         layer_record(
-            [name, f"{name}/again"],
-            p.operator,
+            SelectedLayer(p.operator, (name, f"{name}/again")),
             p.engine,
             p.objective,
             (),

@@ -100,6 +100,12 @@ def task_operator(shape: TaskShape) -> Operator:
 def counted_price(own: OwnTile, shape: TaskShape, mapping: Mapping, where: str = "mapping") -> TaskPrice:
     """What the evaluator finds for the mapping of a task.
 
+    Parameters
+    ----------
+    own, shape : the tile and the task
+    mapping : of the task's operator on the machine inside the tile
+    where : what errors call the mapping
+
     Raises
     ------
     InputError : for a mapping of another task, or one that is illegal on the tile

@@ -172,12 +172,16 @@ def _totals_faults(document: FusedDocument, objective: Objective, sums: _Sums) -
     least = Fraction(totals.unfused_bound_exact)
     if totals.unfused_bound != float(objective.value(least)):
         yield f"unfused_bound: {totals.unfused_bound}, exactly {least}"
-    bound = Fraction(totals.bound_exact)
+    bound, fewest = Fraction(totals.bound_exact), Fraction(totals.fewest_cycles)
+    if str(fewest) != totals.fewest_cycles or (fewest and not totals.lines):
+        yield f"fewest_cycles: {totals.fewest_cycles}, expected a reduced number, 0 without lines"
+    if totals.cycles is not None and fewest > totals.cycles:
+        yield f"fewest_cycles: {totals.fewest_cycles}, the groups take {totals.cycles}"
     if sum(objective.key_powers) == 1:
         yield from _addition_faults(document, bound)
     elif totals.lines:
         lines = [Line(Fraction(line.price), Fraction(line.least)) for line in totals.lines]
-        proven = least_key(objective, lines, Fraction(totals.fewest_cycles))
+        proven = least_key(objective, lines, fewest)
         if bound > proven:
             yield f"bound: {totals.bound}, the lines give {float(objective.value(proven))}"
 

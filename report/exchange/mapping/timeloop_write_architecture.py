@@ -153,6 +153,8 @@ def _report_losses(engine: Engine, bundle: Bundle) -> None:
         )
         if waits and not level.double_buffered:
             tell(Effect.COST, place, "is filled while in use there: transfers hide behind other work")
+        if not level.timing.plain:
+            tell(Effect.COST, place, "set-up cycles, overlap and further reads are not said there")
         if index and not level.sliding_window:
             tell(Effect.COST, f"{place}.sliding_window", "Timeloop leaves the overlap of windows in place")
         if len({engine.width(level, role) for role in level.keeps}) > 1:

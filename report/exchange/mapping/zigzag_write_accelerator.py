@@ -158,6 +158,8 @@ def _report_losses(engine: Engine, bundle: Bundle) -> None:
         if other:
             message = f"elements have the same bits in all memories, not {', '.join(other)}"
             tell(Effect.COST, f"{place}.widths", message)
+        if not level.timing.plain:
+            tell(Effect.COST, place, "set-up cycles, overlap and further reads are not said there")
         if level.may_bypass:
             tell(Effect.SPACE, f"{place}.may_bypass", "ZigZag's memories store all of their operands")
         if level.partitions:

@@ -100,7 +100,7 @@ def fused_document(
                 cycles=sum(cost.cycles for cost in known) if whole else None,
                 macs=sum(cost.macs for cost in known) if whole else None,
                 lines=[FusedLine(price=str(line.price), least=str(line.least)) for line in answer.lines],
-                fewest_cycles=str(answer.fewest),
+                fewest_cycles=str(answer.fewest) if answer.lines else "0",
                 **_figures(problem, answer.value, answer.bound),
             ),
             "wall_s": round(seconds, 3),

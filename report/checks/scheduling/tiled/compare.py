@@ -117,6 +117,8 @@ def _problem_faults(document: CompareDocument, least: Least) -> Iterator[str]:
     for field, stated, other in zip(("workload", "system", "batch"), reported, asked, strict=True):
         if stated != other:
             yield f"{field}: {stated}, the problem has {other}"
+    if document.bound_exact != str(document.bound_key):
+        yield f"bound_exact: {document.bound_exact}, expected {document.bound_key}"
     if document.bound_key > least.key:  # an earlier version's bound may be weaker
         yield f"bound_exact: {document.bound_exact}, over all sizes of atoms only {least.key} is known"
 
