@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -57,8 +58,8 @@ class AxisGroup:
         return len(self.rows)
 
 
-MOST_TILES = 50_000_000
-"""Tile sizes in a table: 400 MB, and as much again while it is made."""
+MOST_TILES = 60_000_000
+"""Tile sizes in a table: 480 MB, and as much again while it is made."""
 MANY_ROWS = 1_000_000
 """Rows that are not tabulated in order to be counted."""
 
@@ -99,21 +100,23 @@ def balanced_tiles(size: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=128)
-def perfect_chains(bound: int, length: int) -> Int64s:
+def perfect_chains(bound: int, length: int, most: tuple[int, ...] = ()) -> Int64s:
     """All sequences of ``length`` tile sizes, each dividing the one before it, the first the bound.
 
-    Returns an array of shape (chains, length).
+    ``most`` has the trips at most of every step, 0 for any number; none by default.  Returns an array of
+    shape (chains, length).
     """
-    return _chains(bound, length, divisors)
+    return _chains(bound, length, divisors, most)
 
 
 @lru_cache(maxsize=128)
-def balanced_chains(bound: int, length: int) -> Int64s:
+def balanced_chains(bound: int, length: int, most: tuple[int, ...] = ()) -> Int64s:
     """All sequences of ``length`` tile sizes, each ``ceil(outer / n)`` of the one before it for some ``n``.
 
-    Divisor chains are among them.  Returns an array of shape (chains, length).
+    Divisor chains are among them.  ``most`` as in :func:`perfect_chains`.  Returns an array of shape (chains,
+    length).
     """
-    return _chains(bound, length, balanced_tiles)
+    return _chains(bound, length, balanced_tiles, most)
 
 
 @lru_cache(maxsize=1024)
@@ -151,44 +154,67 @@ def every_chain(bound: int, length: int) -> Int64s:
     return _chains(bound, length, lambda size: range(1, size + 1))
 
 
-def count_chains(bound: int, length: int, steps: Callable[[int, int], Int64s]) -> int:
+def count_chains(
+    bound: int, length: int, steps: Callable[[int, int], Int64s], most: tuple[int, ...] = ()
+) -> int:
     """How many sequences of ``length`` tile sizes there are, without listing them.
 
     Parameters
     ----------
+    bound, length : of the outermost tile, and how many there are
     steps : makes the sequences; those of one tile are all that may stand inside a tile
+    most : trips at most of every step, 0 for any number
     """
     # Tiles of tiles are tiles of the whole, so these are all sizes that there are.
     sizes = np.unique(steps(bound, 1)[:, 0])
     places = [np.searchsorted(sizes, np.unique(steps(int(size), 1)[:, 0])) for size in sizes]
     counts = [1] * len(sizes)  # of the sequences inside a tile of each size
-    for _ in range(length):
-        counts = [sum(counts[inner] for inner in inside) for inside in places]
+    for trips in reversed(most or (0,) * length):
+        least = [-(-int(size) // trips) if trips else 1 for size in sizes]
+        counts = [
+            sum(counts[inner] for inner in inside if sizes[inner] >= low)
+            for inside, low in zip(places, least, strict=True)
+        ]
     return counts[-1]
 
 
-def _chains(bound: int, length: int, tiles: Callable[[int], Sequence[int]]) -> Int64s:
+def _chains(
+    bound: int, length: int, tiles: Callable[[int], Sequence[int]], most: tuple[int, ...] = ()
+) -> Int64s:
     """All sequences of tile sizes inside the bound, in increasing order of the first, then the next.
 
     Parameters
     ----------
+    bound, length : of the outermost tile, and how many there are
     tiles : increasing, what may stand inside a tile of some size
+    most : trips at most of every step, 0 for any number
     """
-    last = np.array([bound], dtype=np.int64)
+    kind = np.int32 if bound < 2**31 else np.int64  # many chains are made of small numbers
+    last = np.array([bound], dtype=kind)
     columns: list[Int64s] = []
-    for _ in range(length):
+    for trips in most or (0,) * length:
         sizes, which = np.unique(last, return_inverse=True)
         menus = [tiles(int(size)) for size in sizes]
+        if trips:  # increasing, so that few trips are at the end
+            starts = [
+                bisect_left(menu, -(-int(size) // trips)) for menu, size in zip(menus, sizes, strict=True)
+            ]
+            menus = [menu[start:] for menu, start in zip(menus, starts, strict=True)]
         counts = np.array([len(menu) for menu in menus])
         firsts = np.cumsum(counts) - counts  # of each menu in all of them
         children = counts[which]
         parent = np.repeat(np.arange(len(last)), children)
         # The place of every child among its siblings, then in the menu of its parent's size.
         place = np.arange(len(parent)) - np.repeat(np.cumsum(children) - children, children)
-        inside = np.concatenate([np.asarray(menu, dtype=np.int64) for menu in menus])
-        last = inside[firsts[which][parent] + place]
+        inside = np.concatenate([np.asarray(menu, dtype=kind) for menu in menus])
+        place += firsts[which][parent]
+        last = inside[place]
+        del place
         columns = [*(column[parent] for column in columns), last]
-    return _shared(np.column_stack(columns) if columns else np.ones((1, 0), dtype=np.int64))
+    rows = np.empty((len(last), length), dtype=np.int64)
+    for column in reversed(range(length)):
+        rows[:, column] = columns.pop()
+    return _shared(rows)
 
 
 def _shared(rows: Int64s) -> Int64s:

@@ -39,7 +39,7 @@ from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Dimension, Operator
 
-Chains = Callable[[int, int], Int64s]
+Chains = Callable[..., Int64s]
 RowFilter = Callable[[MappingABC[str, Sequence[Int64s]]], Bools]
 
 DIVISORS, ROUNDED_UP, EVERY_INTEGER = "divisors", "ceil(outer/n)", "every integer"
@@ -293,14 +293,17 @@ def _group(
 ) -> AxisGroup:
     columns = tuple(chain.from_iterable(variables[dim] for dim in dims))
     chains = {dimension.name: chains_of(dimension, tiles) for dimension in operator.dimensions}
-    most = math.prod(_count(operator.bounds[dim], len(variables[dim]), chains[dim]) for dim in dims)
+    trips = {dim: _most_trips(dim, blocks, boundaries, chains[dim]) for dim in dims}
+    most = math.prod(
+        _count(operator.bounds[dim], len(variables[dim]), chains[dim], trips[dim]) for dim in dims
+    )
 
     def tabulate() -> Int64s:
         tables = []
         for dim in dims:
             check()
             # Filtered before the product of the group's dimensions, which could be too large to build.
-            rows = chains[dim](operator.bounds[dim], len(variables[dim]))
+            rows = chains[dim](operator.bounds[dim], len(variables[dim]), *trips[dim])
             tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
         check()
         # User filters speak of one dimension and have been applied; an axis limits the product of the group's
@@ -315,11 +318,29 @@ def _group(
 
 
 @lru_cache(maxsize=1024)
-def _count(bound: int, length: int, chains: Chains) -> int:
+def _count(bound: int, length: int, chains: Chains, trips: tuple[tuple[int, ...], ...]) -> int:
     """How many chains there are at most."""
     if chains is every_chain:
         return math.comb(bound + length - 1, length)
-    return count_chains(bound, length, chains)
+    return count_chains(bound, length, chains, *trips)
+
+
+def _most_trips(
+    dim: str, blocks: Sequence[Block], boundaries: Sequence[MappingABC[str, Expr]], chains: Chains
+) -> tuple[tuple[int, ...], ...]:
+    """The trips at most of every step of a dimension, as chains take them: what an array axis has, else any.
+
+    What has more is left out by `_keep` in any case; not to make it saves memory.
+    """
+    if chains not in (perfect_chains, balanced_chains):
+        return ()
+    steps = [
+        block.axis.size if block.axis is not None else 0
+        for index, block in enumerate(blocks)
+        if isinstance(boundaries[index + 1][dim], Variable)
+        and boundaries[index + 1][dim] is not boundaries[index][dim]
+    ]
+    return (tuple(steps),) if any(steps) else ()
 
 
 def _keep(
