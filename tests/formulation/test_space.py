@@ -92,7 +92,7 @@ def test_balanced_chains_have_every_trip_count_once(bound: int, length: int) -> 
 
 @given(st.integers(1, 90), st.lists(st.integers(0, 6), min_size=1, max_size=3))
 def test_chains_of_few_trips_are_those_of_all_chains(bound: int, trips: list[int]) -> None:
-    """What is made with trips at most is what is left of all chains, in the same sequence; so is its number."""
+    """What is made with trips at most is what is left of all chains, in sequence and number."""
     for chains in (perfect_chains, balanced_chains):
         rows = chains(bound, len(trips))
         outer = np.column_stack([np.full(len(rows), bound), rows])[:, :-1]
