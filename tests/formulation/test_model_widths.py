@@ -108,7 +108,7 @@ def test_a_buffer_holds_as_many_bits_as_before(data: st.DataObject) -> None:
             walked.counts[level.name, tensor.name].tile * bits_at(operator, engine, index, tensor.name)
             for tensor in operator.tensors
         )
-        if level.capacity is not None and held > level.capacity * engine.element_bits:
+        if level.capacity is not None and held > level.capacity * engine.capacity_element_bits(level):
             over.add(level.name)
     assert full == over
 
