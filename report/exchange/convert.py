@@ -115,7 +115,7 @@ def convert(
 
 
 def foreign_program(path: str) -> str | None:
-    """The program whose file this is, by the keys at its top; ``None`` for any other file, and for templates."""
+    """The program whose file this is, by the keys at its top; ``None`` for other files and for templates."""
     if not _may_be_foreign(path):
         return None
     try:

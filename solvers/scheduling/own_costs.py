@@ -161,7 +161,7 @@ def _is_open(answer: MappingAnswer | None, seconds: float) -> bool:
 
 
 class _Slices:
-    """The time of the next search: its part of half of the call's time, and more where that gave no mapping."""
+    """The time of the next search: its part of half of the call's time; more where that was too short."""
 
     def __init__(self, limits: Limits, left: int) -> None:
         self._limits, self.left, self.least = limits, max(1, left), _LEAST
@@ -184,7 +184,7 @@ def _searched(
     limits: Limits,
     slices: _Slices,
 ) -> Iterator[tuple[MappingQuestion, MappingAnswer]]:
-    """Answers in the sequence in which they come; what has no mapping yet is asked again, for twice the time."""
+    """Answers in the sequence in which they come; what has no mapping is asked again, for twice the time."""
     while questions:
         again, given = [], slices.first
         for question, answer in _searched_once(questions, earlier, limits, slices):
