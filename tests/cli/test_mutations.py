@@ -165,7 +165,7 @@ CHAIN = """\
 - {name: qk, layer: "gemm:M=16,N=16,K=4"}
 - {name: av, layer: "gemm:M=16,N=4,K=16", reads: {A: qk}}
 """
-CONV = "conv:K=16,C=8,P=4,Q=4,R=3,S=3,pad=1"
+CONV = "conv:K=4,C=8,P=4,Q=4,R=3,S=3,pad=1"
 VARY = ("--vary", "levels.SPM.capacity=16kB,64kB", "--vary", "levels.RF.capacity=16B,64B")
 FURTHER = ("--pareto", "--best", 2, "--all-optimal", "--most", 2)
 SCHEDULING = ("-o", "edp", "--threads", 1)
