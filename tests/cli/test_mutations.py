@@ -107,13 +107,14 @@ def stated_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return known[key]
 
     evaluate = LayerProblem.evaluate
-    stated_once: dict[tuple[int, str], Evaluation] = {}
+    evaluated_once: dict[tuple[int, str], tuple[LayerProblem, Evaluation]] = {}
 
     def evaluated(problem: LayerProblem, mapping: Mapping, where: str = "mapping") -> Evaluation:
         key = id(problem), repr(mapping)
-        if key not in stated_once:
-            stated_once[key] = evaluate(problem, mapping, where)
-        return stated_once[key]
+        if key not in evaluated_once:
+            # The problem stays alive beside its evaluation: another could else have its identity later.
+            evaluated_once[key] = problem, evaluate(problem, mapping, where)
+        return evaluated_once[key][1]
 
     monkeypatch.setattr(verify, "layer_problem", stated)
     monkeypatch.setattr(LayerProblem, "evaluate", evaluated)
