@@ -14,6 +14,7 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, combinations
+from types import MappingProxyType
 
 import numpy as np
 
@@ -22,7 +23,9 @@ from tilewright.formulation.mapping.arrangements import Arrangement, even_arrang
 from tilewright.formulation.mapping.blocks import Block, Residency, loop_hosts, whole
 from tilewright.formulation.mapping.chains import (
     MANY_ROWS,
+    Among,
     AxisGroup,
+    Sizes,
     axis_group_dims,
     balanced_chains,
     count_chains,
@@ -40,6 +43,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Dimension, Operator
 
 Chains = Callable[..., Int64s]
+Steps = tuple[()] | tuple[tuple[int, ...]] | tuple[tuple[int, ...], Among]
 RowFilter = Callable[[MappingABC[str, Sequence[Int64s]]], Bools]
 
 DIVISORS, ROUNDED_UP, EVERY_INTEGER = "divisors", "ceil(outer/n)", "every integer"
@@ -290,12 +294,13 @@ def _group(
     row_filters: Sequence[RowFilter],
     tiles: str,
     check: Callable[[], None],
+    sizes: Sizes = MappingProxyType({}),
 ) -> AxisGroup:
     columns = tuple(chain.from_iterable(variables[dim] for dim in dims))
     chains = {dimension.name: chains_of(dimension, tiles) for dimension in operator.dimensions}
-    trips = {dim: _most_trips(dim, blocks, boundaries, chains[dim]) for dim in dims}
+    steps = {dim: _steps(variables[dim], blocks, boundaries, dim, chains[dim], sizes) for dim in dims}
     most = math.prod(
-        _count(operator.bounds[dim], len(variables[dim]), chains[dim], trips[dim]) for dim in dims
+        _count(operator.bounds[dim], len(variables[dim]), chains[dim], steps[dim]) for dim in dims
     )
 
     def tabulate() -> Int64s:
@@ -303,7 +308,7 @@ def _group(
         for dim in dims:
             check()
             # Filtered before the product of the group's dimensions, which could be too large to build.
-            rows = chains[dim](operator.bounds[dim], len(variables[dim]), *trips[dim])
+            rows = chains[dim](operator.bounds[dim], len(variables[dim]), *steps[dim])
             tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
         check()
         # User filters speak of one dimension and have been applied; an axis limits the product of the group's
@@ -311,36 +316,48 @@ def _group(
         rows = cross(tables)
         return rows if len(dims) == 1 else _keep(rows, columns, dims, operator, blocks, boundaries, ())
 
-    group = AxisGroup("+".join(dims), dims, columns, tabulate, most)
+    def narrowed(wanted: Sizes) -> AxisGroup:
+        return _group(
+            operator, dims, blocks, boundaries, variables, row_filters, tiles, check, {**sizes, **wanted}
+        )
+
+    group = AxisGroup("+".join(dims), dims, columns, tabulate, most, narrowed)
     if most <= MANY_ROWS:
         _ = group.rows  # under the caller's checks
     return group
 
 
 @lru_cache(maxsize=1024)
-def _count(bound: int, length: int, chains: Chains, trips: tuple[tuple[int, ...], ...]) -> int:
+def _count(bound: int, length: int, chains: Chains, steps: Steps) -> int:
     """How many chains there are at most."""
     if chains is every_chain:
         return math.comb(bound + length - 1, length)
-    return count_chains(bound, length, chains, *trips)
+    return count_chains(bound, length, chains, *steps)
 
 
-def _most_trips(
-    dim: str, blocks: Sequence[Block], boundaries: Sequence[MappingABC[str, Expr]], chains: Chains
-) -> tuple[tuple[int, ...], ...]:
-    """The trips at most of every step of a dimension, as chains take them: what an array axis has, else any.
+def _steps(
+    variables: Sequence[Variable],
+    blocks: Sequence[Block],
+    boundaries: Sequence[MappingABC[str, Expr]],
+    dim: str,
+    chains: Chains,
+    sizes: Sizes,
+) -> Steps:
+    """What chains take of every step of a dimension: an array axis has so many trips, tiles some sizes only.
 
     What has more is left out by `_keep` in any case; not to make it saves memory.
     """
     if chains not in (perfect_chains, balanced_chains):
         return ()
-    steps = [
+    most = tuple(
         block.axis.size if block.axis is not None else 0
         for index, block in enumerate(blocks)
         if isinstance(boundaries[index + 1][dim], Variable)
         and boundaries[index + 1][dim] is not boundaries[index][dim]
-    ]
-    return (tuple(steps),) if any(steps) else ()
+    )
+    if any(variable in sizes for variable in variables):
+        return most, tuple(frozenset(sizes.get(variable, variable.domain)) for variable in variables)
+    return (most,) if any(most) else ()
 
 
 def _keep(
