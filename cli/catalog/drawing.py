@@ -1,4 +1,4 @@
-"""``tilewright show --plot`` on mappings: the drawing as an SVG file."""
+"""``tilewright show --plot`` on files: a mapping as an SVG file, designs as `explore` draws them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import write
-from tilewright.foundation.errors import InputError, did_you_mean
+from tilewright.foundation.errors import InputError, did_you_mean, unverified
 
 
 def has_mapping(path: Path) -> bool:
@@ -20,6 +20,28 @@ def has_mapping(path: Path) -> bool:
     data = read_data(path)
     kinds = (is_result, is_mapping, is_fused_mapping, FusedDocument.is_kind_of)
     return any(is_kind(data) for is_kind in kinds)
+
+
+def has_designs(path: Path) -> bool:
+    """Whether a file is what ``explore`` wrote."""
+    from tilewright.report.records.files import read_data
+    from tilewright.report.records.mapping.explore import ExploreDocument
+    from tilewright.report.records.mapping.sweep import SweepDocument
+
+    data = read_data(path)
+    return ExploreDocument.is_kind_of(data) or SweepDocument.is_kind_of(data)
+
+
+def draw_designs(path: Path, picture: Path) -> int:
+    """Draw the designs of a file, or its curves."""
+    from tilewright.api.documents import load
+    from tilewright.api.mapping.designs_document import DesignsDocument
+
+    document = load(path)
+    assert isinstance(document, DesignsDocument)
+    with unverified(str(path)):
+        document.save_plot(picture)
+    return Exit.OK
 
 
 def draw_mapping(path: Path, arch: str | None, patterns: list[str], picture: Path, form: str) -> int:
