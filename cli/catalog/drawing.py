@@ -1,4 +1,4 @@
-"""``tilewright show --plot`` on files: a mapping as an SVG file, designs as `explore` draws them."""
+"""``tilewright show --plot`` on files: a mapping as SVG, kinds of layers, designs and curves."""
 
 from __future__ import annotations
 
@@ -22,23 +22,29 @@ def has_mapping(path: Path) -> bool:
     return any(is_kind(data) for is_kind in kinds)
 
 
-def has_designs(path: Path) -> bool:
-    """Whether a file is what ``explore`` wrote."""
-    from tilewright.report.records.files import read_data
+def is_drawn_whole(path: Path, picture: Path) -> bool:
+    """Whether a picture shows a whole document: what ``explore`` wrote, or kinds of layers of a result.
+
+    A result's picture as SVG shows one mapping.
+    """
+    from tilewright.report.records.files import is_result, read_data
     from tilewright.report.records.mapping.explore import ExploreDocument
     from tilewright.report.records.mapping.sweep import SweepDocument
 
     data = read_data(path)
+    if is_result(data):
+        return picture.suffix.lower() in (".png", ".pdf")
     return ExploreDocument.is_kind_of(data) or SweepDocument.is_kind_of(data)
 
 
-def draw_designs(path: Path, picture: Path) -> int:
-    """Draw the designs of a file, or its curves."""
+def draw_whole(path: Path, picture: Path) -> int:
+    """Draw the designs of a document, its curves, or its kinds of layers."""
     from tilewright.api.documents import load
     from tilewright.api.mapping.designs_document import DesignsDocument
+    from tilewright.api.mapping.result import MappingDocument
 
     document = load(path)
-    assert isinstance(document, DesignsDocument)
+    assert isinstance(document, DesignsDocument | MappingDocument)
     with unverified(str(path)):
         document.save_plot(picture)
     return Exit.OK

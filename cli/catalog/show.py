@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tilewright.cli import completion, models, options
-from tilewright.cli.catalog.drawing import draw_designs, draw_mapping, has_designs, has_mapping
+from tilewright.cli.catalog.drawing import draw_mapping, draw_whole, has_mapping, is_drawn_whole
 from tilewright.cli.catalog.network import show_network_as
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import note_line, show, write
@@ -72,8 +72,9 @@ def show_command(
         typer.Option(
             "--plot",
             metavar="FILE",
-            help="Draw a mapping (.svg), or a network's graph and its layers' shapes; "
-            "of a tree file, the spatial-temporal graph; what [b]explore[/b] wrote.",
+            help="Draw a mapping (.svg), a result's kinds of layers beside their limits (.png), what "
+            "[b]explore[/b] wrote, a network's graph and its layers' shapes; of a tree file, the "
+            "spatial-temporal graph.",
             rich_help_panel=_NETWORKS,
         ),
     ] = None,
@@ -91,10 +92,10 @@ def show_command(
         from tilewright.cli.scheduling.set_tree import draw_tree
 
         return draw_tree(tree, thing, plot)
+    if plot is not None and Path(thing).suffix.lower() in _DATA and is_drawn_whole(Path(thing), plot):
+        return draw_whole(Path(thing), plot)
     if plot is not None and Path(thing).suffix.lower() in _DATA and has_mapping(Path(thing)):
         return draw_mapping(Path(thing), arch, layers or [], plot, format)
-    if plot is not None and Path(thing).suffix.lower() in _DATA and has_designs(Path(thing)):
-        return draw_designs(Path(thing), plot)
     if format == "json" and onnx is None and Path(thing).suffix.lower() in _DATA and has_mapping(Path(thing)):
         from tilewright.cli.evaluate import evaluate_command
 
