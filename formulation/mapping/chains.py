@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -236,7 +237,7 @@ def _chains(
         parent = np.repeat(np.arange(len(last)), children)
         # The place of every child among its siblings, then in the menu of its parent's size.
         place = np.arange(len(parent)) - np.repeat(np.cumsum(children) - children, children)
-        inside = np.concatenate([np.asarray(menu, dtype=kind) for menu in menus] or [last])
+        inside = np.fromiter(chain.from_iterable(menus), dtype=kind, count=int(counts.sum()))
         place += firsts[which][parent]
         last = inside[place]
         del place

@@ -47,7 +47,11 @@ def _times(axis: Axes, rows: Sequence[KindRow], engine: Engine) -> None:
         (engine.levels[0].name, "D", [row.transfer_seconds for row in rows]),
     )
     for name, marker, seconds in limits:
-        look = {"markerfacecolor": "none", "color": INK, "markersize": 4 if marker == "D" else 9}
+        look: dict[str, Any] = {
+            "markerfacecolor": "none",
+            "color": INK,
+            "markersize": 4 if marker == "D" else 9,
+        }
         known = [(second, place) for second, place in zip(seconds, places, strict=True) if second]
         axis.plot([s for s, _ in known], [p for _, p in known], marker, label=f"limit of {name}", **look)
     axis.set_yticks(places, [f"{row.phase} {row.kind}".strip() for row in rows])

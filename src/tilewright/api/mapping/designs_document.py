@@ -25,7 +25,7 @@ class DesignsDocument(Displayed, Generic[Record]):
     """
 
     def __init__(self, record: Record, where: str = "document") -> None:
-        self.record = record
+        self.record: Record = record
         self.where = where
 
     @property
