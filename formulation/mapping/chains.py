@@ -237,7 +237,7 @@ def _chains(
         parent = np.repeat(np.arange(len(last)), children)
         # The place of every child among its siblings, then in the menu of its parent's size.
         place = np.arange(len(parent)) - np.repeat(np.cumsum(children) - children, children)
-        inside = np.fromiter(chain.from_iterable(menus), dtype=kind, count=int(counts.sum()))
+        inside: Int64s = np.fromiter(chain.from_iterable(menus), kind, int(counts.sum()))
         place += firsts[which][parent]
         last = inside[place]
         del place
