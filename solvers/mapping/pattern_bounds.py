@@ -115,13 +115,14 @@ class PatternBounds:
         return (energy * (1 - _ROUNDING)) ** self._power * self._factor
 
     def _learn(self, term: _Term, number: int) -> None:
-        """Search one part, or before that a cheaper one, and raise the bounds of all patterns that have it.
+        """Search one part, or others of its kind before it, and raise the bounds of patterns with them.
 
         Parts differ in the energies of the levels that tensors come from; where all of these are higher, with
         the same arrays between, the part costs no less.
         """
         asked = int(term.asked[number])
-        number = next((n for n in self._no_dearer(term, number) if term.asked[n] <= asked), number)
+        number = self._representative(term, number)
+        inherited = float(term.values[number])
         value, exact = self._searched(term.parts[number], _EFFORTS[asked])
         before = term.values.copy()
         dearer = self._no_cheaper(term, number)
@@ -129,9 +130,34 @@ class PatternBounds:
         known = value + term.compulsory[dearer] - term.compulsory[number]
         term.values[dearer] = np.maximum(term.values[dearer], known)
         term.asked[number] = len(_EFFORTS) if exact else asked + 1
+        if value <= inherited * (1 + _ROUNDING):
+            self._settle(term, number)
         risen = np.zeros(len(before))
         np.subtract(term.values, before, out=risen, where=term.values > before)
         self._energies += risen[term.of_pattern]
+
+    def _representative(self, term: _Term, number: int) -> int:
+        """Which part is searched for one of them: the cheapest, the dearest of its kind, or else itself."""
+        dearer, cheaper = self._no_cheaper(term, number), self._no_dearer(term, number)
+        dearest = dearer[np.argmax(term.units[dearer].sum(axis=1))]
+        ends = (int(cheaper[0]), int(dearest), number)
+        return next(end for end in ends if term.asked[end] <= term.asked[number])
+
+    def _settle(self, term: _Term, number: int) -> None:
+        """Ask nothing of parts between two that differ by what is compulsory alone.
+
+        The least value of a part is concave in its unit energies, so theirs differ by no more.
+
+        Parameters
+        ----------
+        number : of the dearer one
+        """
+        cheaper = self._no_dearer(term, number)
+        differing = term.values[cheaper] + term.compulsory[number] - term.compulsory[cheaper]
+        for least in cheaper[differing >= term.values[number] * (1 - _ROUNDING)]:
+            asked = min(int(term.asked[least]), int(term.asked[number]))
+            between = np.intersect1d(self._no_cheaper(term, int(least)), cheaper)
+            term.asked[between] = np.maximum(term.asked[between], asked)
 
     def _no_dearer(self, term: _Term, number: int) -> Int64s:
         """Parts that cost no more than one of them, the one with the least unit energies first."""

@@ -17,7 +17,6 @@ from instances import Instance, hierarchies, mappings, operators
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.compulsory import touched
-from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
@@ -26,7 +25,7 @@ from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, Memory
 from tilewright.solvers.mapping import pattern_descent, storage_patterns
 from tilewright.solvers.mapping.pattern_bounds import PatternBounds
 from tilewright.solvers.mapping.pattern_descent import Descent
-from tilewright.solvers.mapping.pattern_machines import Stores, machine_of, storing
+from tilewright.solvers.mapping.pattern_machines import Stores, machine_of, stores_of, storing
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
 from tilewright.workloads.mapping.layer_text import parse_layer
@@ -92,21 +91,6 @@ def loose(draw: st.DrawFn, most: int, levels: int = 3) -> Instance:
     return Instance(draw(operators(most=most)), engine, objective, factors=factors)
 
 
-def pattern_of(problem: LayerProblem, mapping: Mapping) -> Stores:
-    """The levels that store each tensor in a mapping."""
-    names = [level.name for level in problem.engine.levels]
-    return tuple(
-        tuple(
-            sorted(
-                names.index(node.level)
-                for node in mapping.nodes
-                if isinstance(node, Storage) and node.tensor == tensor.name
-            )
-        )
-        for tensor in problem.operator.tensors
-    )
-
-
 def bounds_of(problem: LayerProblem) -> Iterator[tuple[Stores, float]]:
     """All patterns of a problem with their bounds."""
     bounds = PatternBounds(LayerSearch(problem, Limits()))
@@ -144,7 +128,7 @@ def _compare_bounds(instance: Instance, most: int) -> None:
         judgement = problem.judge(mapping)
         if not judgement.violations:
             assert judgement.outside is None
-            assert bounds[pattern_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
+            assert bounds[stores_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
 
 
 @settings(max_examples=effort(8))
@@ -171,7 +155,7 @@ def _compare_random_mappings(data: st.DataObject, most: int) -> None:
         mapping = data.draw(mappings(problem.operator, problem.engine, False, problem.space.nest.perfect))
         judgement = problem.judge(mapping)
         if not judgement.violations and judgement.outside is None:
-            assert bounds[pattern_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
+            assert bounds[stores_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
 
 
 @settings(max_examples=effort(15))
@@ -249,9 +233,9 @@ def test_a_walk_over_patterns_offers_mappings_of_the_space(instance: Instance) -
     problem = instance.problem()
     assume(problem.space.size <= 20_000 and has_patterns(problem))
     search = LayerSearch(problem, Limits())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pattern_descent, "_FEW", 0)
-        Descent(search, "branch").run()
+    descent = Descent(search, "branch")
+    descent.begin()
+    descent.run()
     optimum = solve(problem, "exhaustive").key
     if search.key is not None:
         assert optimum is not None
@@ -268,9 +252,9 @@ def test_a_walk_over_patterns_ends_where_no_level_more_or_less_is_better(objecti
     keys = []
     for _ in range(2):
         search = LayerSearch(problem, Limits(deterministic=True))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pattern_descent, "_FEW", 0)
-            Descent(search, "branch").run()
+        descent = Descent(search, "branch")
+        descent.begin()
+        descent.run()
         keys.append(search.key)
     assert keys[0] is not None
     assert keys[0] == keys[1]
