@@ -165,7 +165,7 @@ class PatternTrees:
             self._left.pop(0)
 
     def _offer_mappings(self) -> None:
-        """Offer mappings of single patterns; of large problems with perfect factors, too, and what is near."""
+        """Offer mappings of single patterns; of large problems with perfect factors, and what is near."""
         descent = Descent(self._search, self._source)
         descent.begin()
         if sum(group.most for group in self._search.problem.space.groups) > _FEW_ROWS:
