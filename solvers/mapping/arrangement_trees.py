@@ -224,7 +224,7 @@ class ArrangementTrees:
         if tree.empty:
             return None
         tree.on_hard = self._hard
-        tree.most = most
+        tree.limit(most)
         tree.begin(dive=self._search.key is None or next(self._dives) < _DIVES)
         return tree
 

@@ -32,7 +32,6 @@ class BestFirst:
     Attributes
     ----------
     empty : whether tile sizes and array leave nothing to choose
-    most : the search ends once so many nodes have been bounded, if at all
     """
 
     def __init__(
@@ -44,7 +43,6 @@ class BestFirst:
     ) -> None:
         self.search, self.goal, self.layout = search, goal, layout
         self.empty = not layout.fits
-        self.most: int | None = None
         self._given = given
         self._tick = count()
         self._open: list[tuple[float, int, Nodes]] = []
@@ -53,11 +51,11 @@ class BestFirst:
         self._threads = 1 if search.limits.deterministic else search.limits.threads
         if not self.empty:
             layout.tally.trees += 1
-            self._refinement = Refinement(layout, goal, self._is_spent)
+            self._refinement = Refinement(layout, goal, search.limits)
 
-    def _is_spent(self) -> bool:
-        too_many = self.most is not None and self._refinement.bounded > self.most
-        return too_many or self.search.limits.expired
+    def limit(self, most: int | None) -> None:
+        """End once so many nodes have been bounded, if at all."""
+        self._refinement.most = most
 
     def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -112,7 +110,7 @@ class BestFirst:
     ) -> float | None:
         """Search on what is open, as :meth:`run`, until bounds pass ``until`` or something is over.
 
-        What was stopped since so many nodes had been bounded goes on where ``most`` is larger now.
+        What was stopped since so many nodes had been bounded goes on where more may be now.
         """
         self._refinement.stopped = False
         try:
@@ -198,10 +196,11 @@ class BestFirst:
 
     def _explore_further(self) -> None:
         """Search on for a block of nodes, depth first."""
-        if self._is_spent():
+        if self._refinement.is_spent():
             self._refinement.stopped = True
             return
-        most = None if self.most is None else self.most - self.bounded
+        most = self._refinement.most
+        most = None if most is None else most - self.bounded
         for leaves in self._below.go_on(self.goal, self._head, most):
             self.goal.take(Leaves(self.layout, leaves))
 

@@ -178,7 +178,7 @@ class PatternBounds:
         search = BestFirst(self._search, goal, laid_out(problem, self._search.limits))
         if search.empty:
             return math.inf, True
-        search.most = effort
+        search.limit(effort)
         left = search.run()
         self._search.limits.check()  # a search that it ended knows little
         least = min(goal.best, math.inf if left is None else left)

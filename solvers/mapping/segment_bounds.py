@@ -219,7 +219,7 @@ class SegmentBounds:
             tree.begin()  # the best of all first mappings serves every search
         for most in (_EFFORT // 20, _EFFORT):
             for tree in trees:
-                tree.most = most
+                tree.limit(most)
                 tree.go_on()
         self._search.limits.check()
         least = min([goal.enough, *(tree.least for tree in trees)])
@@ -230,8 +230,10 @@ class SegmentBounds:
         self._search.limits.check()
         legal = self._legal_tables(part)
         tree = Tree(self._search, goal, part, legal=legal)
-        tree.most = most
-        return None if tree.empty else tree
+        if tree.empty:
+            return None
+        tree.limit(most)
+        return tree
 
     def _legal_tables(self, part: LayerProblem) -> LegalTables:
         """What searches of a part read, for any objective; kept where it is small."""
