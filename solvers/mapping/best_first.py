@@ -18,6 +18,7 @@ from tilewright.solvers.mapping.refinement import Refinement
 from tilewright.solvers.mapping.team import Team
 
 _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow dive ends nowhere
+_FIRST = 500_000  # nodes of the first stage that are bounded at once
 _LONG = 2_000_000  # nodes bounded from which on several threads search side by side
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
 
@@ -53,7 +54,7 @@ class BestFirst:
             layout.tally.trees += 1
             self._refinement = Refinement(layout, goal, search.limits)
 
-    def limit(self, most: int | None) -> None:
+    def limit(self, most: float | None) -> None:
         """End once so many nodes have been bounded, if at all."""
         self._refinement.most = most
 
@@ -126,6 +127,7 @@ class BestFirst:
                     break
                 if self._below:
                     self._explore_further()
+                    self._weigh_search(self._refinement.bounded)
         finally:
             for leaves in self._below.rest():
                 self.goal.take(Leaves(self.layout, leaves))
@@ -150,6 +152,9 @@ class BestFirst:
     def _weigh_effort(self, bounded: int) -> None:
         """Called before a part is opened, with the nodes bounded so far."""
 
+    def _weigh_search(self, bounded: int) -> None:
+        """Called after every block of nodes, with those bounded so far."""
+
     def _learned(self, _nodes: Nodes) -> bool:
         """Whether more is known now of what a part costs, and the part is open again with better bounds."""
         return False
@@ -160,10 +165,15 @@ class BestFirst:
         return root
 
     def _open_first(self, root: Nodes) -> None:
+        """Open the first stage, or where it is very large the whole, whose search takes turns with others."""
+        most = self._refinement.most
+        if not self.layout.owners:
+            self.limit(min(self.bounded + _FIRST, math.inf if most is None else most))
         for nodes in self._refinement.children(root):
             self._push(nodes)
         if self._refinement.stopped:
             self._push(root)
+        self.limit(most)
 
     def _push(self, nodes: Nodes) -> None:
         """Keep nodes, in the order of their bounds."""
@@ -200,7 +210,7 @@ class BestFirst:
             self._refinement.stopped = True
             return
         most = self._refinement.most
-        most = None if most is None else most - self.bounded
+        most = None if most is None else int(most) - self.bounded
         for leaves in self._below.go_on(self.goal, self._head, most):
             self.goal.take(Leaves(self.layout, leaves))
 

@@ -12,9 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.compulsory import least_cycles
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.storage_parts import StoragePart, compulsory, part_problem, place_in
+from tilewright.formulation.mapping.storage_parts import (
+    StoragePart,
+    compulsory,
+    has_storage_parts,
+    part_problem,
+    place_in,
+)
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import LeastEnergy
@@ -25,6 +33,20 @@ _EFFORTS = (50_000, 1_000_000)
 """Nodes bounded for a part: at first, and where the cheapest pattern still needs to know more."""
 _ROUNDING = 1e-9
 """Relative: sums of some ten parts in floating point are right well within it."""
+
+
+def has_store_bounds(problem: LayerProblem) -> bool:
+    """Whether the parts of all patterns bound a problem with even storage: no level can be idle."""
+    operator, engine = problem.operator, problem.engine
+    roles = [tensor.role for tensor in operator.tensors]
+    return (
+        not problem.is_uneven
+        and problem.objective.key_powers[0] > 0
+        and len({*roles}) == len(roles)
+        and all({*roles} & (level.keeps - level.may_bypass) for level in engine.levels)
+        and loop_hosts(operator, engine) == (*range(len(engine.levels)),)
+        and has_storage_parts(problem)
+    )
 
 
 @dataclass(frozen=True, slots=True)

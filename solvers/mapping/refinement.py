@@ -35,7 +35,7 @@ class Refinement:
     """
 
     def __init__(self, layout: Layout, goal: Goal, limits: Limits) -> None:
-        self.most: int | None = None
+        self.most: float | None = None
         self.stopped = False
         self._bounded = 0  # by layouts before, and one by one
         self._goal, self._limits = goal, limits

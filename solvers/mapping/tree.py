@@ -110,6 +110,9 @@ class Tree(BestFirst):
     def _weigh_effort(self, bounded: int) -> None:
         if bounded > _PLAIN:
             self._divide_once()
+        self._weigh_search(bounded)
+
+    def _weigh_search(self, bounded: int) -> None:
         if bounded > _EASY:
             self._ask()
 

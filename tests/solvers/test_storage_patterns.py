@@ -23,7 +23,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping import pattern_descent, storage_patterns
-from tilewright.solvers.mapping.pattern_bounds import PatternBounds
+from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.pattern_descent import Descent
 from tilewright.solvers.mapping.pattern_machines import Stores, machine_of, stores_of, storing
 from tilewright.solvers.mapping.solve import solve
@@ -86,6 +86,17 @@ def loose(draw: st.DrawFn, most: int, levels: int = 3) -> Instance:
         for index, level in enumerate(drawn.levels)
     )
     engine = replace(drawn, levels=machine)
+    objective = draw(st.sampled_from(["energy", "edp", "ed2p"]))
+    factors = draw(st.sampled_from(["perfect", "imperfect"]))
+    return Instance(draw(operators(most=most)), engine, objective, factors=factors)
+
+
+@st.composite
+def settled(draw: st.DrawFn, most: int) -> Instance:
+    """A problem on a machine none of whose levels can be idle; some keep certain tensors alone."""
+    drawn = draw(hierarchies(levels=draw(st.integers(2, 4)), roomy=draw(st.booleans())))
+    levels = [replace(level, may_bypass=frozenset(), sliding_window=False) for level in drawn.levels]
+    engine = replace(drawn, levels=tuple(levels))
     objective = draw(st.sampled_from(["energy", "edp", "ed2p"]))
     factors = draw(st.sampled_from(["perfect", "imperfect"]))
     return Instance(draw(operators(most=most)), engine, objective, factors=factors)
@@ -173,6 +184,39 @@ def test_many_random_mappings_are_not_below_the_bounds_of_their_patterns(data: s
     _compare_random_mappings(data, 200)
 
 
+def _compare_store_bounds(data: st.DataObject, most: int, enumerated: int) -> None:
+    """The bound of the one pattern that there is against mappings written out, all of them or random ones."""
+    problem = data.draw(settled(most)).problem()
+    assume(has_store_bounds(problem))
+    pattern = PatternBounds(LayerSearch(problem, Limits())).take()
+    operator, engine, perfect = problem.operator, problem.engine, problem.space.nest.perfect
+    written = (
+        every_mapping(operator, engine, perfect)
+        if problem.space.size <= enumerated
+        else (data.draw(mappings(operator, engine, False, perfect)) for _ in range(10))
+    )
+    for mapping in written:
+        judgement = problem.judge(mapping)
+        if not judgement.violations and judgement.outside is None:
+            assert pattern is not None
+            assert pattern.key <= float(judgement.key) * (1 + 1e-12)
+
+
+@settings(max_examples=effort(15))
+@given(st.data())
+def test_no_mapping_is_below_what_its_stores_cost_at_least(data: st.DataObject) -> None:
+    """Where nothing may be bypassed, all mappings written out, or random ones, cost at least the bound."""
+    _compare_store_bounds(data, 24, 300)
+
+
+@pytest.mark.slow
+@settings(max_examples=effort(600))
+@given(st.data())
+def test_many_mappings_are_not_below_what_their_stores_cost_at_least(data: st.DataObject) -> None:
+    """The same, for many machines."""
+    _compare_store_bounds(data, 60, 2_000)
+
+
 def _compare_optima(instance: Instance, most: int) -> None:
     """Trees of patterns, one for the patterns of some levels and one for each, against plain enumeration."""
     problem = instance.problem()
@@ -183,6 +227,7 @@ def _compare_optima(instance: Instance, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(storage_patterns, "_SHARED", 0)
         patch.setattr(storage_patterns, "_LARGE", 20)
+        patch.setattr(storage_patterns, "_FEW_ROWS", 0)
         alone = solve(problem, "branch")
     assert (alone.status, alone.key, alone.bound) == (wanted.status, wanted.key, wanted.bound)
 
