@@ -29,8 +29,8 @@ from tilewright.solvers.mapping.storage_patterns import has_patterns
 LARGE = 100_000  # rows of all axis groups together
 HUGE = 200_000  # rows whose tables take seconds
 MOST = 120_000  # rows of perfect factors
-SHARE = 0.4  # of the time that is left
-LONGEST = 3.0  # seconds
+SHARE = 0.25  # of the time that is left
+LONGEST = 2.0  # seconds
 _LOOK = 1.0  # seconds for a bound
 
 PERFECT, HALVED = "perfect factors", "halved tiles"
