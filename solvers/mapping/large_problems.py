@@ -62,10 +62,10 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
     search.raise_bound(least_key(problem), "compulsory traffic")
     if has_patterns(problem):
         return  # each pattern has few rows, and the search begins with some of them
-    if has_store_bounds(problem):
-        _raise_bound_of_stores(search)
     if _rows(problem) > MANY_ROWS:
         offer_any_mapping(search, lambda: search.done)
+    if has_store_bounds(problem) and not search.done:
+        _raise_bound_of_stores(search)
     offer_perfect_factors(search, method)
     if not problem.space.nest.perfect and _rows(problem) > HUGE:
         _offer(search, problem.even().with_halved_tiles(), HALVED, method)
