@@ -204,7 +204,7 @@ class _Builder:
             origin = from_outside(known, read.link, source.cuts)
         else:
             source = self.sources[read.producer]
-            origin = made_by(self.units[read.producer].layer.operator, read.link, source.cuts)
+            origin = made_by(self.units[read.producer], read.link, source.cuts)
         entries = crossing(
             operator, read.operand, self.tilings[index], int(self.slots[index]), read.late, origin
         )

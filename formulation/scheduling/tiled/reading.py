@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, PART, ROW, shape_of
 from tilewright.formulation.scheduling.tiled.memo import Memo
+from tilewright.formulation.scheduling.tiled.moved import Moved, moved, moved_axes
 from tilewright.formulation.scheduling.tiled.overlap import (
     Entries,
     OperandAxes,
@@ -18,6 +19,7 @@ from tilewright.formulation.scheduling.tiled.overlap import (
     sample_entries,
 )
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
+from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.foundation.arrays import Int64s
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Link
@@ -35,6 +37,7 @@ class Origin:
     centred : per coordinate, whether surplus positions are cropped evenly
     channel : where its channels begin on the operand's channel axis; ``None`` behind other movement
     flattened : whether that movement is a flattening of something that the network makes
+    moved : how the operand lies along what the network makes, behind any movement; ``None`` where not known
     outside : whether it is an input of the network
     cuts : its borders by samples, channels, rows and columns
     """
@@ -43,18 +46,21 @@ class Origin:
     centred: tuple[bool, ...]
     channel: int | None
     flattened: bool
+    moved: Moved | None
     outside: bool
     cuts: Cuts
 
 
-def made_by(maker: Operator, link: Link | None, cuts: Cuts) -> Origin:
-    """Where an operand comes from that a layer of the network makes."""
-    shape = shape_of(maker)
+def made_by(unit: Unit, link: Link | None, cuts: Cuts) -> Origin:
+    """Where an operand comes from that a unit of the network makes."""
+    shape = shape_of(unit.layer.operator)
+    behind = link is not None and link.channel is None
     return Origin(
         shape.sizes,
         tuple(axis is not None for axis in shape.scattered),
         link.channel if link is not None else 0,
         link is not None and set(link.moves) <= {"Flatten", "Reshape"},
+        moved(unit.maker(link), link) if behind else None,
         False,
         cuts,
     )
@@ -63,7 +69,7 @@ def made_by(maker: Operator, link: Link | None, cuts: Cuts) -> Origin:
 def from_outside(sizes: tuple[int, int, int], link: Link | None, cuts: Cuts) -> Origin:
     """Where an operand comes from that is an input of the network, of `input_sizes`."""
     channel = link.channel if link is not None else 0
-    return Origin(sizes, (False, False, False), channel, False, True, cuts)
+    return Origin(sizes, (False, False, False), channel, False, None, True, cuts)
 
 
 def input_sizes(operator: Operator, operand: str, link: Link | None) -> tuple[int, int, int]:
@@ -104,6 +110,10 @@ def axes_along(
         mapped = flatten_axes(operator, tensor, origin.sizes)
         if mapped is not None:
             return mapped, True
+    if origin.moved is not None:
+        mapped = moved_axes(operator, tensor, origin.sizes, origin.moved)
+        if mapped is not None:
+            return mapped, False
     if origin.outside:
         mapped = operand_axes(operator, tensor, origin.sizes, 0, centred=origin.centred)
         if mapped is not None:
