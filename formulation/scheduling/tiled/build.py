@@ -20,7 +20,7 @@ from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.overlap import Regions, sample_entries
 from tilewright.formulation.scheduling.tiled.reading import (
     Crossing,
-    crossing,
+    crossings,
     from_outside,
     input_sizes,
     made_by,
@@ -205,11 +205,12 @@ class _Builder:
         else:
             source = self.sources[read.producer]
             origin = made_by(self.units[read.producer], read.link, source.cuts)
-        entries = crossing(
+        entries = crossings(
             operator, read.operand, self.tilings[index], int(self.slots[index]), read.late, origin
         )
         if entries is not None:
-            self._cross(index, source, entries)
+            for some in entries:
+                self._cross(index, source, some)
         elif read.producer is not None:
             self._read_all(index, read, tensor)
         else:

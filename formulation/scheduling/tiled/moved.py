@@ -67,12 +67,11 @@ def moved_axes(
 
     Returns
     -------
-    ``None`` where the operand has gaps, or its coordinates do not depend on separate axes of the tiling
+    ``None`` where the operand has gaps; coordinates may depend on the same axes of the tiling
     """
     if len(lies.runs) != len(tensor.axes):
         return None
     per_axis: list[OperandAxes] = []
-    seen: set[int] = set()
     for coordinate, size in enumerate(sizes):
         along = sorted(
             (run[1], place) for place, run in enumerate(lies.runs) if run is not None and run[0] == coordinate
@@ -88,10 +87,7 @@ def moved_axes(
         if not along and size > 1:
             return None
         axes = tuple(tensor.axes[place] for _, place in reversed(along))
-        depends = depends_on(operator, axes)
-        if seen & depends:
-            return None
-        seen |= depends
+        depends = tuple(sorted(depends_on(operator, axes)))
         innermost = along[0][1] if along else None
         run = None if innermost is None else lies.runs[innermost]
         per_axis.append(
@@ -100,7 +96,7 @@ def moved_axes(
                 size if run is None else run[2],
                 0 if innermost is None else lies.before[innermost],
                 -lies.first[coordinate],
-                tuple(sorted(depends)),
+                depends,
             )
         )
     return tuple(per_axis)

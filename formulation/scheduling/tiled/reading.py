@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -123,7 +125,7 @@ def axes_along(
 
 @dataclass(frozen=True)
 class Crossing:
-    """Reads of an operand: all products of entries along samples, channels, rows and columns.
+    """Reads of an operand by some atoms: all products of entries along samples, channels, rows and columns.
 
     Parameters
     ----------
@@ -135,10 +137,13 @@ class Crossing:
     free: Int64s
 
 
-def crossing(
+def crossings(
     operator: Operator, operand: str, one: Tiling, slots: int, late: bool, origin: Origin
-) -> Crossing | None:
+) -> tuple[Crossing, ...] | None:
     """The reads of an operand by all atoms of a layer.
+
+    Where several coordinates move along one axis of the tiling, as the channels and rows of the keys of
+    attention do along heads and tokens, each of its tiles has reads of its own.
 
     Parameters
     ----------
@@ -150,21 +155,21 @@ def crossing(
     ``None`` where coordinates mix on the way
     """
     key = (operand, one, slots, late, origin)
-    return CROSSINGS.get(operator, key, lambda: _crossing(operator, operand, one, slots, late, origin))
+    return CROSSINGS.get(operator, key, lambda: _crossings(operator, operand, one, slots, late, origin))
 
 
-def _size(value: Crossing | None) -> int:
-    if value is None:
-        return 1
-    return len(value.free) + sum(4 * len(along.consumer) for along in value.along)
+def _size(value: tuple[Crossing, ...] | None) -> int:
+    return 1 + sum(
+        len(each.free) + sum(4 * len(along.consumer) for along in each.along) for each in value or ()
+    )
 
 
-CROSSINGS: Memo[Crossing | None] = Memo(_size)
+CROSSINGS: Memo[tuple[Crossing, ...] | None] = Memo(_size)
 
 
-def _crossing(
+def _crossings(
     operator: Operator, operand: str, one: Tiling, slots: int, late: bool, origin: Origin
-) -> Crossing | None:
+) -> tuple[Crossing, ...] | None:
     found_axes = axes_along(operator, operand, origin)
     if found_axes is None:
         return None
@@ -174,19 +179,30 @@ def _crossing(
     counts = [len(cuts) - 1 for cuts in one.axes]
     strides = [counts[ROW] * counts[COLUMN] * slots, counts[COLUMN] * slots, slots, 1]
     tiles = (*one.axes[:3], (0, shape.parts)) if late else one.axes
-    per_axis: list[Entries] = []
-    used: set[int] = set()
-    for coordinate, axes in enumerate(mapped):
-        cuts = origin.cuts[coordinate + 1]
-        if flat and coordinate == CHANNEL:
-            per_axis.append(flat_entries(axes, tiles[PART], strides[PART], cuts))
-        else:
-            per_axis.append(entries(operator, axes, origin.sizes[coordinate], tiles, strides, cuts))
-        used |= set(axes.depends)
+    used = {axis for axes in mapped for axis in axes.depends}
+    shared = [axis for axis in sorted(used) if sum(axis in axes.depends for axes in mapped) > 1]
     free = np.array([slots - 1 if late else 0], dtype=np.int64)
     for axis in range(4):
         if axis not in used and not (axis == PART and late):
             count = parts if axis == PART else counts[axis]
             free = np.add.outer(free, np.arange(count) * strides[axis]).ravel()
     samples = sample_entries(one.samples, counts[CHANNEL] * strides[CHANNEL], origin.cuts[0])
-    return Crossing((samples, per_axis[0], per_axis[1], per_axis[2]), free)
+
+    def of(tiles: Sequence[Borders], offset: int) -> Crossing:
+        per_axis: list[Entries] = []
+        for coordinate, axes in enumerate(mapped):
+            cuts = origin.cuts[coordinate + 1]
+            if flat and coordinate == CHANNEL:
+                per_axis.append(flat_entries(axes, tiles[PART], strides[PART], cuts))
+            else:
+                size = origin.sizes[coordinate]
+                per_axis.append(entries(operator, axes, size, tiles, strides, cuts))
+        return Crossing((samples, per_axis[0], per_axis[1], per_axis[2]), free + offset)
+
+    made = []
+    for places in product(*(range(len(tiles[axis]) - 1) for axis in shared)):
+        chosen = list(tiles)
+        for axis, tile in zip(shared, places, strict=True):
+            chosen[axis] = tiles[axis][tile : tile + 2]
+        made.append(of(chosen, sum(tile * strides[axis] for axis, tile in zip(shared, places, strict=True))))
+    return tuple(made)
