@@ -1,4 +1,4 @@
-"""How an operand lies along what makes it, behind reshaping and transposing: heads of attention, and their like.
+"""How an operand lies along what makes it, behind reshaping, transposing, slicing and concatenation.
 
 A link's view says which element of the result stands where in the operand, as digits of the result's
 row-major order.  Where every axis of the operand runs along one coordinate of the result, reads are

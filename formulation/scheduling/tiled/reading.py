@@ -39,7 +39,7 @@ class Origin:
     centred : per coordinate, whether surplus positions are cropped evenly
     channel : where its channels begin on the operand's channel axis; ``None`` behind other movement
     flattened : whether that movement is a flattening of something that the network makes
-    moved : how the operand lies along what the network makes, behind any movement; ``None`` where not known
+    moved : how the operand lies along what the network makes by its link's view; ``None`` where not known
     outside : whether it is an input of the network
     cuts : its borders by samples, channels, rows and columns
     """
@@ -56,13 +56,12 @@ class Origin:
 def made_by(unit: Unit, link: Link | None, cuts: Cuts) -> Origin:
     """Where an operand comes from that a unit of the network makes."""
     shape = shape_of(unit.layer.operator)
-    behind = link is not None and link.channel is None
     return Origin(
         shape.sizes,
         tuple(axis is not None for axis in shape.scattered),
         link.channel if link is not None else 0,
         link is not None and set(link.moves) <= {"Flatten", "Reshape"},
-        moved(unit.maker(link), link) if behind else None,
+        moved(unit.maker(link), link),
         False,
         cuts,
     )
@@ -104,18 +103,25 @@ def axes_along(
     ``None`` where coordinates mix on the way.
     """
     tensor = operator.tensor(operand)
+    plain = None
     if origin.channel is not None:
-        mapped = operand_axes(operator, tensor, origin.sizes, origin.channel, centred=origin.centred)
-        if mapped is not None:
-            return mapped, False
+        plain = operand_axes(operator, tensor, origin.sizes, origin.channel, centred=origin.centred)
+        # where a sum runs along rows or columns of what is read, these have no axis here
+        unclear = plain is None or any(
+            not axes.axes and size > 1 for axes, size in zip(plain, origin.sizes, strict=True)
+        )
+        if plain is not None and not (unclear and origin.moved is not None):
+            return plain, False
     elif origin.flattened:
-        mapped = flatten_axes(operator, tensor, origin.sizes)
-        if mapped is not None:
-            return mapped, True
+        flat = flatten_axes(operator, tensor, origin.sizes)
+        if flat is not None:
+            return flat, True
     if origin.moved is not None:
         mapped = moved_axes(operator, tensor, origin.sizes, origin.moved)
         if mapped is not None:
             return mapped, False
+    if plain is not None:
+        return plain, False
     if origin.outside:
         mapped = operand_axes(operator, tensor, origin.sizes, 0, centred=origin.centred)
         if mapped is not None:

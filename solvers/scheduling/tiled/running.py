@@ -27,14 +27,17 @@ GRACE = 0.8
 FIRST_PLAN = 8
 """Where less time is left than so many times that of a quick bound, the closer one waits for the plans."""
 
+PER_LAYER = 0.015
+"""Where fewer seconds than these are left for every layer, a quick plan comes even before the bounds."""
+
 ALL_SIZES = "all sizes"
 """What a trace names as the source of bounds over all sizes of atoms."""
 
 WARM_START = "warm start"
 """What a trace names as the source of a plan that was given."""
 
-_MEANWHILE = "ls"
-"""The method that plans while others wait for their machine code."""
+_QUICK = "ls"
+"""The method that plans where another one may be late: it waits for its machine code, or time is short."""
 
 NEEDS_KINDS = (
     "has closed forms for tiles of kc, yx and pairs, not for a machine file, expected auto, atomic, ls, "
@@ -105,9 +108,12 @@ def plan_run(
             if kernels is PLANS:
                 offer(search)
                 if not (limits.deterministic or all(other.are_compiled for other in needed)):
-                    METHODS.make(_MEANWHILE).solve(search)
+                    METHODS.make(_QUICK).solve(search)
 
     def offer(search: TiledSearch) -> None:
+        layers = len(search.problem.problem.units)
+        if not limits.deterministic and limits.remaining is not None and limits.remaining < PER_LAYER * layers:
+            METHODS.make(_QUICK).solve(search)
         clock = limits.clock()
         closing.keys = least_keys(search.problem.problem)
         for key in closing.keys:

@@ -71,6 +71,7 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     Raises
     ------
     InputError : for a layer whose least atom fits no buffer
+    LimitReachedError : where limits strike before there is a plan
     """
     limits = search.limits.share(SHARE, LONGEST)
     inner: TiledSearch = TiledSearch(TiledGoal(problem), limits, exact=False)
@@ -80,7 +81,8 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     free = inner.answer
     if free is not None and (sizes == "incumbent" or free.dag.tasks <= most):
         return Beginning(free.dag, [*quick_plans(free.dag, problem.machine)], free)
-    coarse = problem.dag(coarse_sizes(problem, most))
+    search.limits.check()
+    coarse = problem.dag(coarse_sizes(problem, most), search.limits)
     plans = [*quick_plans(coarse, problem.machine)]
     least = min((problem.evaluate(coarse, plan).cycles for plan in plans), default=None)
     dear = inner.key is not None and (least is None or least > WORSE * inner.key)
