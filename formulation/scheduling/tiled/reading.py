@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -106,11 +107,7 @@ def axes_along(
     plain = None
     if origin.channel is not None:
         plain = operand_axes(operator, tensor, origin.sizes, origin.channel, centred=origin.centred)
-        # where a sum runs along rows or columns of what is read, these have no axis here
-        unclear = plain is None or any(
-            not axes.axes and size > 1 for axes, size in zip(plain, origin.sizes, strict=True)
-        )
-        if plain is not None and not (unclear and origin.moved is not None):
+        if plain is not None and (origin.moved is None or _is_clear(plain, origin)):
             return plain, False
     elif origin.flattened:
         flat = flatten_axes(operator, tensor, origin.sizes)
@@ -127,6 +124,16 @@ def axes_along(
         if mapped is not None:
             return mapped, False
     return None
+
+
+def _is_clear(axes_of: Sequence[OperandAxes], origin: Origin) -> bool:
+    """Whether loops of a convolution's kind say all: not those of a matrix product along rows or columns of
+    what it reads, or of a layer that has columns where its producer has more channels.
+    """
+    channels = math.prod(axis.size for axis in axes_of[CHANNEL].axes)
+    return channels >= origin.sizes[CHANNEL] and all(
+        axes.axes or size == 1 for axes, size in zip(axes_of, origin.sizes, strict=True)
+    )
 
 
 @dataclass(frozen=True)

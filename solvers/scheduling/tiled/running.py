@@ -112,7 +112,11 @@ def plan_run(
 
     def offer(search: TiledSearch) -> None:
         layers = len(search.problem.problem.units)
-        if not limits.deterministic and limits.remaining is not None and limits.remaining < PER_LAYER * layers:
+        if (
+            not limits.deterministic
+            and limits.remaining is not None
+            and limits.remaining < PER_LAYER * layers
+        ):
             METHODS.make(_QUICK).solve(search)
         clock = limits.clock()
         closing.keys = least_keys(search.problem.problem)
