@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import TracePoint
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.running import plan_run, prepare
@@ -63,7 +64,10 @@ def first_plan(name: str, system: str, batch: int, method: str, seconds: float) 
 
     limits = replace(limits, started=limits.clock())
     problem = TiledProblem(network, machine, tiled_objective("edp"), batch=batch)
-    result = plan_run(lambda: problem, method, limits, reported).run()
+    try:
+        result = plan_run(lambda: problem, method, limits, reported).run()
+    except InputError as error:
+        return Row(name, batch, method, None, str(error))
     first = next((point.seconds for point in result.trace if point.improved), None)
     return Row(name, batch, method, first, "" if first is not None else f"{result.status}: {result.message}")
 

@@ -7,7 +7,7 @@ products over coordinates as anywhere else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.formulation.scheduling.tiled.coordinates import coordinate_of
@@ -54,15 +54,12 @@ def moved(maker: Operator, link: Link | None) -> Moved | None:
     return Moved(runs, view.shape, before, result.position(view.first))
 
 
-def moved_axes(
-    operator: Operator, tensor: Tensor, sizes: Sequence[int], lies: Moved
-) -> tuple[OperandAxes, ...] | None:
+def moved_axes(operator: Operator, tensor: Tensor, lies: Moved) -> tuple[OperandAxes, ...] | None:
     """As `operand_axes` for an operand whose axes are known one by one.
 
     Parameters
     ----------
     operator, tensor : the consumer and its operand
-    sizes : (channels, rows, columns) of the producer
     lies : of `moved`
 
     Returns
@@ -72,7 +69,7 @@ def moved_axes(
     if len(lies.runs) != len(tensor.axes):
         return None
     per_axis: list[OperandAxes] = []
-    for coordinate, size in enumerate(sizes):
+    for coordinate in range(3):
         along = sorted(
             (run[1], place) for place, run in enumerate(lies.runs) if run is not None and run[0] == coordinate
         )
@@ -84,8 +81,6 @@ def moved_axes(
             if stride != step or axis.size != lies.sizes[place] or not (number == 0 or _is_loop(axis, run)):
                 return None
             step *= run[2]
-        if not along and size > 1:
-            return None
         axes = tuple(tensor.axes[place] for _, place in reversed(along))
         depends = tuple(sorted(depends_on(operator, axes)))
         innermost = along[0][1] if along else None
@@ -93,7 +88,7 @@ def moved_axes(
         per_axis.append(
             OperandAxes(
                 axes,
-                size if run is None else run[2],
+                1 if run is None else run[2],
                 0 if innermost is None else lies.before[innermost],
                 -lies.first[coordinate],
                 depends,

@@ -130,11 +130,11 @@ class OperandAxes:
     Parameters
     ----------
     axes : the operand's axes along the coordinate, outermost first; none where the operand does not move
-        along it and so reads all of it
-    inner : positions of the producer along the innermost of them
+        along it
+    inner : positions of the producer along the innermost of them; without any, positions that are all read
     before : positions of the innermost axis that precede the producer's first (padding), negative where a
         crop leaves producer's positions out
-    first : position on the operand's channel axis where the producer's channels begin
+    first : position on the operand's axis where the producer begins; negative where the operand begins later
     depends : axes of the consumer's tiling that the loops of these axes lie along
     """
 
@@ -257,7 +257,7 @@ def positions_read(operator: Operator, one: OperandAxes, size: int, ranges: dict
     ranges : of the consumer's loops, from the first iteration to the one past the last
     """
     if not one.axes:
-        return np.arange(size, dtype=np.int64)
+        return np.arange(one.inner, dtype=np.int64) - min(one.first, 0)
     positions = np.zeros(1, dtype=np.int64)
     for axis in one.axes[:-1]:
         positions = np.add.outer(positions * axis.size, touched(axis, ranges, operator.bounds)).ravel()

@@ -114,7 +114,7 @@ def axes_along(
         if flat is not None:
             return flat, True
     if origin.moved is not None:
-        mapped = moved_axes(operator, tensor, origin.sizes, origin.moved)
+        mapped = moved_axes(operator, tensor, origin.moved)
         if mapped is not None:
             return mapped, False
     if plain is not None:

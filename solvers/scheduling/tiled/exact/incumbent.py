@@ -21,6 +21,7 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
+from tilewright.heuristics.scheduling.tiled.planning import quiet_end
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.size_menus import fitting_menu
 from tilewright.solvers.scheduling.tiled.exact.climbing import single_steps
@@ -73,6 +74,12 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     InputError : for a layer whose least atom fits no buffer
     LimitReachedError : where limits strike before there is a plan
     """
+    if len(problem.units) > most:  # even one atom per layer is too many: plans of the search itself
+        with quiet_end(search):
+            AtomicDataflow(moves=MOVES).offer(search)
+        if search.answer is None:
+            raise LimitReachedError("a limit struck before a plan was complete")
+        return Beginning(search.answer.dag, [], search.answer)
     limits = search.limits.share(SHARE, LONGEST)
     inner: TiledSearch = TiledSearch(TiledGoal(problem), limits, exact=False)
     if sizes != "coarse" and not limits.expired:
