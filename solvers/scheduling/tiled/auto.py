@@ -92,7 +92,7 @@ class _Portfolio:
     def begin_atoms(self) -> None:
         """Plans of shared layers, and neighbourhoods of the best."""
         remaining = self.search.limits.remaining
-        if remaining is not None and remaining < SHORT:
+        if self.search.answer is None and remaining is not None and remaining < SHORT:
             LayerSequential(room=self.room).offer(self.search, f"{self._name('atoms')}, layers in turn")
         search = self.search.within(self.search.limits.share(ATOMS))
         start = AtomicDataflow(room=self.room).start(search, Stages(search, self._name("atoms")))

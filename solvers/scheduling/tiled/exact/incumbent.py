@@ -23,7 +23,7 @@ from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import quiet_end
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
-from tilewright.heuristics.scheduling.tiled.size_menus import fitting_menu
+from tilewright.heuristics.scheduling.tiled.size_menus import SizeMenu, fitting_menu
 from tilewright.solvers.scheduling.tiled.exact.climbing import single_steps
 from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
 
@@ -104,16 +104,19 @@ def coarse_sizes(problem: TiledProblem, most: int) -> tuple[AtomSize, ...]:
     Where even one atom per layer, or as few as buffers allow, are more than that, those are given.
     """
     engines = problem.machine.engines
+    ranked: list[SizeMenu] = []
+    for unit in problem.units:
+        menu = fitting_menu(problem, unit, 1.0)
+        rounds = -(-menu.atoms * problem.batch // engines)
+        time = rounds * np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
+        ranked.append(menu.picked(np.lexsort((menu.atoms * menu.need, time))))
     sizes: list[AtomSize] = []
     for cap in (*range(4 * engines, engines, -engines), *range(engines, 0, -1)):
         sizes, total = [], 0
-        for unit in problem.units:
-            menu = fitting_menu(problem, unit, 1.0)
+        for menu in ranked:
             atoms = menu.atoms * problem.batch
-            time = -(-atoms // engines) * np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
-            fits = np.flatnonzero(atoms <= max(cap, int(atoms.min())))
-            best = fits[np.lexsort(((menu.atoms * menu.need)[fits], time[fits]))[0]]
-            sizes.append(AtomSize(*(int(side) for side in menu.sizes[best])))
+            best = int(np.argmax(atoms <= max(cap, int(atoms.min()))))
+            sizes.append(menu.size(best))
             total += int(atoms[best])
         if total <= most:
             break
