@@ -17,6 +17,7 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.foundation.arrays import Int32s
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
@@ -74,12 +75,8 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     InputError : for a layer whose least atom fits no buffer
     LimitReachedError : where limits strike before there is a plan
     """
-    if len(problem.units) > most:  # even one atom per layer is too many: plans of the search itself
-        with quiet_end(search):
-            AtomicDataflow(moves=MOVES).offer(search)
-        if search.answer is None:
-            raise LimitReachedError("a limit struck before a plan was complete")
-        return Beginning(search.answer.dag, [], search.answer)
+    if len(problem.units) > most:  # even one atom per layer is too many
+        return _unstated_plan(search)
     limits = search.limits.share(SHARE, LONGEST)
     inner: TiledSearch = TiledSearch(TiledGoal(problem), limits, exact=False)
     if sizes != "coarse" and not limits.expired:
@@ -89,13 +86,25 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     if free is not None and (sizes == "incumbent" or free.dag.tasks <= most):
         return Beginning(free.dag, [*quick_plans(free.dag, problem.machine)], free)
     search.limits.check()
-    coarse = problem.dag(coarse_sizes(problem, most), search.limits)
+    try:
+        coarse = problem.dag(coarse_sizes(problem, most), search.limits)
+    except (InputError, LimitReachedError):
+        return _unstated_plan(search) if free is None else Beginning(free.dag, [], free)
     plans = [*quick_plans(coarse, problem.machine)]
     least = min((problem.evaluate(coarse, plan).cycles for plan in plans), default=None)
     dear = inner.key is not None and (least is None or least > WORSE * inner.key)
     if free is not None and (coarse.tasks > most or dear):
         return Beginning(free.dag, [], free)
     return Beginning(coarse, plans, free)
+
+
+def _unstated_plan(search: TiledSearch) -> Beginning:
+    """A plan of more atoms than can be stated, found within all the time that is left."""
+    with quiet_end(search):
+        AtomicDataflow(moves=MOVES).offer(search)
+    if search.answer is None:
+        raise LimitReachedError("a limit struck before a plan was complete")
+    return Beginning(search.answer.dag, [], search.answer)
 
 
 def coarse_sizes(problem: TiledProblem, most: int) -> tuple[AtomSize, ...]:
