@@ -139,11 +139,16 @@ def own_engine(name_or_path: str, folder: Path | None) -> Engine:
     if folder is not None and names_a_file(name_or_path):
         path = folder / name_or_path
     engine = load_engine(path)
+    expect_engine_of_system(engine)
+    return engine
+
+
+def expect_engine_of_system(engine: Engine) -> None:
+    """Raise ``ValueError`` for a machine that cannot be part of a system."""
     if engine.cost_model != "hierarchy":
         raise ValueError(f"expected the cost model hierarchy, {engine.name} has {engine.cost_model}")
     if engine.leak:
         raise ValueError(f"{engine.name} has static power, which an engine of a system cannot have")
-    return engine
 
 
 @dataclass(frozen=True)
