@@ -61,7 +61,7 @@ class TaskShape(NamedTuple):
 
 
 class TaskPrice(NamedTuple):
-    """Cycles, and pJ at the tile's buffer (but for writing each result once) and inside of it."""
+    """Cycles of the grid, and pJ at the tile's buffer (but for writing each result once) and inside of it."""
 
     cycles: int
     buffer: float
@@ -125,7 +125,9 @@ def counted_price(own: OwnTile, shape: TaskShape, mapping: Mapping, where: str =
     )
     inside = found.energy - buffer - engine.mac_energy * shape.macs
     written = sum(t.footprint(operator.bounds) for t in operator.tensors if t.role is Role.OUTPUT)
-    return TaskPrice(found.cycles, float(buffer - written * level.write_energy), float(inside))
+    return TaskPrice(
+        own.grid_cycles(found.cycles), float(buffer - written * level.write_energy), float(inside)
+    )
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,8 @@ class LeastPrices:
     """What no mapping of a task undercuts, nor those of its parts together if it is divided.
 
     Compulsory figures are sums and maxima of iterations and touched elements, divided by constants and
-    rounded up: each is subadditive over a division of the iterations.  No part can use more PEs than the
-    whole.
+    rounded up: each is subadditive over a division of the iterations, in cycles of another clock, too.  No
+    part can use more PEs than the whole.
     """
 
     def prices(self, own: OwnTile, shapes: Sequence[TaskShape]) -> Sequence[TaskPrice]:
@@ -152,7 +154,7 @@ def _least(own: OwnTile, shape: TaskShape) -> TaskPrice:
     written = sum(touched(operator, tensor) for tensor in operator.tensors if tensor.is_output)
     energy = least_energy(operator, engine) - engine.mac_energy * shape.macs
     cycles = max(least_cycles(operator, engine), -(-shape.macs // _usable(engine, operator)))
-    return TaskPrice(cycles, 0.0, float(energy - written * engine.levels[0].write_energy))
+    return TaskPrice(own.grid_cycles(cycles), 0.0, float(energy - written * engine.levels[0].write_energy))
 
 
 def _usable(engine: Engine, operator: Operator) -> int:

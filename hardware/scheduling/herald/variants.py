@@ -17,10 +17,10 @@ from tilewright.foundation.description import names_a_file
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.mapping.design_space import DesignSpace, design_space
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.hardware.mapping.load import list_presets, load_description
+from tilewright.hardware.mapping.load import list_presets, load_description, load_engine
 from tilewright.hardware.mapping.styles import dataflow_names
 from tilewright.hardware.mapping.variations import FLAG, Variation, check_variations
-from tilewright.hardware.scheduling.own_engine import expect_engine_of_system, own_engine
+from tilewright.hardware.scheduling.own_engine import expect_engine_of_system
 
 MOST_VARIANTS = 1_000
 """Each is searched on every partition."""
@@ -174,10 +174,7 @@ def named_flows(names: Sequence[str], axes: Sequence[Variation] = ()) -> tuple[l
         if not names_a_file(name) and name not in list_presets():
             known = [*dataflow_names(), *list_presets()]
             raise InputError("--dataflows", None, f"{unknown_name(name, known)}, or a machine file")
-        try:
-            engine = own_engine(name, None)
-        except ValueError as error:
-            raise InputError("--dataflows", None, str(error)) from None
+        engine = load_engine(name)
         if engine.name in dataflow_names() or engines.setdefault(engine.name, engine) != engine:
             message = f"two different engines are called {engine.name}, expected a file of another name"
             raise InputError("--dataflows", None, message)
@@ -185,5 +182,10 @@ def named_flows(names: Sequence[str], axes: Sequence[Variation] = ()) -> tuple[l
         texts[engine.name] = name
     varied = {machine_of(path, engines) for axis in axes for path in axis.fields}
     kept = {name: engine for name, engine in engines.items() if name not in varied}
+    for engine in kept.values():
+        try:
+            expect_engine_of_system(engine)
+        except ValueError as error:
+            raise InputError("--dataflows", None, str(error)) from None
     files = {name: load_description(texts[name])[0] for name in engines if name in varied}
     return flows, OwnEngines(kept, files, tuple(axes))
