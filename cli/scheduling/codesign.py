@@ -50,6 +50,7 @@ def codesign_command(
             rich_help_panel="Problem",
         ),
     ] = None,
+    stored_widths: options.StoredWidths = False,
     objective: Goal = "edp",
     metric: Metric = None,
     search: Annotated[
@@ -89,15 +90,19 @@ def codesign_command(
     verbose: options.Verbose = False,
 ) -> int:
     """Find the best split of a class's PEs and bandwidth, with a bound over the whole grid of splits."""
+    from dataclasses import replace
+
     from tilewright.api.scheduling.codesign import WorkloadOnClass
+    from tilewright.cli.scheduling.herald import loaded_workload
     from tilewright.cli.searching import Printed, SearchFlags, failed
     from tilewright.hardware.mapping.variations import parse_variation
 
     flags = SearchFlags.read(FORMATS, locals())
     options.parse_choice(objective, "--objective", OBJECTIVES)
     files = flags.saved(("json",), scatter)
+    asked_onnx = options.parse_onnx(None, skip=False, stored_widths=stored_widths)
     question = WorkloadOnClass(
-        workload,
+        loaded_workload(workload, None, replace(asked_onnx, asker="fields"), quiet=flags.quiet),
         accelerator_class,
         dataflows=dataflows.split(","),
         vary=[parse_variation(text) for text in vary or ()],

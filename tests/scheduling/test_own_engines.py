@@ -93,7 +93,7 @@ def test_costs_on_two_engines_are_those_of_a_hand_count(two: Path) -> None:
 
 
 def test_static_power_counts_while_a_layer_runs(two: Path) -> None:
-    """A PE of 1 mW at 1 GHz takes 1 pJ in each of the 21 cycles; the power of the replaced DRAM does not count."""
+    """A PE of 1 mW at 1 GHz takes 1 pJ in each of 21 cycles; power of the replaced DRAM does not count."""
     plain = options(two, "energy")["b"]
     leaking = WIDE.replace("mac_energy: 3", "mac_energy: 3, static_power: 0.001")
     two.with_name("wide.yaml").write_text(leaking.replace("energy: 7", "energy: 7, static_power: 5 W"))

@@ -95,7 +95,7 @@ def test_a_task_takes_the_cycles_of_its_mapping(grid: Path) -> None:
 
 @pytest.mark.parametrize(("clock", "cycles"), [(1500, 24), (400, 7), (333.25, 6)])
 def test_cycles_are_those_of_the_clock_of_the_grid(grid: Path, clock: float, cycles: int) -> None:
-    """The 8 cycles of the tile's 500 MHz are 24 at 1500 MHz, and 6.4 at 400 MHz, of which the last counts whole."""
+    """The 8 cycles at the tile's 500 MHz are 24 at 1500 MHz, and 6.4 at 400 MHz: the last counts whole."""
     grid.write_text(GRID.replace("clock_mhz: 500", f"clock_mhz: {clock}"))
     data = planned(grid, "gemm:M=1,N=4,K=4", "makespan")
     assert data["metrics"]["compute_cycles"] == cycles
