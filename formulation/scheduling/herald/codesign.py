@@ -22,7 +22,6 @@ from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult
 from tilewright.formulation.search import Judgement, Listener, Search
 from tilewright.hardware.scheduling.herald.system import System
-from tilewright.workloads.network import Layer
 from tilewright.workloads.scheduling.workload import Workload
 
 Parts = tuple[tuple[int, Fraction], ...]
@@ -89,8 +88,9 @@ class CodesignGoal:
             [
                 part.name,
                 part.batches,
-                [[layer.name, repr(layer.operator), *_widths(layer)] for layer in part.network.layers],
+                [[layer.name, repr(layer.operator)] for layer in part.network.layers],
                 sorted(part.network.graph.edges),
+                *part.network.stated_widths,
             ]
             for part in self._workload.parts
         ]
@@ -108,12 +108,6 @@ class CodesignGoal:
         judgement = ScheduleGoal(self.instance(design.division), self.objective).judge(design.schedule)
         whole = Design(design.division, judgement.answer)
         return Judgement(whole, judgement.evaluation, judgement.key, judgement.violations, judgement.outside)
-
-
-def _widths(layer: Layer) -> list[list[int | None]]:
-    """Bits of the elements of a layer's tensors; nothing where it states none, so that hashes stay."""
-    operator = layer.operator
-    return [[t.bits, t.sum_bits] for t in operator.tensors] if operator.states_widths else []
 
 
 @dataclass(frozen=True, slots=True)
