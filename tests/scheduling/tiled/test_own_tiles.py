@@ -185,12 +185,19 @@ def test_a_plan_of_a_file_can_begin_the_next(grid: Path) -> None:
     assert again.value <= data["value"]
 
 
-def test_methods_with_closed_forms_say_what_they_need(grid: Path) -> None:
-    """Trees and chains count tiles of three kinds; the message names methods that take a machine file."""
-    with pytest.raises(
-        InputError, match=r"closed forms for tiles of kc, yx and pairs.*expected auto, atomic"
-    ):
-        planned(grid, "gemm:M=8,N=8,K=8", "edp", "set")
+@pytest.mark.parametrize("method", ["set", "set-lp", "kapla", "tangram", "chains", "set-all"])
+def test_methods_on_trees_take_machine_files(grid: Path, method: str) -> None:
+    """Trees are ranked by the least costs of tasks; their plans have mappings, and check."""
+    grid.with_name("tile.yaml").write_text(TILE.replace("2 kB", "32 kB"))
+    grid.write_text(GRID.replace("width: 1, height: 1", "width: 2, height: 1"))
+    grid.with_name("two.yaml").write_text(
+        "- {name: a, layer: 'gemm:M=8,N=8,K=8'}\n- {name: b, layer: 'gemm:M=8,N=4,K=8', reads: {A: a}}\n"
+    )
+    data = planned(grid, str(grid.with_name("two.yaml")), "edp", method)
+    assert data["status"] in ("feasible", "optimal")
+    assert data["bound"] <= data["value"]
+    assert data["plan"]["mappings"]
+    assert not faults(data)
 
 
 @pytest.mark.parametrize(
