@@ -87,8 +87,10 @@ class _Builder:
         self.blocks = self.tasks
         self.inputs: dict[tuple[str, tuple[int, ...], int], _Source] = {}
         self.sources = [
-            _Source((cuts_of.samples, *cuts_of.axes[:3]), int(base), int(slot), result_bits(unit, engine))
-            for unit, cuts_of, base, slot in zip(units, tilings, self.base, self.slots, strict=False)
+            _Source((cuts_of.samples, *cuts_of.axes[:3]), int(base), int(slot), bits)
+            for cuts_of, base, slot, bits in zip(
+                tilings, self.base, self.slots, result_bits(units, engine), strict=False
+            )
         ]
 
     def add_blocks(self, kind: int, sizes: Int64s, parents: Int64s) -> int:
@@ -135,8 +137,10 @@ class _Builder:
         """Bytes of all results, and the columns of the tasks."""
         unit = np.repeat(np.arange(len(self.units), dtype=np.int32), np.diff(self.base))
         made = [
-            layer_atoms(part.layer.operator, tiles, int(slots), self.engine, result_bits(part, self.engine))
-            for part, tiles, slots in zip(self.units, self.tilings, self.slots, strict=True)
+            layer_atoms(part.layer.operator, tiles, int(slots), self.engine, source.bits)
+            for part, tiles, slots, source in zip(
+                self.units, self.tilings, self.slots, self.sources, strict=True
+            )
         ]
         results = _joined([part.results for part in made])
         vector = np.concatenate([part.vector for part in made])

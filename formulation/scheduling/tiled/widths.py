@@ -1,14 +1,16 @@
 """How wide elements are on a tiled machine: as a model states it, otherwise as the machine has them.
 
-A piece of data has the width of whoever makes it, whole bytes each.  Unfinished sums have `SUM_BYTES` of
-`atoms`, whatever a model says of sums, which is about levels inside a machine file.
+A piece of data has the width that its maker states; where that is none, the width that all who read it state
+(what quantised layers read is stored quantised); otherwise the machine's.  Pieces are whole bytes.  Unfinished
+sums have `SUM_BYTES` of `atoms`, whatever a model says of sums, which is about levels inside a machine file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from tilewright.formulation.scheduling.tiled.units import Read, Unit
+from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
@@ -41,16 +43,20 @@ def tensor_bits(tensor: Tensor, engine: TileEngine) -> int:
     return tensor.bits or 8 * engine.element_bytes
 
 
-def result_bits(unit: Unit, engine: TileEngine) -> int:
-    """Bits of one element of what a unit makes: of the result of the last layer that rides on it."""
-    return tensor_bits((unit.layer, *unit.fused)[-1].operator.output, engine)
-
-
-def operand_bits(read: Read, units: tuple[Unit, ...], engine: TileEngine) -> int:
-    """Bits of one element of an operand, as its producer has it."""
-    if read.producer is not None:
-        return result_bits(units[read.producer], engine)
-    return tensor_bits(read.layer.operator.tensor(read.operand), engine)
+def result_bits(units: Sequence[Unit], engine: TileEngine) -> tuple[int, ...]:
+    """Per unit, bits of one element of its result, which is that of the last layer that rides on it."""
+    readers: list[set[int | None]] = [set() for _ in units]
+    for unit in units:
+        for read in unit.reads:
+            if read.producer is not None:
+                readers[read.producer].add(read.layer.operator.tensor(read.operand).bits)
+    made = []
+    for unit, read_as in zip(units, readers, strict=True):
+        own = (unit.layer, *unit.fused)[-1].operator.output.bits
+        if own is None and len(read_as) == 1 and not unit.is_output:
+            (own,) = read_as
+        made.append(own or 8 * engine.element_bytes)
+    return tuple(made)
 
 
 def in_bytes(bits: Int64s) -> Int64s:
