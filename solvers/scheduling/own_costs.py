@@ -167,17 +167,27 @@ class _Slices:
 
     def __init__(self, limits: Limits, left: int) -> None:
         self._limits, self.left = limits, max(1, left)
-        remaining = limits.remaining
-        self._deadline = None if remaining is None else limits.elapsed + remaining / 2
+        self._longest = LONGEST
+        self._deadline = self._half
+
+    @property
+    def _half(self) -> float | None:
+        """When half of the time that is left will be over."""
+        remaining = self._limits.remaining
+        return None if remaining is None else self._limits.elapsed + remaining / 2
 
     @property
     def first(self) -> float:
         """Seconds of the next search."""
         if self._deadline is None:
-            return LONGEST
+            return self._longest
         workers = min(self._limits.threads, self.left)
         granted = (self._deadline - self._limits.elapsed) * workers / max(1, self.left)
-        return min(LONGEST, max(_LEAST, granted))
+        return min(self._longest, max(_LEAST, granted))
+
+    def again(self, left: int) -> None:
+        """Searches that came to nothing begin anew, with half of what is left and twice the longest time."""
+        self.left, self._longest, self._deadline = left, 2 * self._longest, self._half
 
 
 def _searched(
@@ -186,15 +196,40 @@ def _searched(
     limits: Limits,
     slices: _Slices,
 ) -> Iterator[tuple[MappingQuestion, MappingAnswer]]:
-    """Answers in the sequence in which they come, in processes of their own where that pays."""
+    """Answers in the sequence in which they come; a search that comes to no mapping is repeated for longer.
+
+    Raises
+    ------
+    LimitReachedError : where the limits strike before each has an answer
+    """
+    left = [*questions]
+    while left:
+        missed: list[MappingQuestion] = []
+        for question, answer in _once(left, earlier, limits, slices):
+            slices.left -= 1
+            if answer is None:
+                missed.append(question)
+            else:
+                yield question, answer
+        if missed and limits.expired:
+            raise LimitReachedError
+        left = missed
+        slices.again(len(left))
+
+
+def _once(
+    questions: Sequence[MappingQuestion],
+    earlier: dict[MappingQuestion, MappingAnswer],
+    limits: Limits,
+    slices: _Slices,
+) -> Iterator[tuple[MappingQuestion, MappingAnswer | None]]:
+    """An answer for each or none, in processes of their own where that pays; raises ``LimitReachedError``."""
     workers = min(limits.threads, len(questions))
     if workers < 2 or len(questions) <= _FEW:
         for question in questions:
             limits.check()
             own = replace(limits.share(longest=slices.first), threads=1)
-            answer = answered(question, own, earlier.get(question))
-            slices.left -= 1
-            yield question, answer
+            yield question, _attempted(question, own, earlier.get(question))
         return
     rest = iter(questions)
 
@@ -205,15 +240,28 @@ def _searched(
         return Call(question, (question, slices.first, earlier.get(question)))
 
     with closing(computed(_in_process, call, workers, lambda: limits.expired)) as answers:
+        done = 0
         for question, future in answers:
-            slices.left -= 1
+            done += 1
             yield question, future.result()
-    if slices.left:
+    if done < len(questions):
         raise LimitReachedError
 
 
-def _in_process(question: MappingQuestion, seconds: float, earlier: MappingAnswer | None) -> MappingAnswer:
-    return answered(question, Limits(seconds=seconds, threads=1), earlier)
+def _in_process(
+    question: MappingQuestion, seconds: float, earlier: MappingAnswer | None
+) -> MappingAnswer | None:
+    return _attempted(question, Limits(seconds=seconds, threads=1), earlier)
+
+
+def _attempted(
+    question: MappingQuestion, limits: Limits, earlier: MappingAnswer | None
+) -> MappingAnswer | None:
+    """The best mapping that a search comes to; ``None`` where its time was too short for any."""
+    try:
+        return answered(question, limits, earlier)
+    except LimitReachedError:
+        return None
 
 
 def answered(

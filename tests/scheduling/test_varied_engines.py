@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 
 import tilewright as tw
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.foundation.errors import InputError
+from tilewright.hardware.mapping.load import parse_engine
 from tilewright.hardware.mapping.variations import parse_variation
 from tilewright.hardware.scheduling.herald.variants import named_flows
 from tilewright.report.checks.scheduling.herald.codesign import check_codesign
 from tilewright.report.records.scheduling.herald.document import CodesignDocument
 from tilewright.solvers.scheduling import own_costs
+from tilewright.solvers.scheduling.herald import division_costs
 
 SLOW = """
 clock_mhz: 500
@@ -238,19 +241,37 @@ def test_a_limit_while_costs_are_searched_leaves_what_is_known(
     flows: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A variant whose mappings take too long is not known; the others are, and no bound of all is claimed."""
-    answered = own_costs.answered
+    whole = division_costs.cost_table
 
-    def slow(question: own_costs.MappingQuestion, limits: Any, *rest: Any) -> own_costs.MappingAnswer:
-        if question.engine.element_bits == 8 and question.engine.levels[-1].read_energy == 4:
-            raise own_costs.LimitReachedError
-        return answered(question, limits, *rest)
+    def struck(operators: Any, systems: Any, *rest: Any, **named: Any) -> Any:
+        flows = [sub.own for system in systems for sub in system.subs]
+        if any(flow.engine.levels[-1].read_energy == 4 for flow in flows):
+            raise LimitReachedError
+        return whole(operators, systems, *rest, **named)
 
-    monkeypatch.setattr(own_costs, "answered", slow)
+    monkeypatch.setattr(division_costs, "cost_table", struck)
     data = varied(flows, {"slow.levels.RF.energy": "0.25,4,1"})
     values = [point["fields"]["slow.levels.RF.energy"] for point in data["points"]]
     assert (data["status"], data["bound"], values) == ("feasible", None, ["0.25", 1])
     assert "2 of 3 partitions examined" in data["message"]
     assert not faults(data)
+
+
+def test_a_search_without_a_mapping_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where its part of the time is too short for any mapping a search begins anew, with more time."""
+    answered, given = own_costs.answered, list[float]()
+
+    def late(question: own_costs.MappingQuestion, limits: Limits, *rest: Any) -> own_costs.MappingAnswer:
+        given.append(limits.seconds or 0.0)
+        if len(given) < 4:
+            raise LimitReachedError
+        return answered(question, limits, *rest)
+
+    monkeypatch.setattr(own_costs, "answered", late)
+    layer, engine = tw.layer(LAYER).operator, parse_engine(WIDE, "wide.yaml", "wide")
+    asked = own_costs.MappingQuestion(layer, engine, "energy")
+    assert own_costs.best_mappings([asked], Limits(), tmp_path)[asked].proven
+    assert [round(seconds / given[0]) for seconds in given] == [1, 2, 4, 8]
 
 
 def test_mappings_that_stay_open_are_named_by_variant(

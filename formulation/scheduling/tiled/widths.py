@@ -1,8 +1,9 @@
 """How wide elements are on a tiled machine: as a model states it, otherwise as the machine has them.
 
 A piece of data has the width that its maker states; where that is none, the width that all who read it state
-(what quantised layers read is stored quantised); otherwise the machine's.  Pieces are whole bytes.  Unfinished
-sums have `SUM_BYTES` of `atoms`, whatever a model says of sums, which is about levels inside a machine file.
+(what quantised layers read is stored quantised); otherwise the machine's.  Pieces are whole bytes.
+Unfinished sums have `SUM_BYTES` of `atoms`, whatever a model says of sums, which is about levels inside a
+machine file.
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ class DivisionCosts:
         self._limits, self._folder = limits, folder
         self._reported, self._note = reported, note
         self._operators = workload_operators(workload)
-        self._first = first, self._computed([systems[first]], limits, f" of {systems[first].name}")
         self._waiting = list(dict.fromkeys(division.place for division in systems))
         self._variants = len(self._waiting)
+        self._first = first, self._earliest(first)
         self._tables: dict[tuple[int, ...], CostTable] = {}
         self._missed: dict[tuple[int, ...], Division] = {}
 
@@ -76,6 +76,15 @@ class DivisionCosts:
                 cost_table(self._operators, only, limits, self._folder, metric=self._metric)
             )
         return self._stated(division, table)
+
+    def _earliest(self, division: Division) -> CostTable:
+        """Costs on one division, in the share of a variant where that suffices."""
+        system = self._systems[division]
+        which = f" of {system.name}"
+        try:
+            return self._computed([system], self._limits.share(1 / self._variants), which)
+        except LimitReachedError:
+            return self._computed([system], self._limits, which)
 
     def _stated(self, division: Division, table: CostTable) -> SchedulingProblem:
         return problem_from_table(self._workload, self._systems[division], self._metric, table)
