@@ -163,31 +163,21 @@ def _is_open(answer: MappingAnswer | None, seconds: float) -> bool:
 
 
 class _Slices:
-    """The time of the next search: its part of half of the call's time."""
+    """The time of the next search: its part of half of the call's time; more where that was too short."""
 
     def __init__(self, limits: Limits, left: int) -> None:
-        self._limits, self.left = limits, max(1, left)
-        self._longest = LONGEST
-        self._deadline = self._half
-
-    @property
-    def _half(self) -> float | None:
-        """When half of the time that is left will be over."""
-        remaining = self._limits.remaining
-        return None if remaining is None else self._limits.elapsed + remaining / 2
+        self._limits, self.left, self.least = limits, max(1, left), _LEAST
+        remaining = limits.remaining
+        self._deadline = None if remaining is None else limits.elapsed + remaining / 2
 
     @property
     def first(self) -> float:
         """Seconds of the next search."""
         if self._deadline is None:
-            return self._longest
+            return LONGEST
         workers = min(self._limits.threads, self.left)
         granted = (self._deadline - self._limits.elapsed) * workers / max(1, self.left)
-        return min(self._longest, max(_LEAST, granted))
-
-    def again(self, left: int) -> None:
-        """Searches that came to nothing begin anew, with half of what is left and twice the longest time."""
-        self.left, self._longest, self._deadline = left, 2 * self._longest, self._half
+        return min(LONGEST, max(self.least, granted))
 
 
 def _searched(
@@ -196,42 +186,35 @@ def _searched(
     limits: Limits,
     slices: _Slices,
 ) -> Iterator[tuple[MappingQuestion, MappingAnswer]]:
-    """Answers in the sequence in which they come; a search that comes to no mapping is repeated for longer.
-
-    Raises
-    ------
-    LimitReachedError : where the limits strike before each has an answer
-    """
-    left = [*questions]
-    while left:
-        missed: list[MappingQuestion] = []
-        for question, answer in _once(left, earlier, limits, slices):
-            slices.left -= 1
+    """Answers in the sequence in which they come; what has no mapping is asked again, for twice the time."""
+    while questions:
+        again, given = [], slices.first
+        for question, answer in _searched_once(questions, earlier, limits, slices):
             if answer is None:
-                missed.append(question)
+                again.append(question)
             else:
+                slices.left -= 1
                 yield question, answer
-        if missed and limits.expired:
+        if again and given >= LONGEST:
             raise LimitReachedError
-        left = missed
-        slices.again(len(left))
+        questions, slices.least = again, 2 * given
 
 
-def _once(
+def _searched_once(
     questions: Sequence[MappingQuestion],
     earlier: dict[MappingQuestion, MappingAnswer],
     limits: Limits,
     slices: _Slices,
 ) -> Iterator[tuple[MappingQuestion, MappingAnswer | None]]:
-    """An answer for each or none, in processes of their own where that pays; raises ``LimitReachedError``."""
+    """Answers in the sequence in which they come, in processes of their own where that pays."""
     workers = min(limits.threads, len(questions))
     if workers < 2 or len(questions) <= _FEW:
         for question in questions:
             limits.check()
             own = replace(limits.share(longest=slices.first), threads=1)
-            yield question, _attempted(question, own, earlier.get(question))
+            yield question, answered(question, own, earlier.get(question))
         return
-    rest = iter(questions)
+    rest, answered_here = iter(questions), 0
 
     def call() -> Call[MappingQuestion] | None:
         question = next(rest, None)
@@ -240,49 +223,34 @@ def _once(
         return Call(question, (question, slices.first, earlier.get(question)))
 
     with closing(computed(_in_process, call, workers, lambda: limits.expired)) as answers:
-        done = 0
         for question, future in answers:
-            done += 1
+            answered_here += 1
             yield question, future.result()
-    if done < len(questions):
+    if answered_here < len(questions):
         raise LimitReachedError
 
 
 def _in_process(
     question: MappingQuestion, seconds: float, earlier: MappingAnswer | None
 ) -> MappingAnswer | None:
-    return _attempted(question, Limits(seconds=seconds, threads=1), earlier)
-
-
-def _attempted(
-    question: MappingQuestion, limits: Limits, earlier: MappingAnswer | None
-) -> MappingAnswer | None:
-    """The best mapping that a search comes to; ``None`` where its time was too short for any."""
-    try:
-        return answered(question, limits, earlier)
-    except LimitReachedError:
-        return None
+    return answered(question, Limits(seconds=seconds, threads=1), earlier)
 
 
 def answered(
     question: MappingQuestion, limits: Limits, earlier: MappingAnswer | None = None
-) -> MappingAnswer:
-    """The best mapping that a search comes to.
+) -> MappingAnswer | None:
+    """The best mapping that a search comes to; ``None`` where it came to none.
 
     Parameters
     ----------
     earlier : an answer whose mapping the search begins with
-
-    Raises
-    ------
-    LimitReachedError : where it came to none
     """
     starts = () if earlier is None or earlier.mapping is None else (earlier.mapping,)
     begun = limits.elapsed
     result = solve(question.problem, AUTO, limits, warm_starts=starts)
     proven = result.status in (Status.OPTIMAL, Status.INFEASIBLE)
     if result.answer is None and not proven:
-        raise LimitReachedError
+        return None
     return MappingAnswer(result.answer, proven, round(limits.elapsed - begun, 3))
 
 

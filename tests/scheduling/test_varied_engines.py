@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 import tilewright as tw
-from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.foundation.errors import InputError
-from tilewright.hardware.mapping.load import parse_engine
 from tilewright.hardware.mapping.variations import parse_variation
 from tilewright.hardware.scheduling.herald.variants import named_flows
 from tilewright.report.checks.scheduling.herald.codesign import check_codesign
@@ -255,23 +254,6 @@ def test_a_limit_while_costs_are_searched_leaves_what_is_known(
     assert (data["status"], data["bound"], values) == ("feasible", None, ["0.25", 1])
     assert "2 of 3 partitions examined" in data["message"]
     assert not faults(data)
-
-
-def test_a_search_without_a_mapping_is_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where its part of the time is too short for any mapping a search begins anew, with more time."""
-    answered, given = own_costs.answered, list[float]()
-
-    def late(question: own_costs.MappingQuestion, limits: Limits, *rest: Any) -> own_costs.MappingAnswer:
-        given.append(limits.seconds or 0.0)
-        if len(given) < 4:
-            raise LimitReachedError
-        return answered(question, limits, *rest)
-
-    monkeypatch.setattr(own_costs, "answered", late)
-    layer, engine = tw.layer(LAYER).operator, parse_engine(WIDE, "wide.yaml", "wide")
-    asked = own_costs.MappingQuestion(layer, engine, "energy")
-    assert own_costs.best_mappings([asked], Limits(), tmp_path)[asked].proven
-    assert [round(seconds / given[0]) for seconds in given] == [1, 2, 4, 8]
 
 
 def test_mappings_that_stay_open_are_named_by_variant(

@@ -241,6 +241,7 @@ def test_no_mapping_undercuts_the_least_prices(seed: int) -> None:
     for shape, times in ((TaskShape.of(trips, (*bits, sums)), 1), (TaskShape.of(half, (*bits, sums)), 2)):
         for metric in ("cycles", "energy"):
             answer = answered(MappingQuestion(task_operator(shape), tile.inside, metric), Limits())
+            assert answer is not None
             assert answer.mapping is not None
             price = counted_price(tile, shape, answer.mapping)
             assert least.cycles <= times * price.cycles
