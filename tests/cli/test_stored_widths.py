@@ -84,10 +84,10 @@ def test_schedules_and_plans_move_stored_bits(call: Call) -> None:
 
 def test_a_contest_and_a_codesign_take_the_flag(call: Call) -> None:
     """``compare`` and ``codesign``, the latter by the flag or by a workload's file; documents check."""
-    asked = ("-f", "json", "-q", "-t", "2", "--threads", "1")
-    rivals = ("--methods", "ls", "--system", "grid.yaml", "-o", "energy", "--store", "runs.sqlite")
+    asked = ("-f", "json", "-q", "-t", "20", "--threads", "1")
+    rivals = ("--methods", "ls", "--system", "grid.yaml", "-o", "energy", "--store", "runs.sqlite", "-t", "5")
     wide, stored = (
-        call("compare", "quantised.onnx", *rivals, *asked, "--out", "contest.json", *more).document
+        call("compare", "quantised.onnx", *asked, *rivals, "--out", "contest.json", *more).document
         for more in ((), ("--stored-widths",))
     )
     best = [{entry["method"]: entry["best"] for entry in data["contestants"]} for data in (wide, stored)]

@@ -84,6 +84,8 @@ class DivisionCosts:
         try:
             return self._computed([system], self._limits.share(1 / self._variants), which)
         except LimitReachedError:
+            if self._limits.expired:
+                raise
             return self._computed([system], self._limits, which)
 
     def _stated(self, division: Division, table: CostTable) -> SchedulingProblem:
