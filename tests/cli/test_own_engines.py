@@ -1,4 +1,4 @@
-"""``--stored-widths`` of verbs that schedule: a quantised model moves as many bits as it stores."""
+"""Machine files in systems by verbs: widths that a quantised model stores, and trees in files."""
 
 from __future__ import annotations
 
@@ -80,6 +80,18 @@ def test_schedules_and_plans_move_stored_bits(call: Call) -> None:
     assert wide["dram_read_bytes"] == 2 * inputs + 2 * weights
     assert stored["dram_read_bytes"] == 2 * inputs + weights
     assert (wide["dram_write_bytes"], stored["dram_write_bytes"]) == (2 * 8 * 16, 8 * 16)
+
+
+def test_a_tree_of_a_file_is_evaluated_on_a_machine_file(call: Call) -> None:
+    """The plan of a tree in a file has mappings of its tasks, as the plan that the tree was written from."""
+    layer = "gemm:M=4,N=4,K=4"
+    plan = call(
+        *("schedule", layer, "--system", "grid.yaml", "-m", "kapla", "-o", "energy", "-t", "20"),
+        *("--threads", "1", "-q", "-f", "json", "--tree", "tree.yaml"),
+    ).document
+    tree = call("evaluate", "tree.yaml", "-f", "json").document
+    assert tree["plan"]["energy_pj"] == plan["metrics"]["energy_pj"]
+    assert call("check", "tree.yaml").code == 0
 
 
 def test_a_contest_and_a_codesign_take_the_flag(call: Call) -> None:
