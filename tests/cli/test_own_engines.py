@@ -68,7 +68,7 @@ def test_schedules_and_plans_move_stored_bits(call: Call) -> None:
     """Weights cross DRAM in 8 bits instead of 16, in systems and on grids; the floating-point input in 16."""
     asked = ("-o", "energy", "-f", "json", "-q", "-t", "60", "--threads", "1")
     bytes_moved = {}
-    for system, method in (("system.yaml", "cpsat"), ("grid.yaml", "ls")):
+    for system, method in (("system.yaml", "herald"), ("grid.yaml", "ls")):
         wide, stored = (
             call("schedule", "quantised.onnx", "--system", system, "-m", method, *asked, *more).document
             for more in ((), ("--stored-widths",))

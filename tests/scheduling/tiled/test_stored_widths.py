@@ -218,7 +218,7 @@ def check_plans(seed: int) -> int:
 
 def test_no_random_plan_undercuts_the_bounds() -> None:
     """On random networks, machines, objectives and widths."""
-    assert sum(check_plans(seed) for seed in range(16)) >= 6
+    assert sum(check_plans(seed) for seed in range(9)) >= 4
 
 
 @pytest.mark.slow
