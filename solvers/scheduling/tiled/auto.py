@@ -146,10 +146,7 @@ class Auto(Heuristic):
         """Begin both kinds of plans, then visit neighbourhoods."""
         portfolio = _Portfolio(search, self.room)
         portfolio.attempt(portfolio.begin_atoms)
-        if (
-            search.problem.problem.machine.engine.own is None
-        ):  # closed forms of trees know three kinds of tiles
-            portfolio.attempt(portfolio.begin_trees)
+        portfolio.attempt(portfolio.begin_trees)
         portfolio.visit(self.steps)
         if search.answer is None and portfolio.failures:
             raise portfolio.failures[0]

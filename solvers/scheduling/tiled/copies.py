@@ -41,6 +41,7 @@ from tilewright.formulation.scheduling.tiled.reading import (
 )
 from tilewright.formulation.scheduling.tiled.trips import operator_kind
 from tilewright.formulation.scheduling.tiled.units import Read
+from tilewright.formulation.scheduling.tiled.widths import result_bits, tensor_bits
 from tilewright.foundation.arrays import Floats
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine, TileEngine
 from tilewright.workloads.mapping.operator import Operator, Role
@@ -174,12 +175,19 @@ def _shared(problem: TiledProblem, whole: AtomicDag, index: int, *, first: bool)
     blocks = whole.reads_of(index)
     mine = whole.block_parent[blocks] == (-1 if early[0].producer is None else early[0].producer)
     stored = whole.block_kind[blocks] == WEIGHTS
+    tensor = next(tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT)
+    producer = early[0].producer
+    bits = (
+        tensor_bits(operator.tensor(early[0].operand), engine)
+        if producer is None
+        else result_bits(problem.units, engine)[producer]
+    )
     multiplications = channels * shape.parts * pixels * (weights // (channels * shape.parts))
     return SharedLayer(
         unit=index,
         work=multiplications / fastest(engine, operator),
-        weights=weights * engine.element_bytes,
-        inputs=met * shape.parts * pixels * engine.element_bytes,
+        weights=weights * tensor_bits(tensor, engine) // 8,
+        inputs=met * shape.parts * pixels * bits // 8,
         sums=channels * pixels * SUM_BYTES,
         read=int(whole.block_bytes[blocks[mine & ~stored]].sum()),
         outside=early[0].producer is None,

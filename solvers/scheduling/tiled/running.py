@@ -13,7 +13,6 @@ from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledMethod, TiledSearch
 from tilewright.formulation.search import DisagreementError
-from tilewright.foundation.errors import InputError
 from tilewright.solvers.compiling import PHASE, Kernels, compiled_in_turn
 from tilewright.solvers.running import SearchRun
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
@@ -38,11 +37,6 @@ WARM_START = "warm start"
 
 _QUICK = "ls"
 """The method that plans where another one may be late: it waits for its machine code, or time is short."""
-
-NEEDS_KINDS = (
-    "has closed forms for tiles of kc, yx and pairs, not for a machine file, expected auto, atomic, ls, "
-    "cnn-p, il-pipe, rammer, sizes, lns, windows or exact"
-)
 
 TiledRun = SearchRun[TiledGoal, AtomicPlan, Evaluation | None]
 
@@ -95,8 +89,6 @@ def plan_run(
 
     def begin(notify: Callable[[TracePoint], None]) -> TiledSearch:
         problem = state()
-        if problem.machine.engine.own is not None and getattr(planner, "needs_tile_kinds", False):
-            raise InputError("--method", None, f"{planner.name} {NEEDS_KINDS}")
         goal = TiledGoal(priced(problem, limits))
         phase(f"{planner.name} on {len(goal.problem.units)} layers")
         return TiledSearch(goal, limits, notify, exact=planner.exact)

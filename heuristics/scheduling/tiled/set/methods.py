@@ -65,7 +65,6 @@ class TreeMethod(Heuristic):
     rules: str = option("paper", "closed form: the paper's, or with the program's defects", choices=RULES)
 
     on_trees: ClassVar = True
-    needs_tile_kinds: ClassVar = True
     """Whether the machine code of trees is needed in addition to that of plans."""
 
     def form(self, search: TiledSearch) -> ClosedForm:
