@@ -15,7 +15,7 @@ from tilewright.formulation.mapping.fused.boxes import visits_of, windows_of
 from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
-from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement
+from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement_energy
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
 from tilewright.solvers.mapping.fused.turn_engine import (
@@ -152,6 +152,7 @@ class CandidateSpace:
         self.places: tuple[Place, ...] = places_of(engine, shared_levels(engine))
         self.whole = self.engines.whole_rooms()
         self._known: dict[object, Fraction] = {}
+        self._sized: dict[object, Operator] = {}
 
     def skeleton(self, tree: Branch) -> Skeleton:
         """A tree's turns, and what they cost at least."""
@@ -162,7 +163,7 @@ class CandidateSpace:
         for leaf in turns.leaves:
             layer = leaf.leaf.layer
             operator = self.group.operator(layer)
-            kinds[layer] = kinds_of(operator, leaf)
+            kinds[layer] = self._kinds_of(layer, leaf)
             for kind in kinds[layer]:
                 fixed += kind.number * self.engines.operations(kind.operator)
             for tensor in operator.tensors:
@@ -177,6 +178,36 @@ class CandidateSpace:
                 fixed += self.copy_energy(layer, turns)
         left = {leaf.leaf.layer: self._left_by_homes(turns, leaf) for leaf in turns.leaves}
         return Skeleton(tree, turns, kinds, options, fixed, left)
+
+    def _kinds_of(self, layer: str, leaf: LeafTurns) -> tuple[TurnKind, ...]:
+        """A leaf's turns by size; those that add to the same sums are one run of several turns."""
+        counts = shapes_of(self.group.operator(layer), leaf)
+        kinds: list[TurnKind] = []
+        for sizes in dict.fromkeys(sizes for sizes, _ in counts):
+            first, more = counts[sizes, False], counts[sizes, True]
+            if first and more % first == 0:
+                kinds.append(TurnKind(sizes, self._turn(layer, sizes, 1 + more // first, False), first))
+                continue
+            if first:
+                kinds.append(TurnKind(sizes, self._turn(layer, sizes, 1, False), first))
+            kinds.append(TurnKind(sizes, self._turn(layer, sizes, 1, True), more))
+        return tuple(kinds)
+
+    def _turn(self, layer: str, sizes: tuple[int, ...], turns: int, continued: bool) -> Operator:
+        """What some turns compute that add to the same sums.
+
+        Parameters
+        ----------
+        layer, sizes : whose, and iterations per dimension
+        turns : how many
+        continued : whether there are sums already
+        """
+        key = layer, sizes, turns, continued
+        if key not in self._sized:
+            operator = self.group.operator(layer)
+            own = sized(operator, dict(zip(operator.bounds, sizes, strict=True)))
+            self._sized[key] = replace(own, turns=turns, continued=continued)
+        return self._sized[key]
 
     def _best(self, placements: Iterator[Placement]) -> tuple[Placement, ...]:
         """Those that no other one replaces, the one with the least bound first."""
@@ -193,7 +224,7 @@ class CandidateSpace:
         if home is None:
             return Fraction(0)
         elements = operator.output.footprint(operator.bounds)
-        return movement(self.engine, "", operator.output, (0, home.level), (elements, 0)).energy
+        return movement_energy(self.engine, operator.output, (0, home.level), (elements, 0))
 
     def home_of(self, layer: str, tensor: Tensor, turns: Turns) -> int | None:
         """The home level of an intermediate; ``None`` for a tensor from outside the group."""
@@ -235,7 +266,7 @@ class CandidateSpace:
                 if tensor.role not in level.keeps or self._skips_a_must(tensor.role, index):
                     continue
                 moved = elements_moved(operator, tensor, visits, level)
-                traffic = movement(self.engine, "", tensor, (0, index), moved).energy
+                traffic = movement_energy(self.engine, tensor, (0, index), moved)
                 part = tensor.role if tensor.role in level.partitions else None
                 tile = int(visits.elements.max(initial=0))
                 bits = bits_of_tile(self.engine, level, tensor.role, tile)
@@ -339,22 +370,6 @@ class CandidateSpace:
             if layer in self.group.leaving and layer in candidate.skeleton.turns.passings:
                 stores.append(SharedStore(layer, self.group.operator(layer).output.name, outermost))
         return replace(tree, nodes=(*stores, *tree.nodes))
-
-
-def kinds_of(operator: Operator, leaf: LeafTurns) -> tuple[TurnKind, ...]:
-    """A leaf's turns by size; those that add to the same sums are one run of several turns."""
-    counts = shapes_of(operator, leaf)
-    kinds: list[TurnKind] = []
-    for sizes in dict.fromkeys(sizes for sizes, _ in counts):
-        own = sized(operator, dict(zip(operator.bounds, sizes, strict=True)))
-        first, more = counts[sizes, False], counts[sizes, True]
-        if first and more % first == 0:
-            kinds.append(TurnKind(sizes, replace(own, turns=1 + more // first), first))
-            continue
-        if first:
-            kinds.append(TurnKind(sizes, own, first))
-        kinds.append(TurnKind(sizes, replace(own, continued=True), more))
-    return tuple(kinds)
 
 
 def _layers_at(tree: Branch, layer: str, depth: int) -> list[str]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.evaluator import sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
-from tilewright.formulation.mapping.fused.shared_traffic import movement
+from tilewright.formulation.mapping.fused.shared_traffic import movement_energy
 from tilewright.solvers.mapping.fused.needs import Needs
 from tilewright.solvers.mapping.fused.turn_engine import Homes, TurnEngines, shared_levels
 from tilewright.workloads.mapping.operator import Operator, Tensor
@@ -93,4 +93,4 @@ class _Bound:
 
     def _moved(self, operator: Operator, tensor: Tensor, level: int) -> Fraction:
         """Of moving a whole tensor once between the outermost level and another one."""
-        return movement(self.engine, "", tensor, (0, level), (touched(operator, tensor), 0)).energy
+        return movement_energy(self.engine, tensor, (0, level), (touched(operator, tensor), 0))

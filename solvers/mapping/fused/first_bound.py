@@ -16,7 +16,7 @@ import numpy as np
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.evaluator import sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
-from tilewright.formulation.mapping.fused.shared_traffic import movement
+from tilewright.formulation.mapping.fused.shared_traffic import movement_energy
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
 from tilewright.solvers.mapping.fused.home_room import HomeRooms
 from tilewright.solvers.mapping.fused.needs import Needs
@@ -200,7 +200,7 @@ class FirstBounds:
 
     def moved(self, tensor: Tensor, whole: Operator, index: int) -> Fraction:
         """pJ of moving a whole tensor between the outermost level and a level where it is resident, once."""
-        return movement(self.engine, "", tensor, (0, index), (touched(whole, tensor), 0)).energy
+        return movement_energy(self.engine, tensor, (0, index), (touched(whole, tensor), 0))
 
     def _least(
         self, engines: TurnEngines, own: Operator, tensor: Tensor, homes: Homes, slides: dict[str, int]

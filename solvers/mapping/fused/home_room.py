@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
@@ -32,6 +30,7 @@ class HomeRooms:
 
     def __init__(self, group: FusedGroup, engines: TurnEngines, needs: Needs) -> None:
         self.group, self.needs = group, needs
+        self._known: dict[tuple[Reading, int, tuple[int, ...]], int] = {}
         self.engine: Engine = engines.engine
         self.whole = engines.whole_rooms()
         self.levels = [level.name for level in self.engine.levels]
@@ -119,16 +118,23 @@ class HomeRooms:
         reading, place : of the result, and which of its axes
         tiles : of the loops around
         """
+        axis, _ = self.needs.axis(reading, place)
+        sizes = tuple(self._size(reading.reader, term.dim, tiles) for term in axis.terms)
+        key = reading, place, sizes
+        if key not in self._known:
+            self._known[key] = self._most_needed(*key)
+        return self._known[key]
+
+    def _most_needed(self, reading: Reading, place: int, sizes: tuple[int, ...]) -> int:
+        """The same for iterations per term of the reader's axis."""
         axis, offset = self.needs.axis(reading, place)
-        sizes = [self._size(reading.reader, term.dim, tiles) for term in axis.terms]
         extent = 1 + sum(term.stride * (size - 1) for term, size in zip(axis.terms, sizes, strict=True))
         whole = self.group.operator(reading.producer).output.axes[place].size
         reader = self.group.operator(reading.reader)
-        lows = np.zeros(1, np.int64)
+        lows = [-offset]
         if not any(self.needs.is_windowed(reading.reader, dim) for dim in reader.bounds):
             # Nothing that this reader makes is retained, so that every turn needs all of its window.
             for term, size in zip(axis.terms, sizes, strict=True):
-                steps = term.stride * np.arange(0, reader.bounds[term.dim] // size * size, size)
-                lows = np.add.outer(lows, steps).reshape(-1)
-        lows = lows - offset
-        return int((np.clip(lows + extent, 0, whole) - np.clip(lows, 0, whole)).max())
+                places = range(0, reader.bounds[term.dim] // size * size, size)
+                lows = [low + term.stride * place for low in lows for place in places]
+        return max(min(max(low + extent, 0), whole) - min(max(low, 0), whole) for low in lows)
