@@ -10,6 +10,7 @@ import pytest
 from effort import effort
 from fused_brute import Listing
 from fused_instances import random_engine, random_group
+from fused_pricing import least_of_trees
 from fused_tiny import repriced, tiny_engine, tiny_group
 
 from tilewright.formulation.limits import Limits
@@ -18,7 +19,7 @@ from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedStore
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.candidates import Candidate
+from tilewright.solvers.mapping.fused.candidate import Candidate
 from tilewright.solvers.mapping.fused.compulsory import least_energy
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
 from tilewright.solvers.mapping.fused.prices import at_price
@@ -145,7 +146,7 @@ def check_all_trees(groups: int, machines: int, seed: str) -> None:
             search = FusedSearch(group, engine, HIERARCHY, Limits())
             engines = TurnEngines(engine, perfect=True)
             compulsory = least_energy(group, engines, search.trees.home_levels)
-            for tree, least in listing.all(engine):
+            for tree, least in least_of_trees(listing, engine):
                 if least is None:
                     continue
                 assert compulsory <= least

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from effort import effort
 from fused_brute import Listing
+from fused_pricing import least_fused
 from fused_tiny import ragged_group, repriced, timed, tiny_engine, tiny_group
 from particulars import particular
 
@@ -46,7 +47,7 @@ def compare(seed: str, groups: int, machines: int = 1, cycles: bool = False, per
             engine = repriced(rng, engine) if machine else engine
             factors = "perfect" if perfect else "imperfect"
             answer = search_fused(group, engine, HIERARCHY, Limits(), factors=factors)
-            least = listing.least(engine, answer.value)
+            least = least_fused(listing, engine, answer.value)
             assert answer.complete
             assert answer.value == least, (seed, number, machine, answer.value, least)
             if least is not None:
@@ -63,7 +64,7 @@ def compare(seed: str, groups: int, machines: int = 1, cycles: bool = False, per
 
 def test_the_optimum_is_that_of_plain_enumeration() -> None:
     """Random tiny groups, each on thirty tiny machines, every tree tried."""
-    compare("brute", effort(10), machines=30)
+    compare("listed", effort(10), machines=30)
 
 
 def test_the_optimum_at_a_price_of_cycles_is_that_of_plain_enumeration() -> None:
@@ -73,7 +74,7 @@ def test_the_optimum_at_a_price_of_cycles_is_that_of_plain_enumeration() -> None
 
 def test_the_optimum_of_imperfect_tiles_is_that_of_plain_enumeration() -> None:
     """Pairs and residual sums whose shared and own tiles need not divide, with a price of cycles."""
-    compare("ragged", effort(1), cycles=True, perfect=False)
+    compare("ragged pairs", effort(1), cycles=True, perfect=False)
 
 
 @pytest.mark.slow

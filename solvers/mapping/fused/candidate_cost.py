@@ -6,7 +6,8 @@ from fractions import Fraction
 
 from tilewright.formulation.mapping.fused.tree import Leaf
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.solvers.mapping.fused.candidates import Candidate, CandidateSpace
+from tilewright.solvers.mapping.fused.candidate import Candidate
+from tilewright.solvers.mapping.fused.candidates import CandidateSpace
 from tilewright.solvers.mapping.fused.turn_engine import Rooms
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
 

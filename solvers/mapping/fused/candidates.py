@@ -6,10 +6,9 @@ exactly, and the least energy of every layer's turns, each an ordinary layer on 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 
 from tilewright.formulation.mapping.fused.boxes import visits_of, windows_of
 from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized
@@ -18,6 +17,7 @@ from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
 from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement_energy
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
+from tilewright.solvers.mapping.fused.candidate import Candidate, Placement, Skeleton, TurnKind
 from tilewright.solvers.mapping.fused.turn_engine import (
     Homes,
     Place,
@@ -28,118 +28,6 @@ from tilewright.solvers.mapping.fused.turn_engine import (
     shared_levels,
 )
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
-
-
-@dataclass(frozen=True)
-class TurnKind:
-    """Turns of one size of one layer.
-
-    Parameters
-    ----------
-    sizes : iterations per dimension
-    operator : all turns that add to the same sums
-    number : how often
-    """
-
-    sizes: tuple[int, ...]
-    operator: Operator
-    number: int
-
-
-@dataclass(frozen=True)
-class Placement:
-    """How one tensor from outside the group gets to its layer's turns.
-
-    Parameters
-    ----------
-    store : its shared store; ``None`` for one that every turn streams
-    depth : shared loops outside the store
-    traffic : pJ of moving its tiles
-    place, bits : where it takes room, and how much
-    least : pJ at least, of all turns of its layer and the traffic together
-    around : layers in whose turns it takes room
-    """
-
-    store: SharedStore | None
-    depth: int
-    traffic: Fraction
-    place: int | None
-    bits: int
-    least: Fraction
-    around: frozenset[str] = frozenset()
-
-    def replaces(self, other: Placement) -> bool:
-        """Whether it costs and takes no more than another one in the same level, for no more layers."""
-        return (
-            self.store is not None
-            and other.store is not None
-            and self.store.level == other.store.level
-            and self.traffic <= other.traffic
-            and self.bits <= other.bits
-            and self.around <= other.around
-        )
-
-
-@dataclass(frozen=True)
-class Skeleton:
-    """A skeleton with its turns.
-
-    Parameters
-    ----------
-    tree : with homes, without residents and leaves
-    turns : of the tree
-    kinds : per layer
-    options : per layer and tensor from outside, its placements, the one with the least bound first
-    fixed : pJ at least of operations, of tensors that are passed on, and of copies of those that leave
-    left : what homes leave to each layer's turns; ``None`` where they do not fit
-    """
-
-    tree: Branch
-    turns: Turns
-    kinds: dict[str, tuple[TurnKind, ...]]
-    options: dict[tuple[str, str], tuple[Placement, ...]]
-    fixed: Fraction
-    left: dict[str, Rooms | None]
-
-    def makes_all(self, layers: Collection[str]) -> bool:
-        """Whether results of some layers are made whole, although readers may skip parts of them."""
-        passings = self.turns.passings
-        return all(passings[layer].covered for layer in layers if layer in passings)
-
-    @property
-    def bound(self) -> Fraction:
-        """No candidate with this skeleton takes less."""
-        return self.fixed + sum((options[0].least for options in self.options.values()), Fraction(0))
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A skeleton with a placement of every tensor from outside.
-
-    Parameters
-    ----------
-    skeleton : the tree with its homes
-    chosen : per tensor, which of its placements
-    """
-
-    skeleton: Skeleton
-    chosen: tuple[int, ...]
-
-    @cached_property
-    def placements(self) -> dict[tuple[str, str], Placement]:
-        """Per layer and tensor."""
-        options = self.skeleton.options.items()
-        return {name: own[index] for (name, own), index in zip(options, self.chosen, strict=True)}
-
-    @cached_property
-    def bound(self) -> Fraction:
-        """Of its turns whatever their mappings."""
-        return self.skeleton.fixed + sum((own.least for own in self.placements.values()), Fraction(0))
-
-    @property
-    def traffic(self) -> Fraction:
-        """pJ of shared stores."""
-        return sum((own.traffic for own in self.placements.values()), Fraction(0))
 
 
 class CandidateSpace:
@@ -153,6 +41,8 @@ class CandidateSpace:
         self.whole = self.engines.whole_rooms()
         self._known: dict[object, Fraction] = {}
         self._sized: dict[object, Operator] = {}
+        self._kinds: dict[object, tuple[TurnKind, ...]] = {}
+        self._options: dict[object, tuple[Placement, ...]] = {}
 
     def skeleton(self, tree: Branch) -> Skeleton:
         """A tree's turns, and what they cost at least."""
@@ -163,15 +53,22 @@ class CandidateSpace:
         for leaf in turns.leaves:
             layer = leaf.leaf.layer
             operator = self.group.operator(layer)
-            kinds[layer] = self._kinds_of(layer, leaf)
+            around = tuple(tuple(_layers_at(tree, layer, depth)) for depth in range(len(leaf.trips) + 1))
+            # Skeletons that differ in places of homes alone mostly have the same turns.
+            key = layer, leaf.trips, around, leaf.boxes.key
+            if key not in self._kinds:
+                self._kinds[key] = self._kinds_of(layer, leaf)
+            kinds[layer] = self._kinds[key]
             for kind in kinds[layer]:
                 fixed += kind.number * self.engines.operations(kind.operator)
             for tensor in operator.tensors:
                 home = self.home_of(layer, tensor, turns)
                 if home is None:
-                    options[layer, tensor.name] = self._best(
-                        self._placements(tree, leaf, tensor, kinds[layer])
-                    )
+                    own = *key, tensor.name
+                    if own not in self._options:
+                        ways = self._placements(tree, leaf, tensor, kinds[layer])
+                        self._options[own] = self._best(ways)
+                    options[layer, tensor.name] = self._options[own]
                 else:
                     fixed += self._least(layer, kinds[layer], tensor, home)
             if layer in self.group.leaving and layer in turns.passings:

@@ -76,8 +76,8 @@ class HomeRooms:
             role = self.group.operator(home.layer).output.role
             bits = bits_of_tile(self.engine, self.engine.levels[level], role, self._held(home.layer, tiles))
             place = self.places.index((level, None))
-            for child in range(child_of[home.layer], last + 1):
-                alive[child][place] = alive[child].get(place, 0) + bits
+            for index in range(child_of[home.layer], last + 1):
+                alive[index][place] = alive[index].get(place, 0) + bits
         for child, taken in zip(branch.children, alive, strict=True):
             if isinstance(child, Leaf):
                 yield child.layer, taken

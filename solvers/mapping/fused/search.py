@@ -23,8 +23,9 @@ from tilewright.formulation.mapping.fused.tree import Branch, Leaf
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import TilewrightError
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.candidate import Candidate, Skeleton
 from tilewright.solvers.mapping.fused.candidate_cost import cost_of
-from tilewright.solvers.mapping.fused.candidates import Candidate, CandidateSpace, Skeleton
+from tilewright.solvers.mapping.fused.candidates import CandidateSpace
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
 from tilewright.solvers.mapping.fused.plain_bounds import PlainBounds
 from tilewright.solvers.mapping.fused.row_bounds import RowBounds
