@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from tilewright.formulation.mapping.axis_groups import RowFilter
 from tilewright.formulation.mapping.blocks import Block, loop_hosts
 from tilewright.formulation.mapping.constraint_sets import PREFIX, set_named, with_sets_written_out
 from tilewright.formulation.mapping.cost import CostModel, Limit, Statement
@@ -45,7 +46,7 @@ from tilewright.formulation.mapping.demand import (
 from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.orders import OrderClass, ended_by, in_sequence
+from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.formulation.mapping.rules import (
     PINNING,
     Evaluated,
@@ -58,7 +59,6 @@ from tilewright.formulation.mapping.rules import (
     StoreRule,
     TileRule,
 )
-from tilewright.formulation.mapping.space import RowFilter
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator
@@ -103,13 +103,7 @@ class Constraints:
 
         def at(level: int) -> tuple[OrderClass, ...]:
             rule = pinned.get(level)
-            if rule is None:
-                return model(level, every)
-            if isinstance(rule, SequenceRule):
-                return in_sequence(model(level, True), rule.dims, {t.name: t.dims for t in rule.tensors})
-            # A pinned innermost loop may leave dominated effects only, so that all of them are looked
-            # through.
-            return ended_by(model(level, True), rule.dim, {t.name: t.dims for t in rule.tensors}, every)
+            return model(level, every) if rule is None else rule.orders(model(level, True), every)
 
         return at
 
