@@ -108,7 +108,9 @@ class HomeRooms:
             for place, axis in enumerate(operator.output.axes)
             if any(term.dim == dim for term in axis.terms)
         )
-        return max(self._needed(reading, place, tiles) for reading in self.group.read_by(layer))
+        needed = max(self._needed(reading, place, tiles) for reading in self.group.read_by(layer))
+        # A loop that none of its readers is inside may cut it further.
+        return min(needed, tiles.get(self.group.ranks[layer, dim], needed))
 
     def _needed(self, reading: Reading, place: int, tiles: Tiles) -> int:
         """Elements along an axis of a result that a reader needs in one turn.
