@@ -53,10 +53,17 @@ class TurnEngines:
     ----------
     engine : the machine
     perfect : whether tiles within turns divide the ones around them
+    loose : dimensions of the layer at hand of which a turn may have other sizes than those that are known
     """
 
     engine: Engine
     perfect: bool = False
+    loose: frozenset[str] = frozenset()
+
+    def loosened(self, dims: Iterable[str]) -> TurnEngines:
+        """The same for a layer with dimensions whose sizes in turns are not known."""
+        loose = frozenset(dims)
+        return self if loose == self.loose else replace(self, loose=loose)
 
     def whole_rooms(self) -> Rooms:
         """Everything that shared levels have."""
@@ -115,8 +122,10 @@ class TurnEngines:
 
     def _spread(self, axis: ArrayAxis, dimensions: Iterable[Dimension]) -> int:
         """How many instances along an axis can have iterations of their own of some dimensions."""
-        bounds = sorted(d.bound for d in dimensions if d.bound > 1 and _carries(axis, d))
-        return most_spread(axis.size, tuple(bounds), self.perfect)
+        carried = [d for d in dimensions if d.bound > 1 and _carries(axis, d)]
+        free = [d for d in carried if not self.perfect or d.name in self.loose]
+        bounds = sorted(d.bound for d in carried if d not in free)
+        return most_spread(axis.size, tuple(bounds), math.prod(d.bound for d in free))
 
     def least_energy(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
         """What a tensor costs in all turns at least, whatever the mapping and however much room there is.
@@ -223,22 +232,20 @@ class TurnEngines:
 
 
 @lru_cache(maxsize=4096)
-def most_spread(size: int, bounds: tuple[int, ...], perfect: bool) -> int:
+def most_spread(size: int, bounds: tuple[int, ...], free: int) -> int:
     """The largest number of instances, up to a size, over which loops can be spread.
 
     Parameters
     ----------
     size : of an axis
-    bounds : of the loops that it carries
-    perfect : whether the part of each loop divides its bound
+    bounds : of the loops that it carries in parts that divide them
+    free : iterations of all other loops that it carries, which any part may have
     """
-    if not perfect:
-        return min(size, math.prod(bounds))
     numbers = {1}
     for bound in bounds:
         parts = [part for part in range(1, min(size, bound) + 1) if bound % part == 0]
         numbers = {number * part for number in numbers for part in parts if number * part <= size}
-    return max(numbers)
+    return max(number * min(free, size // number) for number in numbers)
 
 
 def _carries(axis: ArrayAxis, dimension: Dimension) -> bool:
