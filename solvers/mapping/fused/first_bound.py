@@ -213,25 +213,10 @@ class FirstBounds:
         own, tensor, homes : the turns, the tensor, and where it starts
         slides : in how many turns windows slide
         """
-        least = engines.least_energy(own, tensor, homes)
-        again = math.prod(number for dim, number in slides.items() if dim not in tensor.dims) - 1
-        if not again or tensor.is_output or tensor.dims & slides.keys():
-            return least
-        home = dict(homes).get(tensor.role, 0)
-        levels = self.engine.levels
-        if not any(tensor.role in level.keeps for level in levels[home + 1 :]):
-            # The home serves every operation; that is no less than every element in every turn.
-            fresh = (again + 1) * own.turns * touched(own, tensor)
-            return max(least, fresh * levels[home].read_energy_of(tensor.role))
-        each = levels[home].read_energy_of(tensor.role) + sum(
-            (
-                level.write_energy_of(tensor.role)
-                for level in levels[home + 1 :]
-                if tensor.role in level.keeps - level.may_bypass
-            ),
-            Fraction(0),
-        )
-        return least + again * own.turns * touched(own, tensor) * each
+        visits = 1
+        if not tensor.is_output and not tensor.dims & slides.keys():
+            visits = math.prod(slides.values())
+        return engines.least_energy(own, tensor, homes, visits)
 
 
 def _paths(

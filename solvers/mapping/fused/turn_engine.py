@@ -127,13 +127,20 @@ class TurnEngines:
         bounds = sorted(d.bound for d in carried if d not in free)
         return most_spread(axis.size, tuple(bounds), math.prod(d.bound for d in free))
 
-    def least_energy(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
+    def least_energy(self, operator: Operator, tensor: Tensor, homes: Homes, visits: int = 1) -> Fraction:
         """What a tensor costs in all turns at least, whatever the mapping and however much room there is.
 
         Every element comes out of the home once a turn, and into every level that must store it; the
         innermost such level serves every operation, an element for all PEs below it that can share it.
+
+        Parameters
+        ----------
+        operator, tensor : what the turns compute
+        homes : where tensors start that do not come from the outermost level
+        visits : how often at least every element of an operand is needed anew in a turn
         """
-        return self._least_accesses(operator, tensor, homes) + self._least_delivered(operator, tensor)
+        least = self._least_accesses(operator, tensor, homes, visits)
+        return least + self._least_delivered(operator, tensor)
 
     def _least_delivered(self, operator: Operator, tensor: Tensor) -> Fraction:
         """What a tensor costs on networks of arrays: an element per operation, if nothing inside keeps it."""
@@ -150,7 +157,7 @@ class TurnEngines:
             energy += operator.turns * number * level.fanout.energy
         return energy
 
-    def _least_accesses(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
+    def _least_accesses(self, operator: Operator, tensor: Tensor, homes: Homes, visits: int) -> Fraction:
         """The same of memory levels alone, whichever level serves the operations.
 
         No level inside the one that serves stores the tensor, so that one stands no further out than the
@@ -162,10 +169,13 @@ class TurnEngines:
         musts = [index for index in inside if tensor.role not in levels[index].may_bypass]
         serving = [index for index in (home, *inside) if index >= (musts[-1] if musts else home)]
         return min(
-            self._served(operator, tensor, home, tuple(dict.fromkeys((*musts, index)))) for index in serving
+            self._served(operator, tensor, home, tuple(dict.fromkeys((*musts, index))), visits)
+            for index in serving
         )
 
-    def _served(self, operator: Operator, tensor: Tensor, home: int, stores: tuple[int, ...]) -> Fraction:
+    def _served(
+        self, operator: Operator, tensor: Tensor, home: int, stores: tuple[int, ...], visits: int
+    ) -> Fraction:
         """What a tensor costs that is stored in some levels, the last of which serves the operations.
 
         Parameters
@@ -173,6 +183,7 @@ class TurnEngines:
         operator, tensor : what the turns compute
         home : where the tensor starts
         stores : levels inside, outermost first; the home where it serves them itself
+        visits : how often an operand comes to them in a turn
         """
         engine, role, turns = self.engine, tensor.role, operator.turns
         elements = touched(operator, tensor)
@@ -180,12 +191,12 @@ class TurnEngines:
         inner = [engine.levels[index] for index in stores if index != home]
         accesses = -(-operator.iterations // self._sharing(stores[-1], operator, tensor))
         if not tensor.is_output:
-            read = turns * outer.read_energy_of(role)
-            if not inner:
-                return read * max(elements, accesses)
-            energy = read * elements + turns * accesses * level.read_energy_of(role)
+            read, fetched = turns * outer.read_energy_of(role), visits * elements
+            if not inner:  # the home serves every operation, and no fewer elements than it hands out
+                return read * max(fetched, accesses)
+            energy = read * fetched + turns * accesses * level.read_energy_of(role)
             return energy + sum(
-                (turns * elements * store.write_energy_of(role) for store in inner), Fraction(0)
+                (turns * fetched * store.write_energy_of(role) for store in inner), Fraction(0)
             )
         again = (turns - 1) * elements
         energy = turns * elements * outer.write_energy_of(role) + again * outer.read_energy_of(role)
