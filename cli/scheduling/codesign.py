@@ -64,6 +64,14 @@ def codesign_command(
             help="Bandwidth by which partitions differ; by default the class's own.",
         ),
     ] = None,
+    keep_activations: Annotated[
+        bool,
+        typer.Option(
+            "--keep-activations/--store-activations",
+            help="Results stay in the global memory while capacity allows, or all go to DRAM.",
+            rich_help_panel="Problem",
+        ),
+    ] = False,
     time_limit: options.TimeLimit = "5m",
     gap: options.Gap = "0",
     threads: options.Threads = None,
@@ -93,6 +101,7 @@ def codesign_command(
         search=search,
         pe_step=pe_step,
         bandwidth_step=bandwidth_step,
+        keep_activations=keep_activations,
     )
     pages = flags.drawn((scatter, _draw_partitions), (report, _write_page))
     listeners = [*files, Printed(flags.form), *pages]

@@ -20,7 +20,7 @@ from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.overlap import Regions, sample_entries
 from tilewright.formulation.scheduling.tiled.reading import (
     Crossing,
-    crossing,
+    crossings,
     from_outside,
     input_sizes,
     made_by,
@@ -204,12 +204,13 @@ class _Builder:
             origin = from_outside(known, read.link, source.cuts)
         else:
             source = self.sources[read.producer]
-            origin = made_by(self.units[read.producer].layer.operator, read.link, source.cuts)
-        entries = crossing(
+            origin = made_by(self.units[read.producer], read.link, source.cuts)
+        entries = crossings(
             operator, read.operand, self.tilings[index], int(self.slots[index]), read.late, origin
         )
         if entries is not None:
-            self._cross(index, source, entries)
+            for some in entries:
+                self._cross(index, source, some)
         elif read.producer is not None:
             self._read_all(index, read, tensor)
         else:
@@ -278,13 +279,16 @@ class _Builder:
         return tensor_tiles(operator, tensor, tiles)
 
     def _read_all(self, index: int, read: Read, tensor: Tensor) -> None:
-        """Behind a reshaping: every atom reads its share of every result of the same samples."""
+        """Behind movement that mixes coordinates: every atom reads its share of every result of the same
+        samples, and no more of them all than the operand has.
+        """
         assert read.producer is not None
         share, number, total = self._operand_share(index, read, tensor)
         source = self.sources[read.producer]
         boxes = np.ones(1, dtype=np.int64)
         for cuts in source.cuts[1:]:
             boxes = np.multiply.outer(boxes, np.diff(np.array(cuts, dtype=np.int64))).ravel()
+        total = max(total, int(boxes.sum()))
         slots = int(self.slots[index])
         parts = 1 if read.late else len(self.tilings[index].parts) - 1
         local = np.arange(number.size, dtype=np.int64)

@@ -34,6 +34,7 @@ class AcceleratorClass:
     ----------
     pes, bandwidth, memory : PEs, NoC bytes per cycle (GB/s at 1 GHz), bytes of global memory
     pe_step, bandwidth_step : the finest grid that has all partitions of table V
+    keep_activations : whether results may stay in the global memory of its systems
     """
 
     name: str
@@ -42,6 +43,7 @@ class AcceleratorClass:
     memory: int
     pe_step: int
     bandwidth_step: int
+    keep_activations: bool = False
 
 
 CLASSES = {
@@ -137,7 +139,8 @@ def make_system(
         SubAccelerator(title, (runs[flow],), pes, Fraction(rate), Fraction(1, len(flows)))
         for title, flow, (pes, rate) in zip(named, flows, parts, strict=True)
     )
-    return _system(name, resources, subs, description)
+    system = _system(name, resources, subs, description)
+    return replace(system, keep_activations=True) if resources.keep_activations else system
 
 
 def named_flows(names: Sequence[str]) -> tuple[list[str], dict[str, Engine]]:

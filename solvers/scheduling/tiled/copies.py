@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from tilewright.formulation.scheduling.tiled.coordinates import (
     shape_of,
 )
 from tilewright.formulation.scheduling.tiled.dag import WEIGHTS, AtomicDag
+from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.overlap import OperandAxes, positions_read
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.reading import (
@@ -224,7 +226,7 @@ def _met(problem: TiledProblem, read: Read) -> int | None:
     if read.producer is None:
         origin = from_outside(input_sizes(operator, read.operand, read.link), read.link, nothing)
     else:
-        origin = made_by(problem.units[read.producer].layer.operator, read.link, nothing)
+        origin = made_by(problem.units[read.producer], read.link, nothing)
     along = axes_along(operator, read.operand, origin)
     if along is None or along[1]:
         return None
@@ -234,8 +236,14 @@ def _met(problem: TiledProblem, read: Read) -> int | None:
         return None
     if rows.depends not in ((ROW,), ()) or columns.depends not in ((COLUMN,), ()):
         return None
-    own = [_own(operator, axes, sizes[axis], axis) for axis, axes in ((ROW, rows), (COLUMN, columns))]
+    own = [
+        _OWN.get(operator, (axes, sizes[axis], axis), partial(_own, operator, axes, sizes[axis], axis))
+        for axis, axes in ((ROW, rows), (COLUMN, columns))
+    ]
     return own[0] * own[1] or None
+
+
+_OWN: Memo[int] = Memo(lambda value: 1)
 
 
 def _own(operator: Operator, axes: OperandAxes, size: int, axis: int) -> int:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
 from tilewright.foundation.errors import InputError
-from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system, with_steps
+from tilewright.hardware.scheduling.herald.classes import make_system
 from tilewright.report.checks.mapping.document import claim_faults
 from tilewright.report.checks.scheduling.herald.schedule import (
     ScheduleCheck,
@@ -113,9 +113,7 @@ def _point_faults(point: PartitionPointRecord, objective: ScheduleObjective) -> 
 def _grid_faults(document: CodesignDocument) -> Iterator[str]:
     """The points must be those of the class's grid, as far as every layer fits and time was left."""
     try:
-        resources = with_steps(
-            accelerator_class(document.accelerator_class), document.pe_step, document.bandwidth_step
-        )
+        resources = document.resources
         grid = partitions_of(
             resources, document.dataflows, document.search, document.settings.seed, document.machines
         )
@@ -168,9 +166,8 @@ def _best_faults(document: CodesignDocument) -> Iterator[str]:
         return
     parts = parts_of(document.partition)
     try:
-        resources = accelerator_class(document.accelerator_class)
         system = make_system(
-            best.system.name, resources, document.dataflows, parts, engines=document.machines
+            best.system.name, document.resources, document.dataflows, parts, engines=document.machines
         )
         same = best.system.build().content_hash == system.content_hash
     except InputError as error:

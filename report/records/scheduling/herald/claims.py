@@ -8,7 +8,7 @@ from fractions import Fraction
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
-from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system
+from tilewright.hardware.scheduling.herald.classes import make_system
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
@@ -46,7 +46,7 @@ def codesign_proof(document: CodesignDocument, problem: SchedulingProblem | None
     claim = _claim(document, problem)
     if problem is None or document.best is None or document.best.problem is None:
         return prove_codesign(_claim(document, None), (), (), (), limits)
-    resources = accelerator_class(document.accelerator_class)
+    resources = document.resources
     systems = [
         make_system("", resources, document.dataflows, point.parts, engines=document.machines)
         for point in document.points

@@ -60,6 +60,7 @@ def codesign_document(
         search=search,
         pe_step=resources.pe_step,
         bandwidth_step=resources.bandwidth_step,
+        keep_activations=resources.keep_activations,
         settings=settings,
         points=[point_record(candidate) for candidate in result.candidates],
         best=None

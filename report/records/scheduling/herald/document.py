@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
@@ -19,6 +20,7 @@ from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, 
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleResult
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.scheduling.herald.classes import AcceleratorClass, accelerator_class, with_steps
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.records.claims import ClaimRecord, ExactText, Number, TraceRecord, claim, number
 from tilewright.report.records.head import Document
@@ -150,8 +152,15 @@ class AskedCodesign(Document[Literal["tilewright.codesign/1"], Literal["codesign
     search: str
     pe_step: int = Field(ge=1, description="PEs by which partitions of the grid differ")
     bandwidth_step: int = Field(ge=1, description="bytes per cycle, likewise")
+    keep_activations: bool = Field(False, description="whether results may stay in the global memory")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
+
+    @property
+    def resources(self) -> AcceleratorClass:
+        """What is divided, with the steps of the grid; raises ``InputError`` for none that there is."""
+        resources = with_steps(accelerator_class(self.accelerator_class), self.pe_step, self.bandwidth_step)
+        return replace(resources, keep_activations=self.keep_activations)
 
     @property
     def machines(self) -> dict[str, Engine]:

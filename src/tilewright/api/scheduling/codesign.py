@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ class WorkloadOnClass(SearchedQuestion[Codesign]):
 
     Parameters
     ----------
-    work, resources, dataflows, objective, metric, search, pe_step, bandwidth_step : as for `codesign`
+    work, resources, dataflows, objective, metric, search, pe_step, bandwidth_step, keep_activations : as for
+        `codesign`
     """
 
     method = "cpsat"
@@ -43,12 +45,14 @@ class WorkloadOnClass(SearchedQuestion[Codesign]):
         search: str = "exhaustive",
         pe_step: int | None = None,
         bandwidth_step: int | None = None,
+        keep_activations: bool = False,
     ) -> None:
         self.objective = schedule_objective(objective)
         self.metric = chosen_metric(metric, self.objective)
         self.search = search
         with named_arguments():
-            self.resources = with_steps(accelerator_class(resources), pe_step, bandwidth_step)
+            divided = with_steps(accelerator_class(resources), pe_step, bandwidth_step)
+            self.resources = replace(divided, keep_activations=keep_activations)
             self.dataflows, self.engines = named_flows(dataflows)
             self.workload = work if isinstance(work, Workload) else workload(work)
         name = self.workload.name
@@ -99,6 +103,7 @@ def codesign(
     search: str = "exhaustive",
     pe_step: int | None = None,
     bandwidth_step: int | None = None,
+    keep_activations: bool = False,
     stop: Stop | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -114,6 +119,7 @@ def codesign(
     objective, metric : as for `WorkloadOnSystem`
     search : ``exhaustive``, ``binary`` or ``random``: which splits are looked at
     pe_step, bandwidth_step : by which splits differ (PEs, GB/s); by default the class's own
+    keep_activations : whether results may stay in the global memory for the layers that read them
     stop, threads, seed, observer : as for `solve`
 
     Raises
@@ -129,5 +135,6 @@ def codesign(
         search=search,
         pe_step=pe_step,
         bandwidth_step=bandwidth_step,
+        keep_activations=keep_activations,
     )
     return solve(question, stop=stop, threads=threads, seed=seed, observer=observer)
