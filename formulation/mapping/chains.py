@@ -128,8 +128,11 @@ def perfect_chains(bound: int, length: int, most: tuple[int, ...] = (), among: A
 def balanced_chains(bound: int, length: int, most: tuple[int, ...] = (), among: Among = ()) -> Int64s:
     """All sequences of ``length`` tile sizes, each ``ceil(outer / n)`` of the one before it for some ``n``.
 
-    Divisor chains are among them.  Arguments are those of `perfect_chains`.  Returns an array of shape
-    (chains, length).
+    Divisor chains are among them.  Returns an array of shape (chains, length).
+
+    Parameters
+    ----------
+    bound, length, most, among : as for `perfect_chains`
     """
     return _chains(bound, length, balanced_tiles, most, among)
 
