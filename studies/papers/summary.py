@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from studies.papers.atomic.cells import least
+from studies.papers.atomic.cells import PRINTED, least
 from studies.papers.dmazerunner.fig11 import pruned
 from studies.papers.figure import Row
 from studies.papers.herald.spaces import WORKLOADS, on_preset
@@ -19,9 +19,8 @@ from studies.papers.kapla.chains import INFERRED, OTHERS, PROVEN
 from studies.papers.kapla.chains import cell as chain
 from studies.papers.set.trees import answers, cell, label
 from studies.papers.study import Study
+from studies.tiled_cells import WORK as PLANS
 from studies.tiled_cells import Cell
-from studies.tiled_figures import PRINTED
-from studies.tiled_figures import WORK as PLANS
 from tilewright.report.plots.style import PALETTE, canvas
 
 if TYPE_CHECKING:

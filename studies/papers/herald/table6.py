@@ -93,7 +93,12 @@ FIGURE = PaperFigure(
             "steps": {"edge": (512, 8)},
             "method": QUICK,
         },
-        "short": {"class": "edge", "workloads": ("mlperf-1", "mlperf-8"), "steps": STEPS, "method": QUICK},
+        "short": {
+            "class": "edge",
+            "workloads": ("mlperf-1", "mlperf-8"),
+            "steps": {"edge": (128, 4)},
+            "method": QUICK,
+        },
         "full": {"class": CLASSES, "workloads": ("mlperf-1", "mlperf-8"), "steps": STEPS, "method": QUICK},
     },
     measure=measure,

@@ -54,9 +54,9 @@ SMOKE: Final[Mapping[str, Any]] = {
 FULL: Final[Mapping[str, Any]] = {"networks": NETWORKS, "batch": 64, "seconds": 3600.0, "seeds": 5}
 
 
-def sizes(*networks: str, seconds: float = 20.0) -> dict[str, Mapping[str, Any]]:
+def sizes(*networks: str) -> dict[str, Mapping[str, Any]]:
     """Values of the three sizes; short runs have these networks."""
-    short = {"networks": networks, "batch": 4, "seconds": seconds, "seeds": 5}
+    short = {"networks": networks, "batch": 4, "seconds": 20.0, "learning": 10.0, "seeds": 5}
     return {"smoke": SMOKE, "short": short, "full": FULL}
 
 
