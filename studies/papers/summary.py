@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from studies.papers.atomic.cells import PRINTED, least
 from studies.papers.dmazerunner.fig11 import pruned
 from studies.papers.figure import Row
-from studies.papers.herald.spaces import WORKLOADS, on_preset
+from studies.papers.herald.spaces import WORKLOADS, preset_of
 from studies.papers.kapla.chains import INFERRED, OTHERS, PROVEN
 from studies.papers.kapla.chains import cell as chain
 from studies.papers.set.trees import answers, cell, label
@@ -67,10 +67,8 @@ def _herald(study: Study) -> Instances:
     """Workloads on Maelstrom: Herald's schedule, ours, and the bound of our search."""
     rows = []
     for workload, system in study["herald"]:
-        herald = study.cell("preset", on_preset, name=workload, system=system, method="herald", seconds=None)
-        ours = study.cell(
-            "preset", on_preset, name=workload, system=system, method="cpsat", seconds=study["seconds"]
-        )
+        herald = preset_of(study, workload, system, "herald")
+        ours = preset_of(study, workload, system, "cpsat", study["seconds"])
         best, bound = min(herald["edp"], ours["edp"]), max(herald["bound"], ours["bound"])
         rows.append(
             {"instance": f"{workload} on {system}", "published": herald["edp"], "best": best, "bound": bound}

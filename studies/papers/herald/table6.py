@@ -6,14 +6,14 @@ from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Verd
 from studies.papers.herald.fig11 import chosen
 from studies.papers.herald.spaces import (
     CLASSES,
-    MAELSTROM,
+    FEW,
     QUICK,
     STEPS,
     best_fda,
-    design_space,
-    monoliths,
+    best_of,
     most_gained,
-    on_preset,
+    points_of,
+    singles_of,
 )
 from studies.papers.study import Study
 
@@ -34,23 +34,8 @@ def measure(study: Study) -> Data:
     rows: list[Row] = []
     for size in chosen(study["class"]):
         for workload in study["workloads"]:
-            single = {
-                name: study.cell(
-                    "preset", on_preset, name=workload, system=preset, method=study["method"], seconds=None
-                )
-                for name, preset in monoliths(size).items()
-                if not name.startswith("SM")
-            }
-            points = study.cell(
-                "design space",
-                design_space,
-                name=workload,
-                size=size,
-                flows=list(MAELSTROM),
-                steps=list(study["steps"][size]),
-                method=study["method"],
-            )
-            best, fda, rda = min(points, key=lambda row: row["edp"]), best_fda(single), single["RDA"]
+            single, points = singles_of(study, workload, size, FEW), points_of(study, workload, size)
+            best, fda, rda = best_of(points), best_fda(single), single["RDA"]
             row: Row = {"class": size, "workload": workload}
             for name, other, figure in zip(
                 GAINS, (fda, rda) * 2, ("cycles",) * 2 + ("energy",) * 2, strict=True

@@ -24,7 +24,8 @@ def test_ways_stand_above_the_proven_best(tmp_path: Path) -> None:
     assert row["S"] == pytest.approx(0, abs=1e-9)
     assert min(row[way] for way in ("B", "R", "T", "K")) >= -1e-9
     assert row["M: time was up"] == "yes"  # a smoke run gives it no time
-    assert contest(study_in(tmp_path, draw_only=True), "energy", ":training") == [row]
+    again = contest(study_in(tmp_path, draw_only=True), "energy", ":training")
+    assert repr(again) == repr([row])  # M has no chain, and no number
 
 
 def test_missing_chains_have_no_percentage() -> None:
