@@ -25,6 +25,8 @@ CHANCE = 0.1
 """Part of a batch that is drawn at random, whatever the trees predict."""
 ILLEGAL = 1.0
 """How far above the worst legal configuration an illegal one is taken to be, in logarithms."""
+LEAST = 1e-300
+"""What a cost of 0 is taken to be in logarithms."""
 
 
 def missing_trees() -> str:
@@ -72,7 +74,7 @@ class Tuning:
     def _next(self) -> list[tuple[int, ...]]:
         """The next batch, none of it measured before; empty where nothing new is met."""
         lot: dict[tuple[int, ...], None] = {}
-        if np.isfinite(list(self._known.values())).any():
+        if len(self._known) > 1 and np.isfinite(list(self._known.values())).any():
             self._take(lot, self._proposed(), self.batch - round(CHANCE * self.batch))
         for _ in range(STEPS):
             if len(lot) >= self.batch:

@@ -10,7 +10,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
 from tilewright.foundation.arrays import Floats, Indices
 from tilewright.foundation.options import option
-from tilewright.heuristics.boosted_trees import Tuning, missing_trees
+from tilewright.heuristics.boosted_trees import LEAST, Tuning, missing_trees
 from tilewright.heuristics.mapping.candidates import Arena, Candidates
 from tilewright.heuristics.mapping.stochastic import StochasticMethod
 from tilewright.heuristics.mapping.variation import vary
@@ -20,8 +20,8 @@ from tilewright.heuristics.mapping.variation import vary
 class AutoTvm(StochasticMethod):
     """Annealing guided by boosted trees."""
 
-    iterations: int = option(1024, "batches; trees are fitted between two of them", low=1)
-    batch: int = option(128, "mappings measured at once, and walkers of the annealing", low=2)
+    iterations: int = option(8, "batches, with trees fitted between two; the paper takes 1024", low=1)
+    batch: int = option(64, "mappings measured at once, and walkers; the paper takes 128", low=2)
 
     name = "autotvm"
 
@@ -49,7 +49,7 @@ class AutoTvm(StochasticMethod):
             lot = candidates(where)
             scores = arena.score(lot)
             arena.offer_best(search, lot, scores, self.name)
-            return np.where(scores.legal, np.log(scores.keys), np.inf)
+            return np.log(np.maximum(scores.keys, LEAST))
 
         count = Tuning(
             draw=lambda number: states(arena.draw(number, random)),

@@ -17,7 +17,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf.menus import Menu
 from tilewright.formulation.scheduling.tiled.set.leaf.statements import LeafStatement
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.foundation.arrays import Indices
-from tilewright.heuristics.boosted_trees import Tuning
+from tilewright.heuristics.boosted_trees import LEAST, Tuning
 
 
 class _Chosen(IntraLayerEngine):
@@ -83,7 +83,7 @@ class LearnedPartitions(_Chosen):
 
         def value(row: int) -> float:
             known[row] = leaf_cost = measured(layer, stated.part(np.array([row], dtype=np.intp)), **run)
-            return inf if leaf_cost is None else log(self._value(leaf_cost))
+            return inf if leaf_cost is None else log(max(self._value(leaf_cost), LEAST))
 
         seen = np.log2(menu.rows)  # shares and steps, all of them positive
         Tuning(
