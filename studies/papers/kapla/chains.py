@@ -12,7 +12,7 @@ from studies.papers.pictures import grouped_bars, legend
 from studies.papers.study import Study
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics.scheduling.tiled.kapla.methods import PipelineMethod
+from tilewright.heuristics.scheduling.tiled.kapla.methods import ChainMethod, PipelineMethod
 from tilewright.report.plots.style import canvas
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.running import prepare
@@ -97,6 +97,16 @@ def chosen(
     }
 
 
+def segments(network: str, batch: int, method: str) -> int:
+    """How many schemes a method on chains chooses from."""
+    planner = METHODS.make(method)
+    assert isinstance(planner, ChainMethod)
+    machine = load_tiled_machine(SYSTEM)
+    problem = TiledProblem(resolve_model(network, 1), machine, tiled_objective("energy"), batch=batch)
+    spaces = planner.slicing.spaces(planner.form_of(problem, 0))
+    return sum(1 for _, space in spaces for start in space.starts[:-1] for _ in space.schemes(start))
+
+
 def cell(
     study: Study, network: str, objective: str, method: str, seed: int = 0, **other: Any
 ) -> dict[str, Any]:
@@ -146,24 +156,25 @@ def contest(study: Study, objective: str, kind: str = "", others: Iterable[str] 
             "least": proven["value"] / (1e9 if objective == "energy" else 1e6),
             "state": "proven" if proven["proven"] else "not proven",
         }
-        spent, every = {"proven [s]": proven["seconds"]}, 0
+        spent = {"proven [s]": proven["seconds"]}
         for way, method in {**WAYS, **{name: OTHERS[name] for name in others}}.items():
             seeds = range(study["seeds"] if way.startswith("R") else 1)  # the median of R
             own = [cell(study, f"{network}{kind}", objective, method, seed) for seed in seeds]
             row[way] = above(median_low([answer["value"] for answer in own]), proven["value"])
             spent[f"{way} [s]"] = median_low([answer["seconds"] for answer in own])
-            if way == "S":
-                every = own[0]["schemes"]
             if way == "M":
-                row["M: segments priced"] = own[0]["schemes"]
-                row["M: time was up"] = "yes" if own[0]["late"] else "no"
-        rows.append({**row, "S: segments priced": every, **spent})
+                place = {"network": f"{network}{kind}", "batch": study["batch"]}
+                there = study.cell("segments", segments, **place, method=method)
+                row["segments that M priced"] = f"{own[0]['schemes']} of {there}"
+                row["time was up"] = own[0]["late"]
+        rows.append({**row, **spent})
     return rows
 
 
 def shown(rows: Sequence[Row]) -> list[Row]:
-    """The rows without seconds, for the page."""
-    return [{name: value for name, value in row.items() if not name.endswith("[s]")} for row in rows]
+    """The rows for the page: percentages, and how far M came."""
+    hidden = {name for row in rows for name in row if name.endswith("[s]")} | {"time was up"}
+    return [{name: value for name, value in row.items() if name not in hidden} for row in rows]
 
 
 def known(values: Iterable[float]) -> list[float]:
@@ -216,7 +227,7 @@ def proven(data: Data) -> str:
 
 def reached(data: Data) -> str:
     """How far M came."""
-    late = [row for row in data["rows"] if row["M: time was up"] == "yes"]
+    late = [row for row in data["rows"] if row["time was up"]]
     if not late:
         return "M priced all segments on every network."
     none = sum(row["M"] != row["M"] for row in late)

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ARCH = "tpu-edge"
-WAYS = {"R": "random", "M": "autotvm[iterations=1024,batch=128]", "K": "kapla", "annealing alone": "annealing"}
+WAYS = {
+    "R": "random",
+    "M": "autotvm[iterations=1024,batch=128]",
+    "K": "kapla",
+    "annealing alone": "annealing",
+}
 """Methods by the letters of the paper; B is proven."""
 
 

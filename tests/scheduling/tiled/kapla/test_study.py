@@ -23,7 +23,7 @@ def test_ways_stand_above_the_proven_best(tmp_path: Path) -> None:
     assert proven["bound"] == pytest.approx(proven["value"])
     assert row["S"] == pytest.approx(0, abs=1e-9)
     assert min(row[way] for way in ("B", "R", "T", "K")) >= -1e-9
-    assert row["M: time was up"] == "yes"  # a smoke run gives it no time
+    assert row["time was up"]  # a smoke run gives it no time
     again = contest(study_in(tmp_path, draw_only=True), "energy", ":training")
     assert repr(again) == repr([row])  # M has no chain, and no number
 
