@@ -199,7 +199,7 @@ def worst(data: Data, way: str) -> float:
 
 
 def changed(data: Data, *pairs: tuple[str, str]) -> str:
-    """What changing one option does to the mean loss of a way, in words.
+    """What changing one option does to the mean loss of a way, where both have a chain, in words.
 
     Parameters
     ----------
@@ -208,10 +208,9 @@ def changed(data: Data, *pairs: tuple[str, str]) -> str:
     words = []
     for way, what in pairs:
         other = next(name for name in OTHERS if name.startswith(way))
-        words.append(
-            f"{what} alone takes {way}'s mean loss from {mean(losses(data, way)):.1f} to "
-            f"{mean(losses(data, other)):.1f} %"
-        )
+        both = [row for row in data["rows"] if row[way] == row[way] and row[other] == row[other]]
+        before, after = (mean(row[name] for row in both) for name in (way, other))
+        words.append(f"{what} alone takes {way}'s mean loss from {before:.1f} to {after:.1f} %")
     text = "; ".join(words)
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -239,10 +238,10 @@ def reached(data: Data) -> str:
 def bars(data: Data, label: str) -> Figure:
     """Every way's value over the least, by network, as in the paper."""
     figure, axes = canvas(1, 2.8)
-    ways = [*WAYS, *(name for name in OTHERS if name in data["rows"][0])]
+    ways = [*WAYS, *(name for name in OTHERS if name.startswith("K") and name in data["rows"][0])]
     series = {way: [1 + row[way] / 100 for row in data["rows"]] for way in ways}
     grouped_bars(axes[0], [row["network"] for row in data["rows"]], series)
     axes[0].set_ylim(0.9)
     axes[0].set_ylabel(label)
-    legend(axes[0], 5)
+    legend(axes[0], 7)
     return figure
