@@ -91,7 +91,7 @@ def figure_section(shown: Shown, described: PaperFigure) -> Iterator[str]:
     if verdict.compared:
         heads = ["| what | paper | here | |", "|---|---:|---:|---|"]
         cells = [
-            f"| {' | '.join(map(_cell, (one.what, *one.cells)))} | {'holds' if one.holds else 'differs'} |"
+            f"| {' | '.join(map(_cell, (one.what, *one.cells, verdict.state(one))))} |"
             for one in verdict.compared
         ]
         yield "\n".join([*heads, *cells])

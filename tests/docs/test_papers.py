@@ -86,8 +86,9 @@ def test_verdicts_follow_from_what_holds() -> None:
     assert Verdict((met, Statement("c", "", True))).word == "reproduced"
     assert Verdict((met, missed)).word == "reproduced in part"
     assert Verdict((missed,)).word == "not reproduced"
-    assert Verdict((missed,), explained=True).word == "differs, explained"
-    assert Verdict((met,), explained=True).word == "reproduced"
+    assert Verdict((missed,), explained=["b"]).word == "differs, explained"
+    assert Verdict((missed, Number("d", 1, 3)), explained=["b"]).word == "not reproduced"
+    assert Verdict((met,), explained=["a"]).word == "reproduced"
     assert Verdict().word == "nothing printed to compare"
     assert Verdict((met, missed)).first.startswith("1 of 2 ")
 

@@ -123,10 +123,10 @@ def judge(data: Data) -> Verdict:
     ]
     return Verdict(
         compared,
-        differs=f"Bounds prove that {most_gained(max(certain))}, so that the scheduler is not the cause; "
-        "costs of layers "
-        "are ([measured](herald.md#where-this-differs-from-the-paper)).",
-        needed="MAESTRO's costs of the FDAs would be needed.",
+        differs=f"Bounds prove that {most_gained(max(certain))}, so that the scheduler is not the cause.  "
+        "Neither MAESTRO's costs, rebuilt from its program, nor the smallest blocking take it away on edge "
+        "([Herald](herald.md#where-this-differs-from-the-paper)).",
+        needed="The paper's latencies of the FDAs would be needed.",
         best="Every point has a bound; the table has the least of each space beside its best EDP.",
     )
 

@@ -66,7 +66,7 @@ def judge(data: Data) -> Verdict:
         "has more PEs for "
         "NVDLA.",
         needed="Which column is whose would be needed.",
-        explained=mirrored < 1 + (straight - 1) / 2,
+        explained=[one.what for one in compared] if mirrored < 1.1 else (),
         best="The bound is the least of all partitions of the grid, so that no other partition or schedule "
         "is below it.",
     )

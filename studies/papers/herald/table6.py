@@ -61,8 +61,8 @@ def judge(data: Data) -> Verdict:
     certain = max(row["most EDP that any schedule gains over the FDA [%]"] for row in data["rows"])
     return Verdict(
         compared,
-        differs=f"Bounds prove that {most_gained(certain)}, so that what differs is the costs of layers.",
-        needed="MAESTRO's costs of MLPerf's layers would be needed.",
+        differs=f"Bounds prove that {most_gained(certain)}, so that the scheduler is not the cause.",
+        needed="The paper's latencies of the FDA and the RDA would be needed.",
         best="The last column is proven.",
     )
 
