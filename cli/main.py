@@ -237,7 +237,7 @@ def _answered(args: Sequence[str]) -> int:
         code = typer.main.get_command(app).main(list(args), prog_name=PROGRAM, standalone_mode=False)
         return int(code or 0)
     except InputError as error:
-        error_line(str(error))
+        error_line(str(error) + _foreign(error, args))
         return Exit.USAGE
     except (Interruption, KeyboardInterrupt, typer.Abort):
         error_line("interrupted")
@@ -257,6 +257,16 @@ def _answered(args: Sequence[str]) -> int:
         return Exit.ERROR
     finally:
         names_flags.reset(naming)
+
+
+def _foreign(error: InputError, args: Sequence[str]) -> str:
+    """What to do with a file that another program wrote."""
+    from tilewright.report.exchange.convert import foreign_program
+
+    path, _, line = error.where.rpartition(":")
+    path = path if line.isdigit() else error.where
+    program = foreign_program(path) if path in args and args[0] != "convert" else None
+    return "" if program is None else f" (a file of {program}: `convert {path} --to tilewright` reads it)"
 
 
 def _usage_error(error: Any) -> int:

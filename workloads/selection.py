@@ -70,7 +70,8 @@ def select_layers(
     names = [layer.name for layer in network.layers]
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
-            hint = did_you_mean(pattern, names)
+            many = ", expected one pattern for each --layers"
+            hint = many if "," in pattern else did_you_mean(pattern, names)
             raise InputError("--layers", pattern, f"matches no layer of {network.name}{hint}")
     selected: list[SelectedLayer] = []
     every = all_operators or network.every_layer or len(network) == 1

@@ -42,7 +42,7 @@ def convert_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE|FOLDER", help="A file, or a folder for several (made if absent)."
+            "--out", metavar="FILE|FOLDER", help="A file such as m.yaml, or a folder (made if absent)."
         ),
     ] = None,
     report: Annotated[
@@ -118,11 +118,11 @@ def _write(found: Conversion, out: Path | None, *, quiet: bool) -> None:
             head = f"{parted}# {output.name}\n" if len(found.outputs) > 1 else ""
             write(head + output.text)
         return
-    if len(found.outputs) == 1 and not os.path.isdir(out):
-        check_writable(out)
-        write_file(out, found.outputs[0].text)
-        return
     if out.suffix and not os.path.isdir(out):
+        if len(found.outputs) == 1:
+            check_writable(out)
+            write_file(out, found.outputs[0].text)
+            return
         names = ", ".join(output.name for output in found.outputs)
         raise InputError(str(out), None, f"expected a folder for several files: {names}")
     try:

@@ -45,7 +45,7 @@ from tilewright.formulation.mapping.demand import (
 from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.orders import OrderClass, ended_by, in_sequence
+from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.formulation.mapping.rules import (
     PINNING,
     Evaluated,
@@ -103,13 +103,7 @@ class Constraints:
 
         def at(level: int) -> tuple[OrderClass, ...]:
             rule = pinned.get(level)
-            if rule is None:
-                return model(level, every)
-            if isinstance(rule, SequenceRule):
-                return in_sequence(model(level, True), rule.dims, {t.name: t.dims for t in rule.tensors})
-            # A pinned innermost loop may leave dominated effects only, so that all of them are looked
-            # through.
-            return ended_by(model(level, True), rule.dim, {t.name: t.dims for t in rule.tensors}, every)
+            return model(level, every) if rule is None else rule.orders(model(level, True), every)
 
         return at
 

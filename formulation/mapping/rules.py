@@ -7,7 +7,7 @@ a mapping breaks it.  No rule bars a loop order for all tile sizes alike, so dem
 from __future__ import annotations
 
 import operator as op
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,6 +22,7 @@ from tilewright.formulation.mapping.cost import Limit, Statement
 from tilewright.formulation.mapping.evaluator import Evaluation, nest_of
 from tilewright.formulation.mapping.mapping import Mapping as LoopNest
 from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.orders import OrderClass, ended_by, in_sequence
 from tilewright.formulation.mapping.space import RowFilter
 from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.mapping.engine import Engine
@@ -258,6 +259,11 @@ class InnermostRule:
         """Of the level."""
         return _index(engine, self.level)
 
+    def orders(self, effects: Iterable[OrderClass], every: bool) -> tuple[OrderClass, ...]:
+        """Of a level's effects, dominated ones included, those with this innermost loop."""
+        # What is left may be dominated by what it excludes only, so that all of them are looked through.
+        return ended_by(effects, self.dim, {t.name: t.dims for t in self.tensors}, every)
+
     def row_filter(self, blocks: Sequence[Block], engine: Engine) -> None:
         return None
 
@@ -292,6 +298,10 @@ class SequenceRule:
     def index(self, engine: Engine) -> int:
         """Of the level."""
         return _index(engine, self.level)
+
+    def orders(self, effects: Iterable[OrderClass], every: bool) -> tuple[OrderClass, ...]:
+        """Of a level's effects, dominated ones included, all that the order has when loops do not run."""
+        return in_sequence(effects, self.dims, {t.name: t.dims for t in self.tensors})
 
     def row_filter(self, blocks: Sequence[Block], engine: Engine) -> None:
         return None

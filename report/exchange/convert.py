@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.foundation.disk import YAML_BYTES, read_text
 from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.foundation.yaml_document import YamlError, parse_yaml
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import list_presets, load_engine
 from tilewright.report.exchange import registry
@@ -110,6 +112,17 @@ def convert(
     if not outputs:
         raise InputError(bundle.name, None, f"has nothing that can be written for {target}")
     return Conversion(target, tuple(inputs), tuple(outputs), tuple(bundle.ledger.losses), bundle)
+
+
+def foreign_program(path: str) -> str | None:
+    """The program whose file this is, by the keys at its top; ``None`` for other files and for templates."""
+    if not _may_be_foreign(path):
+        return None
+    try:
+        data = parse_yaml(read_text(Path(path), YAML_BYTES, "a YAML file"), tags=True).data
+    except (InputError, YamlError):
+        return None
+    return next((reader.PEER for reader in registry.readers() if reader.recognises(data)), None)
 
 
 def _may_be_foreign(text: str) -> bool:

@@ -129,10 +129,9 @@ class Field:
     def number(self, expected: str = "a number") -> Fraction:
         """A number of at least 0, or arithmetic on numbers and variables; raises ``InputError``."""
         value = self.value
-        known = {**self.names, **self.beside}
-        if self.location and known.get(str(self.location[-1])) is value:
-            known = {**known, str(self.location[-1]): self.names.get(str(self.location[-1]))}
-        number = _computed(value, known, _DEEPEST)
+        own = str(self.location[-1]) if self.location else ""
+        beside = {name: other for name, other in self.beside.items() if name != own or other is not value}
+        number = _computed(value, self.names, beside, _DEEPEST)
         if number is None or not 0 <= number < LIMIT:
             problem = "missing" if value is None else f"got {shown(value)}"
             raise self.error(
@@ -155,8 +154,17 @@ class Field:
         return name
 
 
-def _computed(value: Any, known: Mapping[str, Any], depth: int) -> Fraction | None:
-    """A number, or what arithmetic makes of others; ``None`` for anything else, and for circles."""
+def _computed(value: Any, names: Mapping[str, Any], beside: Mapping[str, Any], depth: int) -> Fraction | None:
+    """A number, or what arithmetic makes of others; ``None`` for anything else, and for circles.
+
+    A field beside hides a variable of its name, but not from itself: ``width: width * 4`` is the variable's.
+
+    Parameters
+    ----------
+    names : variables
+    beside : fields beside that arithmetic may speak of; none while a variable is computed
+    depth : how often one may speak of another
+    """
     if (isinstance(value, int) and not isinstance(value, bool)) or (
         isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
     ):
@@ -164,8 +172,12 @@ def _computed(value: Any, known: Mapping[str, Any], depth: int) -> Fraction | No
     if not isinstance(value, str) or not value.strip() or depth < 1:
         return None
     try:
-        formula = parse_formula(value.replace("**", "^"), known)
-        numbers = {name: _computed(known[name], known, depth - 1) for name in formula.names}
+        formula = parse_formula(value.replace("**", "^"), {**names, **beside})
+        numbers = {}
+        for name in formula.names:
+            others = {key: other for key, other in beside.items() if key != name} if name in beside else {}
+            spoken_of = beside[name] if name in beside else names[name]
+            numbers[name] = _computed(spoken_of, names, others, depth - 1)
         return formula.value({name: number for name, number in numbers.items() if number is not None})
     except (ValueError, KeyError):
         return None

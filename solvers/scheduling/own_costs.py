@@ -161,10 +161,10 @@ def _is_open(answer: MappingAnswer | None, seconds: float) -> bool:
 
 
 class _Slices:
-    """The time of the next search: its part of half of the call's time."""
+    """The time of the next search: its part of half of the call's time; more where that was too short."""
 
     def __init__(self, limits: Limits, left: int) -> None:
-        self._limits, self.left = limits, max(1, left)
+        self._limits, self.left, self.least = limits, max(1, left), _LEAST
         remaining = limits.remaining
         self._deadline = None if remaining is None else limits.elapsed + remaining / 2
 
@@ -175,7 +175,7 @@ class _Slices:
             return LONGEST
         workers = min(self._limits.threads, self.left)
         granted = (self._deadline - self._limits.elapsed) * workers / max(1, self.left)
-        return min(LONGEST, max(_LEAST, granted))
+        return min(LONGEST, max(self.least, granted))
 
 
 def _searched(
@@ -184,17 +184,35 @@ def _searched(
     limits: Limits,
     slices: _Slices,
 ) -> Iterator[tuple[MappingQuestion, MappingAnswer]]:
+    """Answers in the sequence in which they come; what has no mapping is asked again, for twice the time."""
+    while questions:
+        again, given = [], slices.first
+        for question, answer in _searched_once(questions, earlier, limits, slices):
+            if answer is None:
+                again.append(question)
+            else:
+                slices.left -= 1
+                yield question, answer
+        if again and given >= LONGEST:
+            raise LimitReachedError
+        questions, slices.least = again, 2 * given
+
+
+def _searched_once(
+    questions: Sequence[MappingQuestion],
+    earlier: dict[MappingQuestion, MappingAnswer],
+    limits: Limits,
+    slices: _Slices,
+) -> Iterator[tuple[MappingQuestion, MappingAnswer | None]]:
     """Answers in the sequence in which they come, in processes of their own where that pays."""
     workers = min(limits.threads, len(questions))
     if workers < 2 or len(questions) <= _FEW:
         for question in questions:
             limits.check()
             own = replace(limits.share(longest=slices.first), threads=1)
-            answer = answered(question, own, earlier.get(question))
-            slices.left -= 1
-            yield question, answer
+            yield question, answered(question, own, earlier.get(question))
         return
-    rest = iter(questions)
+    rest, answered_here = iter(questions), 0
 
     def call() -> Call[MappingQuestion] | None:
         question = next(rest, None)
@@ -204,35 +222,33 @@ def _searched(
 
     with closing(computed(_in_process, call, workers, lambda: limits.expired)) as answers:
         for question, future in answers:
-            slices.left -= 1
+            answered_here += 1
             yield question, future.result()
-    if slices.left:
+    if answered_here < len(questions):
         raise LimitReachedError
 
 
-def _in_process(question: MappingQuestion, seconds: float, earlier: MappingAnswer | None) -> MappingAnswer:
+def _in_process(
+    question: MappingQuestion, seconds: float, earlier: MappingAnswer | None
+) -> MappingAnswer | None:
     return answered(question, Limits(seconds=seconds, threads=1), earlier)
 
 
 def answered(
     question: MappingQuestion, limits: Limits, earlier: MappingAnswer | None = None
-) -> MappingAnswer:
-    """The best mapping that a search comes to.
+) -> MappingAnswer | None:
+    """The best mapping that a search comes to; ``None`` where it came to none.
 
     Parameters
     ----------
     earlier : an answer whose mapping the search begins with
-
-    Raises
-    ------
-    LimitReachedError : where it came to none
     """
     starts = () if earlier is None or earlier.mapping is None else (earlier.mapping,)
     begun = limits.elapsed
     result = solve(question.problem, AUTO, limits, warm_starts=starts)
     proven = result.status in (Status.OPTIMAL, Status.INFEASIBLE)
     if result.answer is None and not proven:
-        raise LimitReachedError
+        return None
     return MappingAnswer(result.answer, proven, round(limits.elapsed - begun, 3))
 
 

@@ -38,6 +38,7 @@ CASES = [
     (("map", SMALL, "-a", "broken.yaml"), ["broken.yaml:2", "not valid YAML"]),
     (("map", SMALL, "-a", "misspelt.yaml"), ["misspelt.yaml:5: levels[1].capacty", "'capacity'?"]),
     (("map", SMALL, "-a", "nowhere.yaml"), ["nowhere.yaml", "cannot be read"]),
+    (("map", "alexnet", *ARCH, "--layers", "conv1,conv2"), ["conv1,conv2", "one pattern for each --layers"]),
     (("map", "squeezenet", *ARCH), ["did you mean 'onnx:squeezenet'?"]),
     (("map", "onnx:resnet5", *ARCH), ["did you mean 'resnet50'?"]),
     (("map", "nowhere.onnx", *ARCH), ["nowhere.onnx: cannot be read"]),

@@ -92,7 +92,7 @@ def test_a_damaged_file_is_set_aside(call: Call, table: Path) -> None:
     first = call(*SCHEDULE).document
     whole = table.read_bytes()
     aside = table.with_name(f"{table.name}.damaged")
-    for place in (0, 18, 19, 40, 56, 100, 105, 4096, 4100, 8192, 8200, 12288, 12300):
+    for place in (0, 18, 56, 100, 4096, 8200, 12300):
         table.write_bytes(whole)
         flipped(table, place)
         for _ in range(2):

@@ -175,7 +175,7 @@ def test_the_planted_modules_would_run(tmp_path: Path) -> None:
     assert (folder / MARKS).read_text().split() == ["graphlib", "tilewright"]
 
 
-@pytest.mark.parametrize(("way", "verb"), [("program", "bench"), ("program", "explore"), ("cli", "explore")])
+@pytest.mark.parametrize(("way", "verb"), [("program", "bench"), ("cli", "explore")])
 def test_no_worker_runs_anything_of_the_folder(tmp_path: Path, way: str, verb: str) -> None:
     """Pools of workers; ``python -m`` looks in the folder, which the program leaves before it imports."""
     codes = compared(tmp_path, {verb: QUICK[verb]}, way, exact=(way, verb) == ("cli", "explore"))

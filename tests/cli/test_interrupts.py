@@ -31,7 +31,7 @@ WORK = ("work.yaml", "--system", "system.yaml", "-o", "edp", "--threads", "1")
 SMALL = "conv:K=32,C=16,P=8,Q=8,R=3,S=3"
 LAYERS = {"exhaustive": "gemm:M=24,N=16,K=12", "highs": SMALL, "cbc": SMALL}
 """For methods that refuse what is large, or take long to state it."""
-TILES = {"exact": (SMALL, "atomic-2x2")}
+TILES = {"exact": (SMALL, "atomic-2x2"), "transfers": (SMALL, "atomic-2x2")}
 """The same; the others plan AlexNet."""
 
 Calls = dict[str, list[str]]

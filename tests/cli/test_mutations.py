@@ -107,13 +107,14 @@ def stated_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return known[key]
 
     evaluate = LayerProblem.evaluate
-    stated_once: dict[tuple[int, str], Evaluation] = {}
+    evaluated_once: dict[tuple[int, str], tuple[LayerProblem, Evaluation]] = {}
 
     def evaluated(problem: LayerProblem, mapping: Mapping, where: str = "mapping") -> Evaluation:
         key = id(problem), repr(mapping)
-        if key not in stated_once:
-            stated_once[key] = evaluate(problem, mapping, where)
-        return stated_once[key]
+        if key not in evaluated_once:
+            # The problem stays alive beside its evaluation: another could else have its identity later.
+            evaluated_once[key] = problem, evaluate(problem, mapping, where)
+        return evaluated_once[key][1]
 
     monkeypatch.setattr(verify, "layer_problem", stated)
     monkeypatch.setattr(LayerProblem, "evaluate", evaluated)
@@ -164,7 +165,7 @@ CHAIN = """\
 - {name: qk, layer: "gemm:M=16,N=16,K=4"}
 - {name: av, layer: "gemm:M=16,N=4,K=16", reads: {A: qk}}
 """
-CONV = "conv:K=16,C=8,P=4,Q=4,R=3,S=3,pad=1"
+CONV = "conv:K=4,C=8,P=4,Q=4,R=3,S=3,pad=1"
 VARY = ("--vary", "levels.SPM.capacity=16kB,64kB", "--vary", "levels.RF.capacity=16B,64B")
 FURTHER = ("--pareto", "--best", 2, "--all-optimal", "--most", 2)
 SCHEDULING = ("-o", "edp", "--threads", 1)

@@ -14,13 +14,14 @@ from tilewright.report.text.rendering import make_console
 
 @pytest.mark.parametrize("columns", ["20", "1", "0", "-5", "abc", "9" * 5000])
 def test_any_width_is_drawn_in(columns: str, tmp_path: Path) -> None:
-    """Help, a table and an error: whole words in all of them, and nothing unexpected."""
+    """A table, and at two widths help and an error: whole words in all of them, and nothing unexpected."""
     environment = {**os.environ, "COLUMNS": columns}
-    for args, code, word in (
-        (["list", "--help"], 0, "--format"),
+    calls = [
         (["show", "tpu-edge"], 0, "DRAM"),
+        (["list", "--help"], 0, "--format"),
         (["show", "nothing-of-that-name"], 2, "no such model"),
-    ):
+    ]
+    for args, code, word in calls if columns in ("1", "abc") else calls[:1]:
         command = [sys.executable, "-m", "tilewright.cli", *args]
         completed = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
         assert completed.returncode == code, completed.stderr

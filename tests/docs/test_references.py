@@ -7,6 +7,7 @@ import importlib
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -94,6 +95,13 @@ def defined_names() -> dict[str, frozenset[str]]:
     return {name: frozenset(members) for name, members in defined_names.items()}
 
 
+@cache
+def verbs_of_program() -> dict[str, Any]:
+    """The commands of the program by their names."""
+    return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+@cache
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as web pages of repositories make them."""
     headings = re.findall(r"^#+ (.+)$", CODE.sub("", text_of(page)), re.MULTILINE)
@@ -146,20 +154,20 @@ def test_modules_exist(page: Path) -> None:
     assert not dead, each(dead)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_classes_exist(page: Path) -> None:
+def test_classes_exist() -> None:
     """Names in the form of the project's classes are those of the package, and so are their members."""
     known = defined_names()
     dead = set()
-    for text in TICKED.findall(GENERATED.sub("", prose(page))):
-        match = CLASS.fullmatch(text)
-        if match is None or (not re.search(r"[a-z][A-Z]", match[1]) and match[2] is None):
-            continue  # one word is a term as often as a class
-        name, member = match.groups()
-        if (name not in known and not is_defined(name, page) and name not in FOREIGN) or (
-            member is not None and name in known and member not in known[name]
-        ):
-            dead.add(text)
+    for page in PAGES:
+        for text in TICKED.findall(GENERATED.sub("", prose(page))):
+            match = CLASS.fullmatch(text)
+            if match is None or (not re.search(r"[a-z][A-Z]", match[1]) and match[2] is None):
+                continue  # one word is a term as often as a class
+            name, member = match.groups()
+            if (name not in known and not is_defined(name, page) and name not in FOREIGN) or (
+                member is not None and name in known and member not in known[name]
+            ):
+                dead.add(f"{page.name}: {text}")
     assert not dead, each(dead)
 
 
@@ -178,8 +186,7 @@ FOREIGN = (
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_are_understood(page: Path) -> None:
     """Every call names a verb and flags that it has."""
-    program = typer.main.get_command(app)
-    verbs = program.commands  # type: ignore[attr-defined]
+    verbs = verbs_of_program()
     own = set(re.findall(r'^VERBS\["(\w+)"\]', text_of(page), re.MULTILINE))
     text = text_of(page).replace("\\\n", " ")
     wrong = set()
@@ -200,13 +207,11 @@ def test_commands_are_understood(page: Path) -> None:
     assert not wrong, each(wrong)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_flags_exist(page: Path) -> None:
+def test_flags_exist() -> None:
     """A flag in running text is one of some verb, or of a program whose name stands on the same page."""
-    verbs = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     known = {
         flag
-        for verb in verbs.values()
+        for verb in verbs_of_program().values()
         for param in verb.params
         for flag in (*param.opts, *param.secondary_opts)
     }
@@ -216,8 +221,13 @@ def test_flags_exist(page: Path) -> None:
             argument.arg for argument in ast.walk(ast.parse(text_of(path))) if isinstance(argument, ast.arg)
         }
         others |= {"--" + name.replace("_", "-") for name in names}
-    named = {match[0] for text in TICKED.findall(prose(page)) if (match := re.match(r"--[a-z][\w-]*", text))}
-    dead = named - known - others - {"--version", "--help", "--install-completion", "--show-completion"}
+    known |= others | {"--version", "--help", "--install-completion", "--show-completion"}
+    dead = {
+        f"{page.name}: {match[0]}"
+        for page in PAGES
+        for text in TICKED.findall(prose(page))
+        if (match := re.match(r"--[a-z][\w-]*", text)) and match[0] not in known
+    }
     assert not dead, each(dead)
 
 

@@ -101,6 +101,18 @@ def test_variables_and_arithmetic(tmp_path: Path) -> None:
     assert machine(convert(files[::-1], "tilewright")).levels == engine.levels
 
 
+def test_a_field_may_have_the_name_of_a_variable(tmp_path: Path) -> None:
+    """A field beside hides the variable of its name from its neighbours, never from itself."""
+    same = ARCHITECTURE.replace(
+        "width: 64\n      datawidth: word", "width: width * 4\n      datawidth: datawidth"
+    )
+    names = VARIABLES + "  width: 16\n  datawidth: width\n"
+    glb = machine(convert(written(tmp_path, arch=same, names=names, tables=SUMMARY), "tilewright")).level(
+        "glb"
+    )
+    assert (glb.capacity, glb.read_bandwidth) == (16384, 4)
+
+
 def test_variables_in_circles_are_refused(tmp_path: Path) -> None:
     """A variable that needs itself is no number: the field that asks for it is named."""
     circular = VARIABLES.replace("base: 4", "base: kilo / 256")

@@ -82,6 +82,26 @@ def test_what_is_no_file_of_a_peer(call: Call, tmp_path: Path) -> None:
         assert reported in outcome.err.splitlines()[-1]
 
 
+def test_one_part_goes_into_a_folder_too(call: Call, tmp_path: Path) -> None:
+    """A name without a suffix is a folder however many parts there are, and what stands in it is named."""
+    outcome = call("convert", "nvdla.arch.yaml", "--to", "tilewright", "--lossy", "--out", "own")
+    assert [path.name for path in (tmp_path / "own").iterdir()] == ["machine.yaml"]
+    assert outcome.err.splitlines()[0] == f"tilewright: {Path('own') / 'machine.yaml'}"
+
+
+def test_files_of_other_programs_are_known(call: Call) -> None:
+    """Other verbs say of a file of another program which program's it is, and what reads it."""
+    layer = "gemm:M=4,N=4,K=4"
+    for args, told in [
+        (("map", layer, "-a", "eyeriss.arch.yaml"), "a file of timeloop: `convert eyeriss.arch.yaml --to"),
+        (("show", "tpu.accelerator.yaml"), "a file of zigzag: `convert tpu.accelerator.yaml --to"),
+        (("map", "small.problem.yaml", "-a", "nvdla-256"), "a file of timeloop"),
+    ]:
+        outcome = call(*args)
+        assert outcome.code == 2
+        assert told in outcome.err.splitlines()[-1]
+
+
 def test_repeated_keys_are_told(call: Call, tmp_path: Path) -> None:
     """Of a key that stands twice the last counts; that is a loss, with its line."""
     text = (DATA / "nvdla.arch.yaml").read_text().replace("size: 1024*16*8", "size: 8\n    size: 1024*16*8")

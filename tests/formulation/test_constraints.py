@@ -250,9 +250,15 @@ def test_loops_of_a_level_that_stores_nothing_count_as_those_of_the_level_outsid
     _agrees_with_filtering(Instance(pooling, engine, objective, tuple(rules)))
 
 
-@pytest.mark.parametrize("factors", ["perfect", "imperfect"])
 @pytest.mark.parametrize(
-    "rule", ["trips(N@L0)<=1", "trips(N@L1)<=1", "tile(N@L1)=3", "tile(N@L1)=2", "trips(C@L0)=2"]
+    ("rule", "factors"),
+    [
+        pytest.param(rule, factors, marks=() if (place + turn) % 2 == 0 else pytest.mark.slow)
+        for place, rule in enumerate(
+            ["trips(N@L0)<=1", "trips(N@L1)<=1", "tile(N@L1)=3", "tile(N@L1)=2", "trips(C@L0)=2"]
+        )
+        for turn, factors in enumerate(["imperfect", "perfect"])
+    ],
 )
 def test_loops_of_a_level_that_everything_may_bypass_count_as_its_own(rule: str, factors: str) -> None:
     """Whether or not a tensor stays there: the mapping says at which level a loop stands."""

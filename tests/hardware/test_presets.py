@@ -166,7 +166,7 @@ def test_eyeriss_168() -> None:
     assert (glb.capacity, glb.bank) == (51200, 2048)
     assert glb.keeps == {Role.INPUT, Role.OUTPUT}
     assert carries(engine) == {"y": (12, "CGKPR"), "x": (14, "GKP")}
-    assert dram.read_bandwidth == Fraction(6, 5)
+    assert (dram.shared_bandwidth, dram.read_bandwidth) == (Fraction(6, 5), None)
     assert (engine.mac_energy, rf.read_energy, glb.read_energy, dram.read_energy) == (2, 1, 15, 460)
 
 
@@ -201,7 +201,7 @@ def test_atomic_engine() -> None:
     assert dram.read_energy == 56
     assert glb.read_energy == Fraction("2.73375")
     assert glb.capacity == 65536
-    assert (dram.read_bandwidth, glb.read_bandwidth) == (4, 8)
+    assert (dram.shared_bandwidth, dram.read_bandwidth, glb.read_bandwidth) == (4, None, 8)
 
 
 def test_set_tile() -> None:

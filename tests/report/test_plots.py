@@ -107,8 +107,10 @@ def test_energy_parts_add_up(filled_store: Path) -> None:
             assert all(part.tensor for part in parts if part.component in levels)
 
 
-@pytest.mark.parametrize("kind", PLOTS)
-@pytest.mark.parametrize("suffix", HEADS)
+@pytest.mark.parametrize(
+    ("kind", "suffix"),
+    [*((kind, ".svg") for kind in PLOTS), *((next(iter(PLOTS)), end) for end in HEADS if end != ".svg")],
+)
 def test_every_kind_in_every_format(filled_store: Path, tmp_path: Path, kind: str, suffix: str) -> None:
     """A file of that format is written, and nothing else."""
     with Store(filled_store) as store:

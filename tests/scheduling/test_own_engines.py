@@ -18,6 +18,8 @@ from tilewright.hardware.scheduling.own_engine import OwnEngine
 from tilewright.report.checks.scheduling.herald.codesign import check_codesign
 from tilewright.report.checks.scheduling.herald.schedule import check_schedule
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
+from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.scheduling import own_costs
 from tilewright.solvers.scheduling.own_costs import (
     MappingAnswer,
     MappingQuestion,
@@ -153,6 +155,29 @@ def test_an_open_answer_is_named_and_taken_up_again(
     assert not best_mappings([asked], Limits(), folder, continued=False)[asked].proven
     assert best_mappings([asked], Limits(), folder)[asked].proven
     assert options(two, "energy")["a"] == best
+
+
+def test_a_search_without_a_mapping_gets_twice_the_time(
+    two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slice that is too short for a first mapping ends no call: the question is asked again, for longer."""
+    given: list[float] = []
+
+    def impatient(problem: Any, solver: Any, limits: Limits, **others: Any) -> Any:
+        assert limits.seconds is not None
+        given.append(limits.seconds)
+        enough = len(given) > 2
+        return solve(problem, solver, limits if enough else Limits(seconds=0.0), **others)
+
+    monkeypatch.setattr(own_costs, "solve", impatient)
+    flow = load_system(two).subs[0].own
+    assert flow is not None
+    (layer,) = tw.network(LAYER).layers
+    engine = flow.inside(Fraction(4), 256)
+    asked = [MappingQuestion(layer.operator, engine, metric) for metric in ("energy", "cycles")]
+    answers = best_mappings(asked, Limits(seconds=40, threads=1), tmp_path / "costs")
+    assert [answers[question].proven for question in asked] == [True, True]
+    assert given[2] > 1.9 * given[0]
 
 
 def test_level_names_do_not_collide() -> None:

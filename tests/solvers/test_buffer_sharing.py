@@ -57,7 +57,7 @@ def agrees(instance: Instance, name: str) -> None:
 def test_branch_agrees_with_enumeration(factors: str) -> None:
     """Value, bound and status, though capacities may fall as more instances share a tile."""
 
-    @settings(max_examples=effort(40))
+    @settings(max_examples=effort(25))
     @given(some(factors, 20_000))
     def check(instance: Instance) -> None:
         agrees(instance, "branch")
@@ -69,7 +69,7 @@ def test_branch_agrees_with_enumeration(factors: str) -> None:
 def test_cpsat_agrees_with_enumeration(factors: str) -> None:
     """The same for CP-SAT, where a tile over a number of instances is a quotient of two variables."""
 
-    @settings(max_examples=effort(15))
+    @settings(max_examples=effort(10))
     @given(some(factors, 5000))
     def check(instance: Instance) -> None:
         agrees(instance, "cpsat")

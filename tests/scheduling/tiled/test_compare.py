@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from calls import Call, caller, finish, start
+from calls import Call, caller
 from tampering import tampered
 
 from tilewright.api.scheduling.contest import check_contest
@@ -93,17 +93,21 @@ def test_a_page_shows_every_method(document: CompareDocument, tmp_path: Path) ->
     assert all(name in page for name in ("ls", "rammer", "cnn-p", "not run"))
 
 
-def test_the_command_resumes(tmp_path: Path) -> None:
+def test_the_command_resumes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A second call computes nothing again; its document passes the check."""
     args = ("compare", LAYER, "--system", "atomic-2x2", "-m", "ls,rammer", "-t", "20", "--out", "c.json")
-    first = finish(start(tmp_path, *args, "--jobs", "1"))
+    monkeypatch.chdir(tmp_path)
+    call = caller(capsys)
+    first = call(*args, "--jobs", "1")
     assert first.code == 0, first.err
     assert "2 runs in" in first.err
-    second = finish(start(tmp_path, *args, "-f", "json"))
+    second = call(*args, "-f", "json")
     assert second.code == 0
     assert "2 of them in compare.sqlite already" in second.err
     assert second.document == json.loads((tmp_path / "c.json").read_text())
-    checked = finish(start(tmp_path, "check", "c.json"))
+    checked = call("check", "c.json")
     assert (checked.code, checked.out.splitlines()) == (0, ["2 plans evaluated again", "all claims hold"])
 
 

@@ -66,6 +66,8 @@ def solved(problem: TiledProblem, method: str, seed: int = 0) -> TiledResult:
 def test_every_method_plans_within_the_bounds(method: str) -> None:
     """On random networks every method gives a plan that the evaluator accepts, above all bounds, unproven."""
     for seed, objective in enumerate(["makespan", "energy", "edp"]):
+        if seed == EVERY.index(method) % 3:
+            continue  # two objectives for each method, and every objective for two of three methods
         problem = small_problem(seed, objective, batch=1 + 2 * (seed == 1))
         result = solved(problem, method)
         assert result.status is Status.FEASIBLE, result.message
