@@ -6,6 +6,7 @@ print.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import nan
 from typing import Any, Final
@@ -215,8 +216,9 @@ def by_width(table: Sequence[Row]) -> str:
     """The nearest widths in words; empty where there is one width only."""
     if not table:
         return ""
-    words = [f"{row['nearest']} B/cycle to {row['KC']}" for row in table]
-    return f"  Changing the width of links alone: {', '.join(words)} come nearest."
+    counts = Counter(row["nearest"] for row in table)
+    words = [f"{count} of {len(table)} at {width} B/cycle" for width, count in counts.most_common()]
+    return f"  Changing the width of links alone, the printed numbers are met best so: {', '.join(words)}."
 
 
 def proven(rows: Sequence[Row]) -> str:

@@ -30,7 +30,7 @@ def judge(data: Data) -> Verdict:
 FIGURE = PaperFigure(
     title="Cycles of training",
     claim="Performance follows the same trends as energy.",
-    sizes=TRAINED,
+    sizes={**TRAINED, "short": {**TRAINED["short"], "learning": 5.0}},
     measure=measure,
     judge=judge,
     draw=lambda data: bars(data, "cycles over the optimum"),
