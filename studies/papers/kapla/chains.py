@@ -193,6 +193,12 @@ def losses(data: Data, way: str) -> list[float]:
     return known(row[way] for row in data["rows"])
 
 
+def together(data: Data, *ways: str) -> list[float]:
+    """The mean loss of some ways over the networks on which all of them have a chain."""
+    both = [row for row in data["rows"] if all(row[way] == row[way] for way in ways)]
+    return [mean(row[way] for row in both) for way in ways]
+
+
 def worst(data: Data, way: str) -> float:
     """The most of these; not a number where there is none."""
     return max(losses(data, way), default=float("nan"))
@@ -208,8 +214,7 @@ def changed(data: Data, *pairs: tuple[str, str]) -> str:
     words = []
     for way, what in pairs:
         other = next(name for name in OTHERS if name.startswith(way))
-        both = [row for row in data["rows"] if row[way] == row[way] and row[other] == row[other]]
-        before, after = (mean(row[name] for row in both) for name in (way, other))
+        before, after = together(data, way, other)
         words.append(f"{what} alone takes {way}'s mean loss from {before:.1f} to {after:.1f} %")
     text = "; ".join(words)
     return f"{text[:1].upper()}{text[1:]}."
