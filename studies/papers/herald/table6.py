@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Verdict
+from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Statement, Verdict
 from studies.papers.herald.fig11 import chosen
 from studies.papers.herald.spaces import (
     CLASSES,
@@ -58,6 +58,12 @@ def judge(data: Data) -> Verdict:
                     f"{row['class']}, {row['workload']}: {name} [%]", printed, row[f"{name} [%]"], "{:.1f}"
                 )
             )
+    for size in dict.fromkeys(row["class"] for row in data["rows"]):
+        gained = [row[f"{GAINS[0]} [%]"] for row in data["rows"] if row["class"] == size]
+        if len(gained) == 2:
+            words = f"{gained[0]:.1f} and {gained[1]:.1f} % of latency"
+            said = f"{size}: gains over the FDA are larger with eight batches"
+            compared.append(Statement(said, words, gained[1] > gained[0]))
     certain = max(row["most EDP that any schedule gains over the FDA [%]"] for row in data["rows"])
     return Verdict(
         compared,
