@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,40 +51,45 @@ def short(amount: float | None) -> str:
     return "–" if amount is None else f"{amount:.3g}"
 
 
-def rows(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """One row per document."""
-    for document in documents.values():
-        done, asked = proven(document)
-        totals, batch = document["totals"], document["batch"]
-        parts = [f"{100 * share:.0f} %" for share in shares(document).values()]
-        passed = "decode" if "phase=decode" in document["model"] else "prefill"
-        passed = passed if "phase=" in document["model"] else "one pass"
-        family, _, values = document["model"].partition("[")
-        size = re.search(r"size=([\w.-]+)", values)
-        yield (
-            f"{family} {size[1] if size else ''}".strip(),
-            passed,
-            str(batch),
-            f"{done} of {asked}",
-            f"{100 * proven_value(document):.1f} %",
-            short(totals["time_s"]),
-            short(None if totals["energy_pj"] is None else totals["energy_pj"] * 1e-12 / batch),
-            *parts,
-        )
+HEADS = ("network", "pass", "batch", "proven", "of the value", "s", "J per sequence", *KINDS, OTHERS, "CPU s")
+
+
+def row(document: Mapping[str, Any]) -> list[str]:
+    """The cells of one document."""
+    done, asked = proven(document)
+    totals, batch = document["totals"], document["batch"]
+    passed = re.search(r"phase=(\w+)", document["model"])
+    size = re.search(r"size=([\w.-]+)", document["model"])
+    energy = totals["energy_pj"]
+    return [
+        f"{document['model'].partition('[')[0]} {size[1] if size else ''}".strip(),
+        passed[1] if passed else "one pass",
+        str(batch),
+        f"{done} of {asked}",
+        f"{100 * proven_value(document):.1f} %",
+        short(totals["time_s"]),
+        short(None if energy is None else energy * 1e-12 / batch),
+        *(f"{100 * share:.0f} %" for share in shares(document).values()),
+        f"{sum(layer['wall_s'] for layer in document['layers']):.0f}",
+    ]
+
+
+def tables(files: Iterable[Path]) -> Iterator[str]:
+    """Lines of a Markdown table for each machine, from result documents."""
+    rows: dict[str, list[list[str]]] = {}
+    for file in files:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        rows.setdefault(document["arch"]["name"], []).append(row(document))
+    for machine, own in rows.items():
+        yield f"On {machine}:\n"
+        yield f"| {' | '.join(HEADS)} |\n|---|---|{'---:|' * (len(HEADS) - 2)}"
+        yield from (f"| {' | '.join(parts)} |" for parts in own)
+        yield ""
 
 
 def run(files: Annotated[list[Path], typer.Argument(help="result documents of `tilewright map`")]) -> None:
     """Read and print a table for each machine."""
-    documents = {str(file): json.loads(file.read_text(encoding="utf-8")) for file in files}
-    head = ("network", "pass", "batch", "proven", "of the value", "s", "J per sequence", *KINDS, OTHERS)
-    for machine in dict.fromkeys(document["arch"]["name"] for document in documents.values()):
-        own = {file: document for file, document in documents.items() if document["arch"]["name"] == machine}
-        print(f"On {machine}:\n")
-        print("| " + " | ".join(head) + " |")
-        print("|---|---|" + "---:|" * (len(head) - 2))
-        for row in rows(own):
-            print("| " + " | ".join(row) + " |")
-        print()
+    print("\n".join(tables(files)))
 
 
 if __name__ == "__main__":

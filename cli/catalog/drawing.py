@@ -1,4 +1,4 @@
-"""``tilewright show --plot`` on mappings: the drawing as an SVG file."""
+"""``tilewright show --plot`` on files: a mapping as SVG, kinds of layers, designs and curves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import write
-from tilewright.foundation.errors import InputError, did_you_mean
+from tilewright.foundation.errors import InputError, did_you_mean, unverified
 
 
 def has_mapping(path: Path) -> bool:
@@ -20,6 +20,34 @@ def has_mapping(path: Path) -> bool:
     data = read_data(path)
     kinds = (is_result, is_mapping, is_fused_mapping, FusedDocument.is_kind_of)
     return any(is_kind(data) for is_kind in kinds)
+
+
+def is_drawn_whole(path: Path, picture: Path) -> bool:
+    """Whether a picture shows a whole document: what ``explore`` wrote, or kinds of layers of a result.
+
+    A result's picture as SVG shows one mapping.
+    """
+    from tilewright.report.records.files import is_result, read_data
+    from tilewright.report.records.mapping.explore import ExploreDocument
+    from tilewright.report.records.mapping.sweep import SweepDocument
+
+    data = read_data(path)
+    if is_result(data):
+        return picture.suffix.lower() in (".png", ".pdf")
+    return ExploreDocument.is_kind_of(data) or SweepDocument.is_kind_of(data)
+
+
+def draw_whole(path: Path, picture: Path) -> int:
+    """Draw the designs of a document, its curves, or its kinds of layers."""
+    from tilewright.api.documents import load
+    from tilewright.api.mapping.designs_document import DesignsDocument
+    from tilewright.api.mapping.result import MappingDocument
+
+    document = load(path)
+    assert isinstance(document, DesignsDocument | MappingDocument)
+    with unverified(str(path)):
+        document.save_plot(picture)
+    return Exit.OK
 
 
 def draw_mapping(path: Path, arch: str | None, patterns: list[str], picture: Path, form: str) -> int:

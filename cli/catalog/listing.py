@@ -125,13 +125,11 @@ def _archs() -> Listing:
 
 
 def _models() -> Listing:
-    from tilewright.workloads.catalog import list_models, resolve_model
+    from tilewright.workloads.totals import totals_of_models
 
-    rows = []
-    for name, network in _loaded(list_models(), resolve_model):
-        distinct = network.distinct_layers(mac_only=True)
-        rows.append((name, len(network.mac_layers), len(distinct), network.macs, network.parameters))
-    return Listing(("model", "MAC layers", "distinct", "MACs", "parameters"), tuple(rows))
+    every = totals_of_models(failed=lambda error: note_line(str(error)))
+    rows = tuple((row.name, row.layers, row.distinct, row.macs, row.parameters) for row in every)
+    return Listing(("model", "MAC layers", "distinct", "MACs", "parameters"), rows)
 
 
 def _workloads() -> Listing:

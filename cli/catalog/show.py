@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tilewright.cli import completion, models, options
-from tilewright.cli.catalog.drawing import draw_mapping, has_mapping
+from tilewright.cli.catalog.drawing import draw_mapping, draw_whole, has_mapping, is_drawn_whole
 from tilewright.cli.catalog.network import show_network_as
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import note_line, show, write
@@ -72,8 +72,9 @@ def show_command(
         typer.Option(
             "--plot",
             metavar="FILE",
-            help="Draw a mapping (.svg), or a network's graph and its layers' shapes; "
-            "of a tree file, the spatial-temporal graph.",
+            help="Draw a mapping (.svg), a result's kinds of layers beside their limits (.png), what "
+            "[b]explore[/b] wrote, a network's graph and its layers' shapes; of a tree file, the "
+            "spatial-temporal graph.",
             rich_help_panel=_NETWORKS,
         ),
     ] = None,
@@ -91,6 +92,8 @@ def show_command(
         from tilewright.cli.scheduling.set_tree import draw_tree
 
         return draw_tree(tree, thing, plot)
+    if plot is not None and Path(thing).suffix.lower() in _DATA and is_drawn_whole(Path(thing), plot):
+        return draw_whole(Path(thing), plot)
     if plot is not None and Path(thing).suffix.lower() in _DATA and has_mapping(Path(thing)):
         return draw_mapping(Path(thing), arch, layers or [], plot, format)
     if format == "json" and onnx is None and Path(thing).suffix.lower() in _DATA and has_mapping(Path(thing)):
@@ -146,8 +149,8 @@ def _show_name(thing: str, batch: int | None, asked_onnx: OnnxOptions) -> int:
 def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[str], *, full: bool) -> int:
     """Machines, layers, mappings and results are distinguished by the file's content."""
     from tilewright.foundation.yaml_file import with_line_numbers
-    from tilewright.report.records.files import is_result, parse_document, parse_kind, read_data
-    from tilewright.report.records.mapping.fused_document import FusedDocument
+    from tilewright.report.records.files import is_result, parse_document, read_data
+    from tilewright.report.records.kinds import KINDS
     from tilewright.report.records.mapping.fused_file import is_fused_mapping
     from tilewright.report.records.mapping.mapping_file import is_mapping, parse_mapping
     from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
@@ -175,11 +178,11 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
     if is_result(data):
         with unverified(str(path)):
             return _show_result(parse_document(data, str(path)), str(path), patterns)
-    if FusedDocument.is_kind_of(data):
-        from tilewright.api.mapping.fusion import FusedResult
+    if any(kind.is_kind_of(data) for kind in KINDS):
+        from tilewright.api.documents import document_of, parsed
 
         with unverified(str(path)):
-            return _shown(FusedResult(parse_kind(data, str(path), FusedDocument)))
+            return _shown(document_of(parsed(data, str(path)), str(path)))
     if is_fused_mapping(data):
         from tilewright.cli.mapping.fused import evaluate_fused_file
 

@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 from tilewright.api.arguments import Budget, SearchRequest
 from tilewright.api.live import Listener
-from tilewright.api.mapping.exploration_document import ExplorationDocument, file_format
+from tilewright.api.mapping.designs_document import file_format
+from tilewright.api.mapping.exploration_document import ExplorationDocument
 from tilewright.api.mapping.sweep_document import Sweep
 from tilewright.api.saving import FileListener, WrittenAtEnd
 from tilewright.cli.exits import Exit

@@ -11,9 +11,9 @@ import yaml
 
 from tilewright.report.records.schemas import result_schema
 
-KINDS = ("result", "schedule", "codesign", "plan", "compare", "explore")
+KINDS = ("result", "schedule", "codesign", "plan", "compare", "explore", "sweep")
 """Documents; a record that several have stands on the page of the first one."""
-WHOLE = {"ResultDocument": "result", "ScheduleDocument": "schedule"}
+WHOLE = {"ResultDocument": "result", "ScheduleDocument": "schedule", "ExploreDocument": "explore"}
 """Documents that others hold whole."""
 WIDEST = 44
 DOCUMENTS = Path(__file__).parents[1] / "reference" / "documents"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.foundation.arrays import Int64s
 from tilewright.workloads.mapping.operator import Operator
+
+Sizes = Mapping[Variable, Collection[int]]
+"""Tile sizes that are wanted, where not all are."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class AxisGroup:
     variables : tile sizes, in the columns of ``rows``
     tabulate : makes the rows
     most : rows at most that it makes on its way
+    narrowed : makes the group of those choices that have some sizes only, or more where that gains nothing
     """
 
     name: str
@@ -34,6 +39,7 @@ class AxisGroup:
     variables: tuple[Variable, ...]
     tabulate: Callable[[], Int64s]
     most: int
+    narrowed: Callable[[Sizes], AxisGroup] | None = None
 
     @cached_property
     def rows(self) -> Int64s:
@@ -99,24 +105,33 @@ def balanced_tiles(size: int) -> tuple[int, ...]:
     return tuple(np.unique(-(-size // np.arange(1, size + 1))).tolist())
 
 
+Among = tuple[frozenset[int], ...]
+"""The sizes that the tile of every step may have."""
+
+
 @lru_cache(maxsize=128)
-def perfect_chains(bound: int, length: int, most: tuple[int, ...] = ()) -> Int64s:
+def perfect_chains(bound: int, length: int, most: tuple[int, ...] = (), among: Among = ()) -> Int64s:
     """All sequences of ``length`` tile sizes, each dividing the one before it, the first the bound.
 
-    ``most`` has the trips at most of every step, 0 for any number; none by default.  Returns an array of
-    shape (chains, length).
+    Parameters
+    ----------
+    bound, length : of the outermost tile, and how many there are
+    most : trips at most of every step, 0 for any number; none by default
+    among : of every step, the sizes that its tile may have; any by default
+
+    Returns an array of shape (chains, length).
     """
-    return _chains(bound, length, divisors, most)
+    return _chains(bound, length, divisors, most, among)
 
 
 @lru_cache(maxsize=128)
-def balanced_chains(bound: int, length: int, most: tuple[int, ...] = ()) -> Int64s:
+def balanced_chains(bound: int, length: int, most: tuple[int, ...] = (), among: Among = ()) -> Int64s:
     """All sequences of ``length`` tile sizes, each ``ceil(outer / n)`` of the one before it for some ``n``.
 
-    Divisor chains are among them.  ``most`` as in :func:`perfect_chains`.  Returns an array of shape (chains,
-    length).
+    Divisor chains are among them.  Arguments are those of `perfect_chains`.  Returns an array of shape
+    (chains, length).
     """
-    return _chains(bound, length, balanced_tiles, most)
+    return _chains(bound, length, balanced_tiles, most, among)
 
 
 @lru_cache(maxsize=1024)
@@ -155,7 +170,11 @@ def every_chain(bound: int, length: int) -> Int64s:
 
 
 def count_chains(
-    bound: int, length: int, steps: Callable[[int, int], Int64s], most: tuple[int, ...] = ()
+    bound: int,
+    length: int,
+    steps: Callable[[int, int], Int64s],
+    most: tuple[int, ...] = (),
+    among: Among = (),
 ) -> int:
     """How many sequences of ``length`` tile sizes there are, without listing them.
 
@@ -164,22 +183,29 @@ def count_chains(
     bound, length : of the outermost tile, and how many there are
     steps : makes the sequences; those of one tile are all that may stand inside a tile
     most : trips at most of every step, 0 for any number
+    among : of every step, the sizes that its tile may have
     """
     # Tiles of tiles are tiles of the whole, so these are all sizes that there are.
-    sizes = np.unique(steps(bound, 1)[:, 0])
-    places = [np.searchsorted(sizes, np.unique(steps(int(size), 1)[:, 0])) for size in sizes]
+    sizes = np.unique(steps(bound, 1)[:, 0]).tolist()
+    places = [np.searchsorted(sizes, np.unique(steps(size, 1)[:, 0])).tolist() for size in sizes]
     counts = [1] * len(sizes)  # of the sequences inside a tile of each size
-    for trips in reversed(most or (0,) * length):
-        least = [-(-int(size) // trips) if trips else 1 for size in sizes]
+    for step, trips in reversed([*enumerate(most or (0,) * length)]):
+        least = [-(-size // trips) if trips else 1 for size in sizes]
+        if among:
+            counts = [count if size in among[step] else 0 for size, count in zip(sizes, counts, strict=True)]
         counts = [
             sum(counts[inner] for inner in inside if sizes[inner] >= low)
             for inside, low in zip(places, least, strict=True)
         ]
-    return counts[-1]
+    return int(counts[-1])
 
 
 def _chains(
-    bound: int, length: int, tiles: Callable[[int], Sequence[int]], most: tuple[int, ...] = ()
+    bound: int,
+    length: int,
+    tiles: Callable[[int], Sequence[int]],
+    most: tuple[int, ...] = (),
+    among: Among = (),
 ) -> Int64s:
     """All sequences of tile sizes inside the bound, in increasing order of the first, then the next.
 
@@ -188,11 +214,14 @@ def _chains(
     bound, length : of the outermost tile, and how many there are
     tiles : increasing, what may stand inside a tile of some size
     most : trips at most of every step, 0 for any number
+    among : of every step, the sizes that its tile may have
     """
     kind = np.int32 if bound < 2**31 else np.int64  # many chains are made of small numbers
     last = np.array([bound], dtype=kind)
     columns: list[Int64s] = []
-    for trips in most or (0,) * length:
+    most = most or (0,) * length
+    continued = _continued(tiles, most, among)
+    for step, trips in enumerate(most):
         sizes, which = np.unique(last, return_inverse=True)
         menus = [tiles(int(size)) for size in sizes]
         if trips:  # increasing, so that few trips are at the end
@@ -200,13 +229,15 @@ def _chains(
                 bisect_left(menu, -(-int(size) // trips)) for menu, size in zip(menus, sizes, strict=True)
             ]
             menus = [menu[start:] for menu, start in zip(menus, starts, strict=True)]
-        counts = np.array([len(menu) for menu in menus])
+        if among:
+            menus = [[size for size in menu if size in continued[step]] for menu in menus]
+        counts = np.array([len(menu) for menu in menus], dtype=np.int64)
         firsts = np.cumsum(counts) - counts  # of each menu in all of them
         children = counts[which]
         parent = np.repeat(np.arange(len(last)), children)
         # The place of every child among its siblings, then in the menu of its parent's size.
         place = np.arange(len(parent)) - np.repeat(np.cumsum(children) - children, children)
-        inside = np.concatenate([np.asarray(menu, dtype=kind) for menu in menus])
+        inside: Int64s = np.fromiter(chain.from_iterable(menus), kind, int(counts.sum()))
         place += firsts[which][parent]
         last = inside[place]
         del place
@@ -215,6 +246,22 @@ def _chains(
     for column in reversed(range(length)):
         rows[:, column] = columns.pop()
     return _shared(rows)
+
+
+def _continued(tiles: Callable[[int], Sequence[int]], most: tuple[int, ...], among: Among) -> list[set[int]]:
+    """Of every step, the sizes from which a sequence goes on to its end."""
+    result: list[set[int]] = []
+    for step in reversed(range(len(among))):
+        own = set(among[step])
+        if result:
+            trips = most[step + 1]
+            own = {
+                size
+                for size in own
+                if any(inner in result[-1] and (not trips or inner * trips >= size) for inner in tiles(size))
+            }
+        result.append(own)
+    return result[::-1]
 
 
 def _shared(rows: Int64s) -> Int64s:

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from tilewright.formulation.mapping.axis_groups import RowFilter
 from tilewright.formulation.mapping.blocks import Block, loop_hosts
 from tilewright.formulation.mapping.constraint_sets import PREFIX, set_named, with_sets_written_out
 from tilewright.formulation.mapping.cost import CostModel, Limit, Statement
@@ -58,7 +59,6 @@ from tilewright.formulation.mapping.rules import (
     StoreRule,
     TileRule,
 )
-from tilewright.formulation.mapping.space import RowFilter
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator

@@ -21,6 +21,7 @@ from tilewright.formulation.mapping.arrangements import (
     arrangements,
     is_spread,
 )
+from tilewright.formulation.mapping.axis_groups import DIVISORS, EVERY_INTEGER, HALVED, ROUNDED_UP
 from tilewright.formulation.mapping.constraints import (
     Constraints,
     check_orders,
@@ -35,14 +36,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.membership import outside, outside_uneven
 from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.formulation.mapping.rules import MetricCap
-from tilewright.formulation.mapping.space import (
-    DIVISORS,
-    EVERY_INTEGER,
-    HALVED,
-    ROUNDED_UP,
-    MapSpace,
-    build_space,
-)
+from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.search import Judgement
 from tilewright.foundation.errors import InputError

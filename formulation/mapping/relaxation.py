@@ -17,7 +17,7 @@ import numpy as np
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.chains import AxisGroup
+from tilewright.formulation.mapping.chains import MANY_ROWS, AxisGroup, Sizes
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import GroupTable, Tables
 from tilewright.foundation.arrays import Bools, Floats, Indices
@@ -96,13 +96,30 @@ def usable_rows(problem: LayerProblem, tables: Tables, checked_limits: Limits | 
     return result
 
 
+def legal_sizes(problem: LayerProblem, group: AxisGroup) -> Sizes:
+    """Of each of a group's variables, the tile sizes with which every constraint, taken alone, may hold."""
+    sizes: dict[Variable, tuple[int, ...]] = {}
+    for variable in group.variables:
+        values = np.array(variable.domain, dtype=np.float64)
+        reader = GroupIntervalReader([{variable: (values, values)}])
+        legal = np.ones(len(values), dtype=bool)
+        for limit in problem.limits:
+            legal &= reader.low(limit.expr) <= limit.bound
+        sizes[variable] = tuple(np.array(variable.domain)[legal].tolist())
+    return sizes
+
+
 def legal_groups(problem: LayerProblem, checked_limits: Limits | None = None) -> tuple[AxisGroup, ...]:
     """The axis groups, large ones without rows that no legal mapping has.
 
     Of all that is tabulated the limits are the cheapest, and they exclude most rows of large dimensions.
+    Where there are very many rows, tiles that are too large by themselves are left out before they are made.
     Raises ``LimitReachedError`` where a limit strikes.
     """
-    groups = problem.space.groups
+    groups = tuple(
+        group.narrowed(legal_sizes(problem, group)) if group.narrowed and group.most > MANY_ROWS else group
+        for group in problem.space.groups
+    )
     if sum(len(group) for group in groups) <= _FEW:
         return groups
     tables = Tables(groups, [limit.expr for limit in problem.limits], checked_limits)

@@ -17,13 +17,13 @@ import numpy as np
 
 from tilewright.formulation.expression import Expr, as_expr, choose, is_one, product
 from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping.axis_groups import RowFilter
 from tilewright.formulation.mapping.blocks import Block
 from tilewright.formulation.mapping.cost import Limit, Statement
 from tilewright.formulation.mapping.evaluator import Evaluation, nest_of
 from tilewright.formulation.mapping.mapping import Mapping as LoopNest
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import OrderClass, ended_by, in_sequence
-from tilewright.formulation.mapping.space import RowFilter
 from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator, Tensor

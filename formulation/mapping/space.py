@@ -8,58 +8,21 @@ a level begin to live at one point; the uneven space is the union over many
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain, combinations
-
-import numpy as np
 
 from tilewright.formulation.expression import Expr, Variable, as_expr
 from tilewright.formulation.mapping.arrangements import Arrangement, even_arrangement, segments
+from tilewright.formulation.mapping.axis_groups import DIVISORS, RowFilter, axis_group, chains_of
 from tilewright.formulation.mapping.blocks import Block, Residency, loop_hosts, whole
-from tilewright.formulation.mapping.chains import (
-    MANY_ROWS,
-    AxisGroup,
-    axis_group_dims,
-    balanced_chains,
-    count_chains,
-    cross,
-    every_chain,
-    halved_chains,
-    perfect_chains,
-    ranged_chains,
-)
+from tilewright.formulation.mapping.chains import AxisGroup, axis_group_dims
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import OrderClass
-from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Dimension, Operator
-
-Chains = Callable[..., Int64s]
-RowFilter = Callable[[MappingABC[str, Sequence[Int64s]]], Bools]
-
-DIVISORS, ROUNDED_UP, EVERY_INTEGER = "divisors", "ceil(outer/n)", "every integer"
-HALVED = "ceil(outer/2**n)"
-"""The tiles that a dimension may have inside a tile: its divisors, the least of every trip count, any, or the
-least of trip counts that are powers of two."""
-
-CHAINS: MappingABC[str, Chains] = {
-    DIVISORS: perfect_chains,
-    ROUNDED_UP: balanced_chains,
-    EVERY_INTEGER: every_chain,
-    HALVED: halved_chains,
-}
-
-
-def chains_of(dimension: Dimension, tiles: str) -> Chains:
-    """The chains of a dimension, which may stand for several bounds."""
-    if dimension.upto is not None and tiles == ROUNDED_UP:
-        return ranged_chains(dimension.bound, dimension.upto)
-    return CHAINS[tiles]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +140,7 @@ def build_space(
     orders : per slot of the arrangement (per memory level in the even one), the order effects to choose from;
         the innermost level's loops run over registers, where no order matters
     row_filters : user constraints on tile sizes, as predicates over the tile sizes at every boundary
-    tiles : the tiles that a tile may be cut into, one of ``CHAINS``
+    tiles : the tiles that a tile may be cut into, one of those of `axis_groups`
     slots : the even arrangement by default
     check : called between dimensions, each of which may have millions of rows; what it raises goes through
     """
@@ -185,7 +148,7 @@ def build_space(
     blocks, sites = _blocks(engine, slots, orders)
     boundaries, variables = _boundaries(operator, blocks, sites, slots, tiles)
     groups = tuple(
-        _group(operator, dims, blocks, boundaries, variables, row_filters, tiles, check)
+        axis_group(operator, dims, blocks, boundaries, variables, row_filters, tiles, check)
         for dims in axis_group_dims(operator)
     )
     residency = _residency(operator, engine, blocks, slots)
@@ -279,107 +242,6 @@ def _hosted(
         if free:
             hosts.append(index)
     return hosts
-
-
-def _group(
-    operator: Operator,
-    dims: tuple[str, ...],
-    blocks: Sequence[Block],
-    boundaries: Sequence[MappingABC[str, Expr]],
-    variables: MappingABC[str, Sequence[Variable]],
-    row_filters: Sequence[RowFilter],
-    tiles: str,
-    check: Callable[[], None],
-) -> AxisGroup:
-    columns = tuple(chain.from_iterable(variables[dim] for dim in dims))
-    chains = {dimension.name: chains_of(dimension, tiles) for dimension in operator.dimensions}
-    trips = {dim: _most_trips(dim, blocks, boundaries, chains[dim]) for dim in dims}
-    most = math.prod(
-        _count(operator.bounds[dim], len(variables[dim]), chains[dim], trips[dim]) for dim in dims
-    )
-
-    def tabulate() -> Int64s:
-        tables = []
-        for dim in dims:
-            check()
-            # Filtered before the product of the group's dimensions, which could be too large to build.
-            rows = chains[dim](operator.bounds[dim], len(variables[dim]), *trips[dim])
-            tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
-        check()
-        # User filters speak of one dimension and have been applied; an axis limits the product of the group's
-        # dimensions.
-        rows = cross(tables)
-        return rows if len(dims) == 1 else _keep(rows, columns, dims, operator, blocks, boundaries, ())
-
-    group = AxisGroup("+".join(dims), dims, columns, tabulate, most)
-    if most <= MANY_ROWS:
-        _ = group.rows  # under the caller's checks
-    return group
-
-
-@lru_cache(maxsize=1024)
-def _count(bound: int, length: int, chains: Chains, trips: tuple[tuple[int, ...], ...]) -> int:
-    """How many chains there are at most."""
-    if chains is every_chain:
-        return math.comb(bound + length - 1, length)
-    return count_chains(bound, length, chains, *trips)
-
-
-def _most_trips(
-    dim: str, blocks: Sequence[Block], boundaries: Sequence[MappingABC[str, Expr]], chains: Chains
-) -> tuple[tuple[int, ...], ...]:
-    """The trips at most of every step of a dimension, as chains take them: what an array axis has, else any.
-
-    What has more is left out by `_keep` in any case; not to make it saves memory.
-    """
-    if chains not in (perfect_chains, balanced_chains):
-        return ()
-    steps = [
-        block.axis.size if block.axis is not None else 0
-        for index, block in enumerate(blocks)
-        if isinstance(boundaries[index + 1][dim], Variable)
-        and boundaries[index + 1][dim] is not boundaries[index][dim]
-    ]
-    return (tuple(steps),) if any(steps) else ()
-
-
-def _keep(
-    rows: Int64s,
-    columns: Sequence[Variable],
-    dims: Sequence[str],
-    operator: Operator,
-    blocks: Sequence[Block],
-    boundaries: Sequence[MappingABC[str, Expr]],
-    row_filters: Sequence[RowFilter],
-) -> Int64s:
-    """Rows whose spatial loops fit their axes and that pass the user's filters."""
-    place = {variable: column for column, variable in enumerate(columns)}
-
-    def values(expr: Expr) -> Int64s:
-        if isinstance(expr, Variable):
-            return rows[:, place[expr]]
-        return np.full(len(rows), expr.value, dtype=np.int64)  # type: ignore[attr-defined]
-
-    mask = np.ones(len(rows), dtype=bool)
-    for index, block in enumerate(blocks):
-        if block.axis is not None:
-            # Instances of one axis, shared by all dimensions of the group that are spread along it.
-            spread = [
-                (boundaries[index][dim], boundaries[index + 1][dim])
-                for dim in dims
-                if boundaries[index][dim] is not boundaries[index + 1][dim]
-            ]
-            if len(spread) == 1:
-                ((outer, inner),) = spread
-                mask &= values(outer) <= block.axis.size * values(inner)
-            elif spread:
-                trips = [-(-values(outer) // values(inner)) for outer, inner in spread]
-                mask &= np.prod(trips, axis=0) <= block.axis.size
-    if row_filters:
-        tiles = {dim: [values(edge[dim]) for edge in boundaries] for dim in dims}
-        for row_filter in row_filters:
-            mask &= row_filter(tiles)
-    return rows[mask]
 
 
 def _residency(

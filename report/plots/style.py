@@ -22,6 +22,8 @@ WIDTH = 7.0
 #: M. Okabe and K. Ito, "Color Universal Design" (2008), without yellow, which is too light for lines.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#666666")
 TENSORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+INK = "#101418"
+"""Limits, and what else is no series."""
 SHARED = "#B0B0B0"
 """What belongs to no tensor in particular."""
 LAYERS = (*PALETTE[:6], "#8C6BB1", "#41AB5D", "#B8860B", "#C51B8A", "#5DA5A4")
@@ -165,11 +167,23 @@ def percent_axis(axis: Axes, label: str) -> None:
 
 def logarithmic(axis: Axes) -> None:
     """A logarithmic horizontal axis with plain numbers at 1, 2, 5 of every decade, or at 1 alone."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FuncFormatter
 
     axis.set_xscale("log")
-    least, most = axis.get_xlim()
-    wide = most > 150 * least
-    axis.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=20))
+    _few_ticks(axis.xaxis)
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.xaxis.set_minor_formatter(NullFormatter())
+
+
+def logarithmic_quantities(axis: Axis, label: str, unit: str) -> None:
+    """A logarithmic axis of quantities whose plot is drawn, with a few numbers in units that fit."""
+    measured(axis, label, unit)
+    _few_ticks(axis)
+
+
+def _few_ticks(axis: Axis) -> None:
+    """Ticks at 1, 2, 5 of every decade, or at 1 alone where there are many."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    least, most = sorted(axis.get_view_interval())
+    axis.set_major_locator(LogLocator(subs=(1.0,) if most > 150 * least else (1.0, 2.0, 5.0), numticks=20))
+    axis.set_minor_formatter(NullFormatter())

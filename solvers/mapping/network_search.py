@@ -264,7 +264,7 @@ def _search(
     earlier: LayerResult | None,
 ) -> tuple[LayerResult, LayerProblem | None]:
     """The answer of the solver that was asked for, and the problem as far as it was stated."""
-    if limits.seconds == 0:
+    if limits.remaining == 0:
         message = "the time limit was reached before the search began"
         return no_result(solver, method(solver).version, limits, message), None
     run = layer_run(state, solver, limits, observer.point, starts, earlier)

@@ -17,6 +17,8 @@ def test_show_has_totals_energy_and_roofline(call: Call, tmp_path: Path) -> None
     words = ("total: energy", "cycles", "MHz", "weights", "share", "roofline", "MAC/B", "limit")
     for word in (*words, "peak 256 MAC/cycle"):
         assert word in shown, word
+    rows = shown.rpartition("roofline")[2].splitlines()[1:3]
+    assert min(float(row.split()[1]) for row in rows) < 1  # all in MAC/B, whatever their size
     table = call("map", net, "--arch", "eyeriss-256", "-q").out
     assert "total: energy" in table
     header = call("map", net, "--arch", "eyeriss-256", "-q", "--format", "csv").out.splitlines()[0]

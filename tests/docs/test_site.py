@@ -58,7 +58,7 @@ def test_every_file_model_and_document_has_a_table(tables: ModuleType) -> None:
     assert shown == set(tilewright.__all__) - {"__version__"}
 
 
-@pytest.mark.parametrize("kind", ["result", "schedule", "codesign", "plan", "compare", "explore"])
+@pytest.mark.parametrize("kind", ["result", "schedule", "codesign", "plan", "compare", "explore", "sweep"])
 def test_example_documents_fit_their_schemas(kind: str) -> None:
     """The documents that the reference takes its examples from are such documents."""
     data = json.loads((DOCS / "reference" / "documents" / f"{kind}.json").read_text())

@@ -17,7 +17,7 @@ from tilewright.workloads.families import family_network
 from tilewright.workloads.phases import first_length, parse_phases, phase_layers, spread
 from tilewright.workloads.selection import select_layers
 
-MODEL, PHASES = "gpt2[tokens=6]", "prefill:2,decode:8"
+MODEL, PHASES = "gpt2[tokens=6]", "prefill:2,decode:5"
 ATTENTION = ("block1.attention.scores", "block1.attention.key")
 
 
@@ -36,15 +36,15 @@ def explored(lengths: int) -> Any:
 
 @pytest.fixture(scope="module")
 def few() -> Any:
-    """Three of eight steps are searched."""
+    """Three of five steps are searched."""
     return explored(3)
 
 
 def test_all_steps_lie_between_those_that_are_bounded(few: Any) -> None:
     """Each step searched by itself gives a bound that is no lower and a value that is no higher."""
-    every = explored(8)
-    assert every.record.phases.lengths == [*range(6, 14)]
-    assert few.record.phases.lengths == [6, 9, 13]
+    every = explored(5)
+    assert every.record.phases.lengths == [*range(6, 11)]
+    assert few.record.phases.lengths == [6, 8, 10]
     for part, whole in zip(few.record.designs, every.record.designs, strict=True):
         assert Fraction(part.bound_exact) <= Fraction(whole.bound_exact)
         assert Fraction(whole.value_exact) <= Fraction(part.value_exact)
@@ -61,7 +61,7 @@ def test_totals_are_those_of_runs_one_by_one(few: Any) -> None:
     assert Fraction(few.record.best.value_exact) == energy * cycles
     once = 2 * sum(len(layer.names) for layer in select_layers(family_network(MODEL), ATTENTION))
     step = family_network("gpt2[phase=decode,cached=9]")
-    assert count == once + 8 * sum(len(layer.names) for layer in select_layers(step, ATTENTION))
+    assert count == once + 5 * sum(len(layer.names) for layer in select_layers(step, ATTENTION))
 
 
 def test_documents_hold_until_lengths_are_left_out(few: Any, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_documents_hold_until_lengths_are_left_out(few: Any, tmp_path: Path) -> 
     assert tw.check(tmp_path / "few.json").holds
     data = few.to_dict()
     for part in (data, data["best"]["result"]):
-        part["phases"]["lengths"] = [6, 13]
+        part["phases"]["lengths"] = [6, 10]
     record = ExploreDocument.model_validate(data)
     assert not tw.check(tw.ExplorationDocument(record)).holds
 

@@ -74,6 +74,10 @@ def test_command_line_sweeps_two_parameters(capsys: pytest.CaptureFixture[str], 
     assert [point["fields"] for point in document["points"]] == [
         {"model.batch": batch, "model.cached": cached} for batch in (1, 2) for cached in (3, 7)
     ]
+    shown = caller(capsys)("show", out)
+    assert shown.code == 0, shown.err
+    assert shown.out.split("layers on machines")[0] == outcome.out.split("layers on machines")[0]
+    assert caller(capsys)("show", out, "--plot", tmp_path / "s.xyz").code == 2
     read = tw.load(out)
     assert isinstance(read, tw.Sweep)
     assert [line.name for line in sweep_lines(read.record)] == ["batch 1", "batch 2"]

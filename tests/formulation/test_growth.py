@@ -38,7 +38,7 @@ def layer(kind: int, sizes: tuple[int, ...]) -> Operator:
     return elementwise(shape=sizes, operands=2)
 
 
-@settings(max_examples=effort(40))
+@settings(max_examples=effort(25))
 @given(st.data())
 def test_a_mapping_cut_off_is_legal_and_costs_no_more(data: st.DataObject) -> None:
     """Any legal mapping, not the best alone, takes no more energy, cycles or capacity on fewer iterations."""

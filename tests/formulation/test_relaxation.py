@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from instances import Instance, instances
 
 from tilewright.formulation.mapping.problem import layer_problem
-from tilewright.formulation.mapping.relaxation import problem_tables, root_bound, usable_rows, wanted_rows
+from tilewright.formulation.mapping.relaxation import (
+    legal_sizes,
+    problem_tables,
+    root_bound,
+    usable_rows,
+    wanted_rows,
+)
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
 from tilewright.hardware.mapping.load import load_engine
@@ -31,8 +37,13 @@ def test_bound_and_rows_on_random_problems(data: st.DataObject) -> None:
     tables = problem_tables(problem)
     usable = [set(rows.tolist()) for rows in usable_rows(problem, tables)]
     bound = root_bound(problem, tables)
+    groups = problem.space.groups
+    narrowed = [group.narrowed(legal_sizes(problem, group)) for group in groups if group.narrowed is not None]
+    made = [set(map(tuple, group.rows.tolist())) for group in narrowed]
     for candidate in minima(problem):
         assert all(row in kept for row, kept in zip(candidate.rows, usable, strict=True))
+        tiles = [tuple(group.rows[row].tolist()) for group, row in zip(groups, candidate.rows, strict=True)]
+        assert all(row in kept for row, kept in zip(tiles, made, strict=True))
         assert bound is None or bound <= candidate.key
 
 
@@ -93,3 +104,14 @@ def test_rows_that_never_fit_are_left_out() -> None:
     kept = [len(rows) for rows in usable_rows(problem, tables)]
     assert all(0 < count <= len(table) for count, table in zip(kept, tables.tables, strict=True))
     assert sum(kept) < sum(len(table) for table in tables.tables)
+
+
+def test_rows_with_a_tile_that_never_fits_are_not_even_made() -> None:
+    """Words of a language model on a machine with a latch: most of 13 million rows overfill it."""
+    operator = parse_layer("gemm:M=32,N=128256,K=4096")[1]
+    problem = layer_problem(operator, load_engine("a100"), parse_objective("edp"))
+    words = next(group for group in problem.space.groups if group.name == "N")
+    assert words.narrowed is not None
+    sizes = legal_sizes(problem, words)
+    assert [set(sizes[variable]) for variable in words.variables[-1:]] == [{1}]
+    assert words.most > 12_000_000 > 6 * words.narrowed(sizes).most > 0

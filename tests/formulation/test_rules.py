@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from tilewright.formulation.mapping.axis_groups import RowFilter
 from tilewright.formulation.mapping.blocks import Block
 from tilewright.formulation.mapping.constraints import Constraints, parse_constraints
 from tilewright.formulation.mapping.cost import Limit, Statement
@@ -17,7 +18,6 @@ from tilewright.formulation.mapping.mapping import Spatial
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.rules import Evaluated
-from tilewright.formulation.mapping.space import RowFilter
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.foundation.errors import InputError

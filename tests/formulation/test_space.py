@@ -101,6 +101,20 @@ def test_chains_of_few_trips_are_those_of_all_chains(bound: int, trips: list[int
         assert count_chains(bound, len(trips), chains, tuple(trips)) == allowed.sum()
 
 
+@given(st.integers(1, 90), st.lists(st.integers(0, 6), min_size=1, max_size=3), st.data())
+def test_chains_of_some_sizes_are_those_of_all_chains(
+    bound: int, trips: list[int], data: st.DataObject
+) -> None:
+    """What is made of some sizes is what is left of all chains, in sequence and number."""
+    for chains in (perfect_chains, balanced_chains):
+        rows = chains(bound, len(trips), tuple(trips))
+        sizes = st.frozensets(st.sampled_from(chains(bound, 1)[:, 0].tolist()))
+        among = tuple(data.draw(sizes) for _ in trips)
+        allowed = np.all([np.isin(rows[:, i], [*own]) for i, own in enumerate(among)], axis=0)
+        assert np.array_equal(chains(bound, len(trips), tuple(trips), among), rows[allowed])
+        assert count_chains(bound, len(trips), chains, tuple(trips), among) == allowed.sum()
+
+
 @given(st.integers(1, 5000))
 def test_divisors(number: int) -> None:
     """All of them, increasing."""

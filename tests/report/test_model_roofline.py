@@ -55,6 +55,19 @@ def test_pages_and_tables_show_them(mapped: Any, tmp_path: Path) -> None:
     assert "of limit" in text
 
 
+def test_pictures_name_kinds_and_phases(mapped: Any, tmp_path: Path) -> None:
+    """As SVG every kind of both phases, both limits and the roofs' axes are texts; a layer alone is drawn."""
+    pytest.importorskip("matplotlib")
+    mapped.save_plot(tmp_path / "kinds.svg")
+    text = (tmp_path / "kinds.svg").read_text()
+    for row in mapped.kind_rows():
+        assert f"{row['phase']} {row['kind']}" in text
+    for label in ("limit of PEs", "limit of DRAM", "operations per byte", "prefill:2,decode:4"):
+        assert label in text
+    tw.solve(tw.layer("gemm:M=4,N=4,K=4").on("nvdla-256")).document.save_plot(tmp_path / "alone.pdf")
+    assert (tmp_path / "alone.pdf").stat().st_size > 1000
+
+
 def test_kinds_are_read_from_names() -> None:
     """With a phase before a name or without, the kind is the same."""
     for name, kind in (

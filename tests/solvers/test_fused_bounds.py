@@ -116,7 +116,7 @@ def check_bounds(groups: int, seed: str) -> None:
 
 def test_every_bound_lies_below_the_value_of_every_candidate() -> None:
     """Bounds of skeletons, of placements and with all room are at most what the evaluator says."""
-    check_bounds(effort(25), "bounds")
+    check_bounds(effort(16), "bounds")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -157,3 +158,15 @@ def test_a_single_layer_is_searched_once() -> None:
     answers = list(search_network(network(5), limits=Limits(seconds=20, threads=1)))
     assert [answer.index for answer in answers] == [0]
     assert answers[0].result.status is Status.OPTIMAL
+
+
+def test_no_search_begins_once_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers that come after the limit are not even stated, so a network of many ends with its limit."""
+    begun: list[Any] = []
+    monkeypatch.setattr(network_search, "layer_run", lambda *args: begun.append(args))
+    ticks = itertools.count(10.0, 0.001)  # time goes on between two readings
+    limits = Limits(seconds=1, threads=1, started=0.0, clock=lambda: next(ticks))
+    answers = list(search_network(network(3, 4, 5), limits=limits))
+    assert [answer.result.status for answer in answers] == [Status.UNKNOWN] * 3
+    assert all("before the search began" in answer.result.message for answer in answers)
+    assert not begun

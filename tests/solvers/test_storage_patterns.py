@@ -174,7 +174,7 @@ def _compare_random_mappings(data: st.DataObject, most: int) -> None:
             assert bounds[pattern_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
 
 
-@settings(max_examples=effort(15))
+@settings(max_examples=effort(6))
 @given(st.data())
 def test_random_mappings_are_not_below_the_bounds_of_their_patterns(data: st.DataObject) -> None:
     """Mappings of larger layers, good and bad, cost at least what their patterns are bounded by."""

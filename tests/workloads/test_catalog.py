@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tilewright.foundation.errors import InputError, did_you_mean, one_line
-from tilewright.workloads import networks
+from tilewright.workloads import catalog, networks, totals
 from tilewright.workloads.catalog import list_models, resolve_model
 from tilewright.workloads.mapping.operators import fully_connected, gemm
+from tilewright.workloads.networks import ADDED
 
 SHIPPED = {
     "alexnet": (0.655, 8),
@@ -141,3 +142,37 @@ def test_messages_stay_on_one_line() -> None:
     assert one_line(ValueError("x\ny" * 500)).endswith("…")
     assert one_line(ValueError()) == "ValueError"
     assert did_you_mean("zzz", ["abc"]) == ""
+
+
+def test_totals_are_kept_between_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are those of the networks; what is kept is not built again, what was damaged or added is."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
+    monkeypatch.setattr(catalog, "list_models", lambda: (*sorted(["mlp", "lstm", *ADDED]),))
+    first = totals.totals_of_models(pytest.fail)
+    assert [row.name for row in first] == ["lstm", "mlp"]
+    for row in first:
+        network = resolve_model(row.name)
+        assert (row.layers, row.macs, row.parameters) == (
+            len(network.mac_layers),
+            network.macs,
+            network.parameters,
+        )
+        assert row.distinct == len({layer.operator for layer in network.mac_layers})
+    built: list[str] = []
+    build = totals._built
+
+    def noted(name: str) -> totals.ModelTotals:
+        built.append(name)
+        return build(name)
+
+    monkeypatch.setattr(totals, "_built", noted)
+    assert totals.totals_of_models(pytest.fail) == first
+    assert built == []
+    with monkeypatch.context() as more:
+        more.setitem(ADDED, "mine", networks.builders()["mlp"])
+        assert [row.name for row in totals.totals_of_models(pytest.fail)] == ["lstm", "mine", "mlp"]
+        assert built == ["mine"]
+    (kept,) = tmp_path.glob("models-*.json")
+    kept.write_text("[{}]")
+    assert totals.totals_of_models(pytest.fail) == first
+    assert built == ["mine", "lstm", "mlp"]

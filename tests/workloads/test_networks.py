@@ -83,7 +83,13 @@ def test_models_are_accepted_and_come_back_the_same(
     assert file.stat().st_size < 2_000_000
 
 
-@pytest.mark.parametrize("name", SMALL_ENOUGH)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if place % 3 == 0 else pytest.mark.slow)
+        for place, name in enumerate(SMALL_ENOUGH)
+    ],
+)
 def test_the_work_grows_with_the_batch(zoo: dict[str, Network], name: str) -> None:
     """At batch 3 every network has three times the work, and so has its file written at batch 1."""
     single, three = zoo[name], resolve_model(name, batch=3)

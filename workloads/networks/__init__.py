@@ -13,13 +13,16 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING
 
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.extensions import Extension, extensions, load_imported
-from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.network import Network
 
-Builder = Callable[[int], Blueprint | Network]
+if TYPE_CHECKING:
+    from tilewright.workloads.blueprint import Blueprint  # loads onnx
+
+Builder = Callable[[int], "Blueprint | Network"]
 
 
 ADDED: dict[str, Builder] = {}
@@ -60,6 +63,8 @@ def _deferred(extension: Extension) -> Builder:
     """A builder that loads its package when it is called."""
 
     def build(batch: int) -> Blueprint | Network:
+        from tilewright.workloads.blueprint import Blueprint
+
         function = extension.load()
         network = function(batch) if callable(function) else function
         if not isinstance(network, Blueprint | Network):

@@ -9,8 +9,7 @@ from tilewright.report.html.figures import INK, base_layout, logarithmic
 from tilewright.report.html.page import Figure, Plot
 from tilewright.report.plots.style import PALETTE
 from tilewright.report.records.mapping.document import ResultDocument
-from tilewright.report.records.mapping.model_roofline import KindRow, kind_rows
-from tilewright.report.records.mapping.roofline import dram_rate
+from tilewright.report.records.mapping.model_roofline import KindRow, Roofs, kind_rows, roofs
 
 
 def model_sections(document: ResultDocument, engine: Engine) -> list[Plot]:
@@ -19,9 +18,9 @@ def model_sections(document: ResultDocument, engine: Engine) -> list[Plot]:
     if len({row.kind for row in rows}) < 2:
         return []
     figures = [("time", _times(rows, engine))]
-    roofs = _roofs(rows, engine)
-    if roofs is not None:
-        figures.append(("roofline", roofs))
+    below = roofs(rows, engine)
+    if below is not None:
+        figures.append(("roofline", _roofs(rows, below)))
     note = (
         f"Limits: all PEs in every cycle; what must cross the ports of {engine.levels[0].name} once. "
         "Operations are iterations of loops, those of norms and softmax too."
@@ -70,49 +69,44 @@ def _times(rows: Sequence[KindRow], engine: Engine) -> Figure:
     return {"data": data, "layout": layout}
 
 
-def _roofs(rows: Sequence[KindRow], engine: Engine) -> Figure | None:
+def _roofs(rows: Sequence[KindRow], below: Roofs) -> Figure:
     """Operations per cycle over those per byte that must cross the outermost ports, below both roofs."""
-    rate = dram_rate(engine)
-    if rate is None or not all(row.transfer_seconds for row in rows):
-        return None
-    peak, hertz = float(engine.instances), float(engine.clock_mhz) * 1e6
-    # Bytes at the ports' full rate, so that a layer on the slope is one whose transfers take all its time.
-    reach = [row.operations / (row.transfer_seconds * hertz * float(rate)) for row in rows]
-    low, high = min(*reach, peak / float(rate)) / 2, max(*reach, peak / float(rate)) * 2
-    corner = peak / float(rate)
     data = [
         {
             "type": "scatter",
             "mode": "lines",
             "name": "roof",
             "line": {"color": INK, "width": 1.5},
-            "x": [low, corner, high],
-            "y": [low * float(rate), peak, peak],
+            "x": [*below.ends],
+            "y": [*below.heights],
             "hoverinfo": "skip",
         }
     ]
     for index, phase in enumerate(dict.fromkeys(row.phase for row in rows)):
-        own = [(row, x) for row, x in zip(rows, reach, strict=True) if row.phase == phase]
+        own = [
+            (row, x, y)
+            for row, x, y in zip(rows, below.reach, below.rates, strict=True)
+            if row.phase == phase
+        ]
         data.append(
             {
                 "type": "scatter",
                 "mode": "markers+text",
                 "name": phase or "layers",
-                "x": [x for _, x in own],
-                "y": [row.operations / (row.seconds * hertz) for row, _ in own],
-                "text": [row.kind for row, _ in own],
+                "x": [x for _, x, _ in own],
+                "y": [y for _, _, y in own],
+                "text": [row.kind for row, _, _ in own],
                 "textposition": "bottom right",
                 "marker": {
                     "color": PALETTE[index],
-                    "size": [8 + 30 * row.share**0.5 for row, _ in own],
+                    "size": [8 + 30 * row.share**0.5 for row, _, _ in own],
                     "opacity": 0.7,
                 },
                 "hovertemplate": "%{text}: %{x:.4g} per byte, %{y:.4g} per cycle<extra></extra>",
             }
         )
     layout = base_layout("operations per byte", "operations per cycle")
-    rates = [row.operations / (row.seconds * hertz) for row in rows]
-    layout["xaxis"].update(logarithmic([low, high]))
-    layout["yaxis"].update(logarithmic([low * float(rate), peak, *rates]))
+    layout["xaxis"].update(logarithmic([*below.ends]))
+    layout["yaxis"].update(logarithmic([*below.heights, *below.rates]))
     layout["showlegend"] = True
     return {"data": data, "layout": layout}

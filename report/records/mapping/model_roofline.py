@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,6 +12,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.fitted import fitted
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument
 from tilewright.report.records.mapping.layer_kinds import KINDS, OTHERS, kind_of
+from tilewright.report.records.mapping.roofline import dram_rate
 from tilewright.workloads.phases import DECODE, PREFILL, parse_phases
 
 _PHASE = re.compile(rf"({PREFILL}|{DECODE})(\[[^]]*\])?\.")
@@ -68,6 +69,37 @@ class PhaseRow:
     runs: int
     seconds: float
     energy_pj: float
+
+
+@dataclass(frozen=True, slots=True)
+class Roofs:
+    """Where kinds of layers stand below the roofs of compute and of the outermost ports.
+
+    Parameters
+    ----------
+    reach : of every kind, operations per byte that must cross the ports; bytes are those that they move at
+        their full rate, so that a kind on the slope is one whose transfers take all its time
+    rates : of every kind, operations per cycle
+    ends, heights : of the roof: where the figure begins, its corner, where the figure ends
+    """
+
+    reach: tuple[float, ...]
+    rates: tuple[float, ...]
+    ends: tuple[float, float, float]
+    heights: tuple[float, float, float]
+
+
+def roofs(rows: Sequence[KindRow], engine: Engine) -> Roofs | None:
+    """The roofs over some kinds; ``None`` where nothing limits the ports, or a kind moves nothing."""
+    rate = dram_rate(engine)
+    if rate is None or not rows or not all(row.transfer_seconds for row in rows):
+        return None
+    peak, hertz = float(engine.instances), float(engine.clock_mhz) * 1e6
+    reach = tuple(row.operations / (row.transfer_seconds * hertz * float(rate)) for row in rows)
+    corner = peak / float(rate)
+    low, high = min(*reach, corner) / 2, max(*reach, corner) * 2
+    rates = tuple(row.operations / (row.seconds * hertz) for row in rows)
+    return Roofs(reach, rates, (low, corner, high), (low * float(rate), peak, peak))
 
 
 def kind_rows(document: ResultDocument, engine: Engine) -> list[KindRow]:

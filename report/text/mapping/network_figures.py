@@ -65,7 +65,7 @@ def roofline_views(document: ResultDocument, engine: Engine) -> list[RenderableT
     table = plain_table([("roofline", "left"), *((column, "right") for column in columns), ("limit", "left")])
     for point in points:
         share = percent_text(point.macs_per_cycle / point.roof, 1)
-        figures = [si_text(figure) for figure in (point.intensity, point.macs_per_cycle, point.roof)]
+        figures = [si_text(figure, like=1) for figure in (point.intensity, point.macs_per_cycle, point.roof)]
         table.add_row(point.name, *figures, share, point.limit)
     rate = dram_rate(engine)
     corner = "" if rate is None else f", {si_text(float(rate), 'B')}/cycle of {engine.levels[0].name}"

@@ -47,19 +47,28 @@ def load(path: str | os.PathLike[str]) -> Document:
     ------
     InputError : for a file that cannot be read or is no document, naming the field
     """
-    record = parsed(read_data(Path(path)), str(path))
+    return document_of(parsed(read_data(Path(path)), str(path)), str(path))
+
+
+def document_of(record: AnyRecord, where: str) -> Document:
+    """What shows a record, and writes its files.
+
+    Parameters
+    ----------
+    where : what errors call it
+    """
     if isinstance(record, ResultDocument):
-        return MappingDocument(record, str(path))
+        return MappingDocument(record, where)
     if isinstance(record, PlanDocument):
         return TiledPlan(record)
     if isinstance(record, CompareDocument):
-        return Contest(record, str(path))
+        return Contest(record, where)
     if isinstance(record, ExploreDocument):
-        return ExplorationDocument(record, str(path))
+        return ExplorationDocument(record, where)
     if isinstance(record, FusedDocument):
-        return FusedResult(record, str(path))
+        return FusedResult(record, where)
     if isinstance(record, SweepDocument):
-        return Sweep(record, str(path))
+        return Sweep(record, where)
     return Plan(record) if isinstance(record, ScheduleDocument) else Codesign(record)
 
 
@@ -89,11 +98,7 @@ def check(
     if isinstance(document, MappingResult):
         document = document.document
     loaded = load(document) if isinstance(document, str | os.PathLike) else document
-    where = (
-        loaded.where
-        if isinstance(loaded, MappingDocument | ExplorationDocument | Sweep | FusedResult | Contest)
-        else "document"
-    )
+    where = getattr(loaded, "where", "document")
     kept = None if store is None else Path(store)
     if not prove:
         return checked(loaded.record, where, store=kept)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.api.display import Displayed
+from tilewright.api.mapping.designs_document import DesignsDocument
 from tilewright.api.mapping.machine import Machine
 from tilewright.api.mapping.result import MappingDocument
-from tilewright.foundation.disk import check_writable, suffix_error, write_file
 from tilewright.foundation.errors import InputError, OutputError
-from tilewright.report.records.files import json_text
 from tilewright.report.records.mapping.explore import ExploreDocument
 from tilewright.report.text.mapping.explore import explore_csv, explore_views
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-class ExplorationDocument(Displayed):
+class ExplorationDocument(DesignsDocument[ExploreDocument]):
     """What is known of every design of a space, and the best one with its mappings.
 
     Parameters
@@ -34,8 +31,7 @@ class ExplorationDocument(Displayed):
     def __init__(
         self, record: ExploreDocument, where: str = "document", unsaved: OutputError | None = None
     ) -> None:
-        self.record = record
-        self.where = where
+        super().__init__(record, where)
         self.unsaved = unsaved
 
     @property
@@ -58,11 +54,6 @@ class ExplorationDocument(Displayed):
         """Whether the best design is proven to be the best."""
         return self.record.best is not None and self.record.best.optimal
 
-    @property
-    def complete(self) -> bool:
-        """Whether everything that was asked for is proven."""
-        return self.record.complete
-
     @cached_property
     def mappings(self) -> MappingDocument:
         """The best design's layers with their mappings; raises ``InputError`` where none is known."""
@@ -84,50 +75,18 @@ class ExplorationDocument(Displayed):
         """One row per design."""
         return [design.model_dump() for design in self.record.designs]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The document as plain data: what ``tilewright explore --format json`` prints."""
-        return self.record.to_data()
+    def _csv(self) -> str:
+        return explore_csv(self.record)
 
-    def to_text(self, form: str = "json") -> str:
-        """The document as a file holds it.
-
-        Parameters
-        ----------
-        form : ``json``, or ``csv`` for its designs
-        """
-        return explore_csv(self.record) if form == "csv" else json_text(self.to_dict())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the document as JSON, or its designs as CSV; raises ``InputError`` for another suffix."""
-        path = Path(path)
-        form = file_format(path)
-        check_writable(path)
-        write_file(path, self.to_text(form))
-
-    def save_plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw a heat map, and the front (the extra ``plots``); raises ``InputError`` for another suffix."""
+    def _draw(self, path: Path) -> None:
         from tilewright.report.plots.explore import plot_exploration
-        from tilewright.report.plots.style import check_plot_file
 
-        check_plot_file(Path(path))
-        plot_exploration(self.record, Path(path))
+        plot_exploration(self.record, path)
 
-    def save_report(self, path: str | os.PathLike[str], command: str = "") -> None:
-        """Write a page of the designs.
-
-        Parameters
-        ----------
-        command : the command line that made it, if one did
-
-        Raises
-        ------
-        InputError : for a file that is no HTML
-        """
+    def _write_page(self, path: Path, command: str) -> None:
         from tilewright.report.html.mapping.explore import write_explore_report
-        from tilewright.report.html.page import check_report
 
-        check_report(Path(path))
-        write_explore_report(Path(path), self.record, command)
+        write_explore_report(path, self.record, command)
 
     def views(self, seconds: float | None = None) -> Sequence[RenderableType]:
         """The best design, how it was proven, and a table of the designs."""
@@ -142,10 +101,3 @@ class ExplorationDocument(Displayed):
         if self.record.best is None:
             raise InputError(self.where, "best", "no design has a value")
         return self.record.best
-
-
-def file_format(path: Path) -> str:
-    """The format that an exploration's file has by its suffix; raises ``InputError`` for another one."""
-    if path.suffix.lower() not in (".json", ".csv"):
-        raise suffix_error(path, (".json", ".csv"))
-    return path.suffix.lower().removeprefix(".")

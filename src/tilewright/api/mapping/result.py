@@ -315,6 +315,19 @@ class MappingDocument(Displayed):
         check_writable(path)
         write_file(path, self.to_text(form))
 
+    def save_plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw the time of each kind of layer beside its limits, phase by phase, and the kinds' roofline.
+
+        Raises
+        ------
+        InputError : for a suffix of no picture, and where the extra ``plots`` is missing
+        """
+        from tilewright.report.plots.model import plot_model
+        from tilewright.report.plots.style import check_plot_file
+
+        check_plot_file(Path(path))
+        plot_model(self.record, self.record.arch.build(self.where), Path(path))
+
     def save_report(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained page of tables and plots (the extra ``plots``); raises ``InputError``."""
         from tilewright.report.html.mapping.result import write_result_report
