@@ -33,7 +33,7 @@ def bars(names: Sequence[str], label: str) -> Callable[[Data], Figure]:
         grouped_bars(axes[0], [where(row) for row in data["rows"]], series)
         axes[0].tick_params(axis="x", labelrotation=0)
         axes[0].set_ylabel(label)
-        legend(axes[0], min(len(names), 7))
+        legend(axes[0], 7 if sum(map(len, names)) < 60 else 3)
         return figure
 
     return drawn
