@@ -2,6 +2,8 @@
 
 Trees and mappings are listed here; what they cost is counted by the evaluator, which the walker judges.  Two
 facts are used: what a shared store moves does not depend on other stores, and turns share nothing but room.
+Energy is a sum of accesses times prices, so that a listing, once made, is priced for many machines that
+differ in prices and rooms alone: one number holds all counts, as digits of a large base.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from fractions import Fraction
 from itertools import pairwise, permutations, product
 from typing import Any
 
+import numpy as np
+
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import nest_of
 from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized, stored_around
 from tilewright.formulation.mapping.fused.group import FusedGroup
-from tilewright.formulation.mapping.fused.occupancy import HeldTile, occupied
+from tilewright.formulation.mapping.fused.occupancy import occupied
 from tilewright.formulation.mapping.fused.shared_traffic import Movement, movements_of
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
@@ -28,31 +32,183 @@ from tilewright.workloads.mapping.operator import Operator, Role
 
 HIERARCHY = cost_model("hierarchy")
 EMPTY = Mapping(())
+BASE = 2**24
+"""More than any count of accesses here."""
+
+Homes = tuple[tuple[str, str], ...]
+Numbers = tuple[tuple[bool, int], ...]
 
 
-def least_fused(group: FusedGroup, engine: Engine, perfect: bool = True) -> tuple[Fraction | None, int]:
-    """The least energy of all fused mappings, and how many trees there are.
+LeafRow = tuple[str, dict[str, str], list[tuple[int, Role, int]], list[int]]
+"""A layer, homes of its tensors, what homes hold in its turns, and the turns by their numbers."""
+
+
+@dataclass(frozen=True)
+class TreeRow:
+    """A tree, what its shared stores move, the ways of every tensor from outside, and its leaves' turns."""
+
+    tree: Branch
+    fixed: Any
+    placements: list[list[Placed]]
+    leaves: list[LeafRow]
+
+
+class Listing:
+    """All trees of a group, for machines that differ in energies and rooms only.
 
     Parameters
     ----------
-    perfect : whether tiles divide the ones around them; else they are the least for their numbers of trips
+    perfect : whether tiles divide
     """
-    KNOWN.clear()
-    PERFECT[:] = [perfect]
-    best: Fraction | None = None
-    trees = 0
-    names = list(group.operators)
-    tiles = {rank: group.operator(n).bounds[d] for (n, d), rank in group.ranks.items()}
-    for tree in branches(group, engine, names, tiles, root=True):
-        try:
-            turns_of(group, engine, tree)
-        except InputError:
-            continue
-        trees += 1
-        value = least_of_tree(group, engine, tree, best)
-        if value is not None and (best is None or value < best):
-            best = value
-    return best, trees
+
+    def __init__(self, group: FusedGroup, engine: Engine, perfect: bool = True) -> None:
+        PERFECT[:] = [perfect]
+        self.group, self.perfect = group, perfect
+        self.linear = not engine.leak
+        self.engine = counting(engine) if self.linear else engine
+        self.tables: dict[object, Table] = {}
+        self.turns: list[tuple[Operator, Numbers]] = []
+        self.numbers: dict[tuple[Operator, Numbers], int] = {}
+        self.trees: list[TreeRow] = []
+        names = list(group.operators)
+        tiles = {rank: group.operator(n).bounds[d] for (n, d), rank in group.ranks.items()}
+        for tree in branches(group, engine, names, tiles, root=True):
+            try:
+                turns_of(group, engine, tree)
+            except InputError:
+                continue
+            row = self.row(tree)
+            if row is not None:
+                self.trees.append(row)
+
+    def row(self, tree: Branch) -> TreeRow | None:
+        """What there is to know of a tree; ``None`` where a result that leaves is not made whole."""
+        group, engine = self.group, self.engine
+        outermost = engine.levels[0].name
+        copies = [
+            SharedStore(n, group.operator(n).output.name, outermost)
+            for n in group.leaving
+            if group.read_by(n)
+        ]
+        bare_tree, tree = tree, Branch((*copies, *tree.nodes), tree.children)
+        bare = turns_of(group, engine, tree)
+        if any(n in group.leaving and not p.covered for n, p in bare.passings.items()):
+            return None
+        placements: list[list[Placed]] = []
+        for layer, operator in group.layers:
+            for tensor in operator.tensors:
+                passed = tensor.is_output and bool(group.read_by(layer))
+                if group.reading(layer, tensor.name) is None and not passed:
+                    placements.append(self.placed(tree, layer, tensor.name))
+        leaves: list[LeafRow] = []
+        for leaf in bare.leaves:
+            homes, held, by_size = homes_and_turns(group, engine, bare, leaf)
+            leaves.append((leaf.leaf.layer, homes, held, [self.numbered(turns) for turns in by_size]))
+        return TreeRow(bare_tree, energy_of(movements_of(group, engine, bare)), placements, leaves)
+
+    def numbered(self, turns: tuple[Operator, Numbers]) -> int:
+        """The number by which some turns are known."""
+        if turns not in self.numbers:
+            self.numbers[turns] = len(self.turns)
+            self.turns.append(turns)
+        return self.numbers[turns]
+
+    def placed(self, tree: Branch, layer: str, name: str) -> list[Placed]:
+        """Every way of a tensor from outside to its layer's turns."""
+        engine, tensor = self.engine, self.group.operator(layer).tensor(name)
+        outermost = engine.levels[0].name
+        own = {Placed(0, layer, name, "", ())}
+        for index, level in enumerate(engine.levels[1:], 1):
+            skipped = [outer for outer in engine.levels[1:index] if tensor.role in outer.keeps]
+            if tensor.role not in level.keeps or any(
+                tensor.role not in outer.may_bypass for outer in skipped
+            ):
+                continue
+            for resident in residents(tree, layer, name, level.name):
+                first = SharedStore(layer, name, outermost)
+                turns = turns_of(self.group, engine, Branch((first, *resident.nodes), resident.children))
+                full = f"{layer}.{name}"
+                moved = energy_of(m for m in movements_of(self.group, engine, turns) if m.tensor == full)
+                around = []
+                for leaf in turns.leaves:
+                    for store in leaf.stores:
+                        if store.level and store.store.name == full:
+                            size = turns.tiles[store.store]
+                            around.append((leaf.leaf.layer, (store.level, tensor.role, size)))
+                own.add(Placed(moved, layer, name, level.name, tuple(around)))
+        return list(own)
+
+    def table(self, turns: int, homes: Homes) -> Table:
+        """All mappings of some turns."""
+        key = turns, homes
+        if key not in self.tables:
+            PERFECT[:] = [self.perfect]
+            operator, numbers = self.turns[turns]
+            self.tables[key] = Table.of(operator, self.engine, homes, numbers)
+        return self.tables[key]
+
+
+def counting(engine: Engine) -> Engine:
+    """The machine with a power of the base as every energy."""
+    units = iter(Fraction(BASE**place) for place in range(2 * len(engine.levels) + 1))
+    mac = next(units)
+    levels = tuple(
+        replace(level, read_energy=next(units), write_energy=next(units)) for level in engine.levels
+    )
+    return replace(engine, mac_energy=mac, levels=levels)
+
+
+def digits(code: int | Fraction, number: int) -> list[int]:
+    """The counts that a number holds."""
+    assert code.denominator == 1
+    return [int(code) // BASE**place % BASE for place in range(number)]
+
+
+def number_of(energy: Fraction) -> Any:
+    """The same number, as an integer where it is whole."""
+    return int(energy) if energy.denominator == 1 else energy
+
+
+@dataclass(frozen=True)
+class Table:
+    """All mappings of some turns: counts or energies, and elements of tiles per level and tensor."""
+
+    costs: np.ndarray[Any, Any]
+    tiles: dict[tuple[int, Role], list[np.ndarray[Any, Any]]]
+
+    @classmethod
+    def of(cls, operator: Operator, engine: Engine, homes: Homes, numbers: Numbers) -> Table:
+        outside = tuple(Storage(tensor, level) for tensor, level in homes)
+        names = [level.name for level in engine.levels]
+        roles = {tensor.name: tensor.role for tensor in operator.tensors}
+        costs: list[Fraction] = []
+        held: list[dict[tuple[int, str], int]] = []
+        for mapping in mappings(operator, engine, dict(homes)):
+            nest = nest_of(operator, engine, mapping, "brute", outside)
+            rooms = occupied(engine, nest, "", (), {tensor for tensor, _ in homes})
+            held.append(
+                {
+                    (names.index(room.level), name.lstrip(".")): size
+                    for room in rooms
+                    for name, size in room.tiles
+                }
+            )
+            total = Fraction(0)
+            for continued, number in numbers:
+                own = replace(operator, continued=continued)
+                statement = HIERARCHY.statement(nest_of(own, engine, mapping, "brute", outside))
+                total += number * Fraction(evaluate(statement.energy, {}), statement.energy_scale)
+            costs.append(total)
+        if engine.leak:
+            table = np.array([[cost] for cost in costs], object).reshape(-1, 1)
+        else:
+            width = 2 * len(names) + 1
+            table = np.array([digits(cost, width) for cost in costs], np.int64).reshape(-1, width)
+        tiles: dict[tuple[int, Role], list[np.ndarray[Any, Any]]] = {}
+        for level, name in sorted({place for own in held for place in own}):
+            sizes = np.array([own.get((level, name), 0) for own in held], np.int64)
+            tiles.setdefault((level, roles[name]), []).append(sizes)
+        return cls(table, tiles)
 
 
 def branches(
@@ -128,99 +284,24 @@ def filled(
             yield Branch(tuple(nodes), tuple(below))
 
 
-def least_of_tree(group: FusedGroup, engine: Engine, tree: Branch, best: Fraction | None) -> Fraction | None:
-    """The least energy over all residents and all mappings of turns, if it is below the best so far."""
-    outermost = engine.levels[0].name
-    copies = [
-        SharedStore(n, group.operator(n).output.name, outermost) for n in group.leaving if group.read_by(n)
-    ]
-    tree = Branch((*copies, *tree.nodes), tree.children)
-    bare = turns_of(group, engine, tree)
-    if any(n in group.leaving and not p.covered for n, p in bare.passings.items()):
-        return None
-    placements: list[list[Placed]] = []
-    for layer, operator in group.layers:
-        for tensor in operator.tensors:
-            passed = tensor.is_output and bool(group.read_by(layer))
-            if group.reading(layer, tensor.name) is not None or passed:
-                continue
-            own = {Placed(Fraction(0), layer, tensor.name, "", ())}
-            for index, level in enumerate(engine.levels[1:], 1):
-                skipped = [outer for outer in engine.levels[1:index] if tensor.role in outer.keeps]
-                if tensor.role not in level.keeps or any(
-                    tensor.role not in outer.may_bypass for outer in skipped
-                ):
-                    continue
-                for resident in residents(tree, layer, tensor.name, level.name):
-                    first = SharedStore(layer, tensor.name, outermost)
-                    turns = turns_of(group, engine, Branch((first, *resident.nodes), resident.children))
-                    name = f"{layer}.{tensor.name}"
-                    moved = energy_of(m for m in movements_of(group, engine, turns) if m.tensor == name)
-                    around = []
-                    for leaf in turns.leaves:
-                        for store in leaf.stores:
-                            if store.level and store.store.name == name:
-                                size = turns.tiles[store.store]
-                                around.append((leaf.leaf.layer, (store.level, tensor.role, size)))
-                    own.add(Placed(moved, layer, tensor.name, level.name, tuple(around)))
-            placements.append(list(own))
-    fixed = energy_of(movements_of(group, engine, bare))
-    leaves = [(leaf.leaf.layer, *homes_and_turns(group, engine, bare, leaf)) for leaf in bare.leaves]
-    # With nothing else around, every layer takes less; most trees need no closer look.
-    hopeful = fixed
-    for layer, homes, _, by_size in leaves:
-        mine = [options for options in placements if next(iter(options)).layer == layer]
-        values = []
-        for chosen in product(*mine):
-            starts = dict(homes) | {placed.tensor: placed.level for placed in chosen if placed.level}
-            costs = [least_turns(o, engine, tuple(sorted(starts.items())), (), n) for o, n in by_size]
-            if None not in costs:
-                alone = sum((cost for cost in costs if cost is not None), Fraction(0))
-                values.append(alone + sum((placed.moved for placed in chosen), Fraction(0)))
-        if not values:
-            return None
-        hopeful += min(values)
-    if best is not None and hopeful >= best:
-        return None
-    for chosen in product(*placements):
-        total = fixed + sum((placed.moved for placed in chosen), Fraction(0))
-        if best is not None and total >= best:
-            continue
-        for layer, homes, held, by_size in leaves:
-            starts = dict(homes) | {p.tensor: p.level for p in chosen if p.layer == layer and p.level}
-            tiles = [*held, *(tile for placed in chosen for name, tile in placed.around if name == layer)]
-            key = tuple(sorted(starts.items())), tuple(sorted(tiles))
-            for operator, numbers in by_size:
-                cost = least_turns(operator, engine, *key, numbers)
-                if cost is None:
-                    break
-                total += cost
-            else:
-                continue
-            break
-        else:
-            best = total if best is None else min(best, total)
-    return best
-
-
 @dataclass(frozen=True)
 class Placed:
     """A place of a tensor from outside: what its tiles cost to move, and whom it takes room from."""
 
-    moved: Fraction
+    moved: Any
     layer: str
     tensor: str
     level: str
     around: tuple[tuple[str, tuple[int, Role, int]], ...]
 
 
-def energy_of(moves: Iterable[Movement]) -> Fraction:
-    return sum((sum(move.energies.values(), Fraction(0)) for move in moves), Fraction(0))
+def energy_of(moves: Iterable[Movement]) -> Any:
+    return number_of(sum((sum(move.energies.values(), Fraction(0)) for move in moves), Fraction(0)))
 
 
 def homes_and_turns(
     group: FusedGroup, engine: Engine, turns: Turns, leaf: LeafTurns
-) -> tuple[dict[str, str], list[tuple[int, Role, int]], list[tuple[Operator, tuple[tuple[bool, int], ...]]]]:
+) -> tuple[dict[str, str], list[tuple[int, Role, int]], list[tuple[Operator, Numbers]]]:
     """A leaf's intermediates by their homes, what homes around it hold, and its turns by size."""
     operator = group.operator(leaf.leaf.layer)
     homes = {
@@ -261,46 +342,6 @@ def residents(branch: Branch, layer: str, tensor: str, level: str) -> Iterator[B
 
 PERFECT = [True]
 """Whether tiles divide."""
-
-KNOWN: dict[object, Fraction | None] = {}
-"""What turns cost on the machine at hand; to be cleared for another one."""
-
-
-def least_turns(
-    operator: Operator,
-    engine: Engine,
-    homes: tuple[tuple[str, str], ...],
-    held: tuple[tuple[int, Any, int], ...],
-    numbers: tuple[tuple[bool, int], ...],
-) -> Fraction | None:
-    """The least energy of some turns with one mapping, of all that fit beside what is held."""
-    key = operator, homes, held, numbers
-    if key not in KNOWN:
-        KNOWN[key] = _least_turns(operator, engine, homes, held, numbers)
-    return KNOWN[key]
-
-
-def _least_turns(
-    operator: Operator,
-    engine: Engine,
-    homes: tuple[tuple[str, str], ...],
-    held: tuple[tuple[int, Any, int], ...],
-    numbers: tuple[tuple[bool, int], ...],
-) -> Fraction | None:
-    outside = tuple(Storage(tensor, level) for tensor, level in homes)
-    tiles = [HeldTile("", level, role, size) for level, role, size in held]
-    best: Fraction | None = None
-    for mapping in mappings(operator, engine, dict(homes)):
-        nest = nest_of(operator, engine, mapping, "brute", outside)
-        if any(room.violation for room in occupied(engine, nest, "", tiles, {tensor for tensor, _ in homes})):
-            continue
-        total = Fraction(0)
-        for continued, number in numbers:
-            own = replace(operator, continued=continued)
-            statement = HIERARCHY.statement(nest_of(own, engine, mapping, "brute", outside))
-            total += number * Fraction(evaluate(statement.energy, {}), statement.energy_scale)
-        best = total if best is None else min(best, total)
-    return best
 
 
 def mappings(operator: Operator, engine: Engine, homes: dict[str, str]) -> Iterator[Mapping]:

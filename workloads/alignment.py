@@ -47,6 +47,9 @@ def rows_of(op: str, axes: int, axis: int = -1, *, behind: bool = False) -> tupl
     return ()
 
 
+_SEVERAL = "the operand is put together from several tensors"
+
+
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """Data that arrives at an operand.
@@ -74,12 +77,12 @@ def aligned(link: Link, producer: Operator, reader: Operator, arrival: Arrival) 
     producer, reader : what they compute
     arrival : the data
     """
+    view = arrival.view and _as_operand(arrival.view, reader.tensor(link.operand), arrival.before)
     if not arrival.alone:
-        return replace(link, unknown="the operand is put together from several tensors")
+        return replace(link, view=view, unknown=_SEVERAL)
     if arrival.view is None:
         between = arrival.moves[-1] if arrival.moves else "its layer"
         return replace(link, unknown=f"{between} moves elements in a way that is not followed")
-    view = _as_operand(arrival.view, reader.tensor(link.operand), arrival.before)
     if view is None:
         return replace(link, unknown="an axis of the operand is made of parts of several axes")
     return _settled(replace(link, view=view), producer.output)
@@ -126,7 +129,7 @@ def passed_through(link: Link, earlier: Link, producer: Operator, rows: Sequence
     rows : axes of the result of the layer between along which its elements need each other
     """
     joined = replace(link, producer=earlier.producer, tensor=earlier.tensor, elements=earlier.elements)
-    if link.view is None or earlier.view is None:
+    if link.view is None or earlier.view is None or _SEVERAL in (link.unknown, earlier.unknown):
         reason = link.unknown or earlier.unknown or "what lies between is not followed"
         return replace(joined, view=None, axes=None, offsets=(), rows=(), unknown=reason)
     view = link.view.through(earlier.view)

@@ -234,6 +234,16 @@ class Network:
         """The layers that multiply and accumulate, in order."""
         return tuple(layer for layer in self.layers if layer.operator.is_mac)
 
+    @property
+    def stated_widths(self) -> tuple[tuple[int | None, ...], ...]:
+        """Per layer the bits of elements and sums of its tensors; empty where no layer states any."""
+        if not any(layer.operator.states_widths for layer in self.layers):
+            return ()
+        return tuple(
+            tuple(bits for tensor in layer.operator.tensors for bits in (tensor.bits, tensor.sum_bits))
+            for layer in self.layers
+        )
+
     def expect_machine_widths(self, what: str) -> None:
         """Raise ``InputError`` where a layer states the widths of its elements.
 
@@ -241,7 +251,7 @@ class Network:
         ----------
         what : what knows the machine's widths only, such as ``tiled machines``
         """
-        if any(layer.operator.states_widths for layer in self.layers):
+        if self.stated_widths:
             message = f"{what} know no widths of a model, expected widths=machine"
             raise InputError(self.name, "widths", message)
 

@@ -61,6 +61,7 @@ def compare_command(
     skip_unsupported: options.SkipUnsupported = False,
     branch: options.Branches = None,
     trip: options.Trips = None,
+    stored_widths: options.StoredWidths = False,
     objective: flags.TiledGoal = "edp",
     time_limit: runs.RunLimit = "60",
     seeds: runs.Seeds = 5,
@@ -112,7 +113,9 @@ def compare_command(
     options.parse_choice(clock, "--clock", CLOCKS)
     for count, flag in ((seeds, "--seeds"), (threads, "--threads"), (jobs, "--jobs")):
         options.parse_count(count, flag)
-    asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
+    asked_onnx = options.parse_onnx(
+        dim, skip=skip_unsupported, branches=branch, trips=trip, stored_widths=stored_widths
+    )
     seconds = options.parse_duration(time_limit)
     assert seconds is not None
     options.check_workers(jobs, cluster)

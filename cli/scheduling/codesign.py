@@ -35,10 +35,22 @@ def codesign_command(
         str,
         typer.Option(
             "--dataflows",
-            help="One per sub-accelerator, with commas; a machine file stays as it is.",
+            help="One per sub-accelerator, with commas: a style, or a machine's preset or file.",
             rich_help_panel="Problem",
         ),
     ] = "nvdla,shidiannao",
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar="NAME.FIELD=VALUES",
+            help="A field of a machine file among the dataflows and its values, as for explore, behind the "
+            "machine's name: my.levels.SPM.capacity=16kB..64kB*2.  Repeatable; without it a machine file "
+            "stays as it is.",
+            rich_help_panel="Problem",
+        ),
+    ] = None,
+    stored_widths: options.StoredWidths = False,
     objective: Goal = "edp",
     metric: Metric = None,
     search: Annotated[
@@ -64,6 +76,14 @@ def codesign_command(
             help="Bandwidth by which partitions differ; by default the class's own.",
         ),
     ] = None,
+    keep_activations: Annotated[
+        bool,
+        typer.Option(
+            "--keep-activations/--store-activations",
+            help="Results stay in the global memory while capacity allows, or all go to DRAM.",
+            rich_help_panel="Problem",
+        ),
+    ] = False,
     time_limit: options.TimeLimit = "5m",
     gap: options.Gap = "0",
     threads: options.Threads = None,
@@ -78,21 +98,28 @@ def codesign_command(
     verbose: options.Verbose = False,
 ) -> int:
     """Find the best split of a class's PEs and bandwidth, with a bound over the whole grid of splits."""
+    from dataclasses import replace
+
     from tilewright.api.scheduling.codesign import WorkloadOnClass
+    from tilewright.cli.scheduling.herald import loaded_workload
     from tilewright.cli.searching import Printed, SearchFlags, failed
+    from tilewright.hardware.mapping.variations import parse_variation
 
     flags = SearchFlags.read(FORMATS, locals())
     options.parse_choice(objective, "--objective", OBJECTIVES)
     files = flags.saved(("json",), scatter)
+    asked_onnx = options.parse_onnx(None, skip=False, stored_widths=stored_widths)
     question = WorkloadOnClass(
-        workload,
+        loaded_workload(workload, None, replace(asked_onnx, asker="fields"), quiet=flags.quiet),
         accelerator_class,
         dataflows=dataflows.split(","),
+        vary=[parse_variation(text) for text in vary or ()],
         objective=objective,
         metric=metric,
         search=search,
         pe_step=pe_step,
         bandwidth_step=bandwidth_step,
+        keep_activations=keep_activations,
     )
     pages = flags.drawn((scatter, _draw_partitions), (report, _write_page))
     listeners = [*files, Printed(flags.form), *pages]

@@ -61,6 +61,7 @@ def schedule_command(
     skip_unsupported: options.SkipUnsupported = False,
     branch: options.Branches = None,
     trip: options.Trips = None,
+    stored_widths: options.StoredWidths = False,
     objective: AnyGoal = "makespan",
     metric: Metric = None,
     method: Annotated[
@@ -116,7 +117,9 @@ def schedule_command(
     from tilewright.cli.searching import SearchFlags
 
     flags = SearchFlags.read(FORMATS, locals())
-    asked_onnx = options.parse_onnx(dim, skip=skip_unsupported, branches=branch, trips=trip)
+    asked_onnx = options.parse_onnx(
+        dim, skip=skip_unsupported, branches=branch, trips=trip, stored_widths=stored_widths
+    )
     if is_tiled(system):
         from tilewright.cli.scheduling.tiled import run_plan
 

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tilewright.api.scheduling.trees import tree_bound
+from tilewright.api.scheduling.trees import mapped, tree_bound
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import show, write
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, IllegalPlanError
@@ -104,8 +104,9 @@ def _plan(stated: StatedTree, cost: NodeCost) -> Evaluation | None:
     """What the common evaluator says of the tree's plan."""
     if stated.problem is None:
         return None
-    dag, plan = expand(stated.problem, cost, stated.form.dataflow, stated.form.engine.grid)
-    return stated.problem.evaluate(dag, plan)
+    problem = mapped(stated.problem)
+    dag, plan = expand(problem, cost, stated.form.dataflow, stated.form.engine.grid)
+    return problem.evaluate(dag, plan)
 
 
 def _rows(stated: StatedTree, cost: NodeCost) -> list[dict[str, Any]]:

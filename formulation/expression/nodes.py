@@ -263,22 +263,19 @@ def total(terms: Iterable[Expr | int]) -> Expr:
     """The sum of the terms, like terms collected."""
     constant = 0
     collected: dict[Expr, int] = {}
-
-    def collect(expr: Expr, coefficient: int) -> None:
-        nonlocal constant
+    # A stack, because nested sums are opened, in their order, without recursion.
+    rest = [(as_expr(term), 1) for term in terms][::-1]
+    while rest:
+        expr, coefficient = rest.pop()
         if isinstance(expr, Constant):
             constant += coefficient * expr.value
         elif isinstance(expr, Sum):
             constant += coefficient * expr.constant
-            for inner, term in expr.terms:
-                collect(term, coefficient * inner)
+            rest += [(term, coefficient * inner) for inner, term in expr.terms[::-1]]
         else:
             # ``2*x`` and ``3*x`` are like terms, though they are different nodes.
             factor, core = _split_constant(expr)
             collected[core] = collected.get(core, 0) + coefficient * factor
-
-    for term in terms:
-        collect(as_expr(term), 1)
     pairs = tuple((coefficient, core) for core, coefficient in collected.items() if coefficient)
     if not pairs:
         return as_expr(constant)

@@ -46,18 +46,16 @@ def maximum(arguments: Iterable[Expr | int]) -> Expr:
     # A dictionary keeps the sequence and drops repetitions.
     rest: dict[Expr, None] = {}
 
-    def collect(expr: Expr) -> None:
-        nonlocal constant
+    # A stack, because nested maxima are opened, in their order, without recursion.
+    left = [as_expr(argument) for argument in arguments][::-1]
+    while left:
+        expr = left.pop()
         if isinstance(expr, Constant):
             constant = expr.value if constant is None else max(constant, expr.value)
         elif isinstance(expr, Maximum):
-            for inner in expr.arguments:
-                collect(inner)
+            left += expr.arguments[::-1]
         else:
             rest[expr] = None
-
-    for argument in arguments:
-        collect(as_expr(argument))
     parts = [*rest]
     if constant is not None:
         if not parts:

@@ -9,15 +9,29 @@ or variables (the whole map space, searched).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from tilewright.formulation.expression import Expr, ceil_div, choose, is_one, maximum, product, where
-from tilewright.formulation.mapping.orders import OrderClass
+from tilewright.formulation.expression import (
+    Expr,
+    Variable,
+    as_expr,
+    ceil_div,
+    choose,
+    is_one,
+    maximum,
+    product,
+    where,
+)
 from tilewright.formulation.mapping.tiling import Tiling
 from tilewright.workloads.mapping.operator import Tensor
+
+_ALWAYS = as_expr(1)
+_End = tuple[int | None, str | None, MappingABC[str, frozenset[int]]]
+_Runs = tuple[list[_End], list[tuple[Variable | int, Expr, list[int]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +59,23 @@ class Nest(Tiling):
     """The loops of one operator on one engine, and what they move."""
 
     @cached_property
-    def _tiles(self) -> dict[Hashable, Expr]:
-        """What :meth:`delivered` has built for one set of moving loops."""
+    def _delivered(self) -> dict[Hashable, Expr]:
+        """What :meth:`delivered` has built; statements ask for the same counts several times."""
+        return {}
+
+    @cached_property
+    def _visits(self) -> dict[Hashable, Expr]:
+        """The numbers that :meth:`visits` has built."""
+        return {}
+
+    @cached_property
+    def _runs(self) -> dict[Hashable, _Runs]:
+        """The cases that :meth:`_cases` has put together."""
+        return {}
+
+    @cached_property
+    def counted(self) -> dict[Hashable, Any]:
+        """What cost models have built of this nest, by what they asked."""
         return {}
 
     def pool(self, tensor: Tensor, level: int) -> frozenset[int]:
@@ -93,15 +122,18 @@ class Nest(Tiling):
         times : what every element counts (1)
         """
 
+        key = tensor.name, boundary, spread, slides, times
+        made = self._delivered.get(key)
+        if made is not None:
+            return made
+
         def leaf(block: int | None, slide: str | None, moving: MappingABC[str, frozenset[int]]) -> Expr:
             sliding = None if slide is None or block is None else (slide, block)
-            key = tensor.name, boundary, spread, tuple(moving.values()), sliding
-            tile = self._tiles.get(key)
-            if tile is None:
-                tile = self._tiles[key] = self._elements(tensor, boundary, spread, moving, sliding)
+            tile = self._elements(tensor, boundary, spread, moving, sliding)
             return tile if times is None else product([tile, times])
 
-        return self._walk(tensor, boundary, leaf, slides)
+        made = self._delivered[key] = self._walk(tensor, boundary, leaf, slides)
+        return made
 
     def held(self, tensor: Tensor, boundary: int, spread: Spread) -> Expr:
         """Elements of the first tile at a boundary, over the instances that count."""
@@ -196,14 +228,12 @@ class Nest(Tiling):
         leaf : what to make of the number of visits under one case of the loop orders
         """
 
-        met: dict[Hashable, Expr] = {}  # many orders move the same loops
-
         def end(_block: int | None, _slide: str | None, moving: MappingABC[str, frozenset[int]]) -> Expr:
-            key = tuple(moving.values())
-            made = met.get(key)
-            if made is None:
-                made = met[key] = leaf(product(self._other_pieces(tensor, boundary, spread, moving)))
-            return made
+            key = tensor.name, boundary, spread, tuple(moving.values())
+            number = self._visits.get(key)
+            if number is None:
+                number = self._visits[key] = product(self._other_pieces(tensor, boundary, spread, moving))
+            return leaf(number)
 
         return self._walk(tensor, boundary, end, False)
 
@@ -251,31 +281,49 @@ class Nest(Tiling):
         slides: bool,
     ) -> Expr:
         """Follow a tensor's leading run outwards; ``leaf`` gets the temporal blocks that count."""
+        cases, ends = self._cases(tensor, boundary, slides)
+        made = [leaf(*case) for case in cases]
+        run = made[0]
+        for selector, still, places in ends:
+            run = where(still, run, choose(selector, [made[place] for place in places]))
+        return run
+
+    def _cases(self, tensor: Tensor, boundary: int, slides: bool) -> _Runs:
+        """Where a tensor's leading run may end outside a boundary.
+
+        Returns
+        -------
+        Different ends (a block, the dimension that slides, the blocks that count by dimension), first that of
+        runs which nothing ends; and for every block that may move something, from the innermost outwards, its
+        choice of orders, whether it is still, and the end of each order
+        """
+        known = self._runs.get((tensor.name, boundary, slides))
+        if known is not None:
+            return known
         outside = [block for block in reversed(self.temporal) if block < boundary]
         beyond = [frozenset(outside[first:]) for first in range(len(outside) + 1)]
         own = [dim for dim in self.operator.bounds if dim in tensor.dims]
 
-        def stopped(position: int, order: OrderClass) -> Expr:
-            """The leading run ends inside this block."""
-            block = outside[position]
-            slide = order.slides[tensor.name] if slides else None
-            moving = {}
-            for dim in self.operator.bounds:
-                stays = dim in order.reused[tensor.name]
-                first = 0 if dim in own else position + 1 if stays else position
-                moving[dim] = beyond[first]
-            return leaf(block, slide, moving)
+        def moving(first: int, still: Collection[str] = ()) -> dict[str, frozenset[int]]:
+            """Blocks that count, if those of other dimensions do from a place on, or from the next one."""
+            return {dim: beyond[0 if dim in own else first + (dim in still)] for dim in self.operator.bounds}
 
-        def walk(position: int) -> Expr:
-            """Nothing that the tensor depends on has moved in the blocks before ``position``."""
-            if position == len(outside):
-                # the trips of still blocks are all one; counting them ties a tile size to its bound
-                return leaf(None, None, {d: beyond[0 if d in own else -1] for d in self.operator.bounds})
-            block = outside[position]
+        # The trips of still blocks are all one; counting them ties a tile size to its bound.
+        cases: list[_End] = [(None, None, moving(len(outside)))]
+        ends: list[tuple[Variable | int, Expr, list[int]]] = []
+        for position, block in reversed([*enumerate(outside)]):
             still = is_one(product(self.trips([block], own)))
-            ended = choose(
-                self.blocks[block].selector, [stopped(position, order) for order in self.blocks[block].orders]
-            )
-            return where(still, walk(position + 1), ended)
-
-        return walk(0)
+            if still is _ALWAYS:
+                continue
+            places: dict[Hashable, int] = {}
+            chosen: list[int] = []
+            for order in self.blocks[block].orders:
+                slide = order.slides[tensor.name] if slides else None
+                effect = slide, order.reused[tensor.name]
+                if effect not in places:
+                    places[effect] = len(cases)
+                    cases.append((block, slide, moving(position, order.reused[tensor.name])))
+                chosen.append(places[effect])
+            ends.append((self.blocks[block].selector, still, chosen))
+        runs = self._runs[tensor.name, boundary, slides] = (cases, ends)
+        return runs

@@ -8,6 +8,7 @@ stand for the others.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from pathlib import Path
 
 from tilewright.foundation.description import names_a_file
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
-from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.hardware.mapping.styles import DataflowStyle, Fixed
 from tilewright.workloads.mapping.operator import Operator, Role
@@ -26,6 +26,9 @@ OWN = "own"
 
 MEMORY_ENERGY, DRAM_ENERGY = Fraction(6), Fraction(200)
 """pJ per byte of global memory and DRAM unless a system file says otherwise, as of the dataflow styles."""
+
+MODEL = "hierarchy"
+"""The cost model under which a machine is part of a system: others count passes over a DRAM of their own."""
 
 _WHOLE = "QRS"  # as of the styles: a tile in the global memory has whole output rows and filters
 
@@ -102,7 +105,7 @@ class OwnEngine:
                 counted_bits=own.element_bits if outer.widths else None,
             ),
         )
-        return replace(own, levels=(*levels, *own.levels[1:]))
+        return replace(own, levels=(*levels, *own.levels[1:]), leakage=_leakage_inside(own, 1))
 
     @property
     def levels_outside(self) -> tuple[str, str]:
@@ -127,8 +130,12 @@ Flow = DataflowStyle | OwnEngine
 """What a sub-accelerator runs under: a style of any size, or a machine file."""
 
 
-def own_engine(name_or_path: str, folder: Path | None) -> Engine:
+def own_engine(name_or_path: str, folder: Path | None, model: str | None = None) -> Engine:
     """The engine of a preset or of a machine file, which is sought from a folder on.
+
+    Parameters
+    ----------
+    model : the cost model that it is taken under; by default its own
 
     Raises
     ------
@@ -139,11 +146,21 @@ def own_engine(name_or_path: str, folder: Path | None) -> Engine:
     if folder is not None and names_a_file(name_or_path):
         path = folder / name_or_path
     engine = load_engine(path)
-    if engine.cost_model != "hierarchy":
-        raise ValueError(f"expected the cost model hierarchy, {engine.name} has {engine.cost_model}")
-    if engine.leak:
-        raise ValueError(f"{engine.name} has static power, which an engine of a system cannot have")
+    if model is not None:
+        engine = replace(engine, cost_model=model)
+    expect_engine_of_system(engine)
     return engine
+
+
+def expect_engine_of_system(engine: Engine) -> None:
+    """Raise ``ValueError`` for a machine that cannot be part of a system."""
+    if not engine.clock_mhz:
+        raise ValueError(f"expected a clock above 0, {engine.name} has none")
+    if engine.cost_model != MODEL:
+        raise ValueError(
+            f"expected the cost model {MODEL}, {engine.name} has {engine.cost_model}, which counts a DRAM of "
+            f"its own; cost_model: {MODEL} takes the machine without it"
+        )
 
 
 @dataclass(frozen=True)
@@ -154,28 +171,47 @@ class OwnTile:
     ----------
     engine : as its file describes it
     level : the level that is the tile's buffer
+    clock_mhz : of the grid, to which its cycles are converted; ``None`` for the engine's own
     """
 
     engine: Engine
     level: str
+    clock_mhz: Fraction | None = None
 
     def __hash__(self) -> int:
         return hash((self.engine.name, self.level, self.engine.instances))
 
     @property
+    def cycle(self) -> Fraction:
+        """Cycles of the grid's clock that one of the engine's takes."""
+        return Fraction(1) if self.clock_mhz is None else self.clock_mhz / self.engine.clock_mhz
+
+    def grid_cycles(self, cycles: int) -> int:
+        """Cycles of the grid's clock, of cycles of the engine's own; the last one counts whole."""
+        return math.ceil(cycles * self.cycle)
+
+    @property
+    def static_power(self) -> Fraction:
+        """pJ per cycle of the grid's clock of the buffer and everything inside, busy or not."""
+        start = self._start
+        return sum(_leakage_inside(self.engine, start).values(), Fraction(0)) / self.cycle
+
+    @property
+    def _start(self) -> int:
+        """Where the levels of the tile begin."""
+        return next(i for i, level in enumerate(self.engine.levels) if level.name == self.level)
+
+    @property
     def inside(self) -> Engine:
-        """The engine from its buffer inwards; whether a task fits the buffer is the plan's affair."""
-        levels = self.engine.levels
-        start = next(i for i, level in enumerate(levels) if level.name == self.level)
+        """The engine from its buffer inwards.
+
+        Whether a task fits the buffer, and static power, are the plan's affair.
+        """
+        levels, start = self.engine.levels, self._start
         buffer = replace(
             levels[start], capacity=None, double_buffered=False, may_bypass=frozenset(), counted_bits=None
         )
-        return replace(self.engine, levels=(buffer, *levels[start + 1 :]))
-
-    @property
-    def content_hash(self) -> str:
-        """Of what a task costs inside."""
-        return engine_hash(self.inside)
+        return replace(self.engine, levels=(buffer, *levels[start + 1 :]), leakage={})
 
     @property
     def buffer_bytes(self) -> int:
@@ -186,8 +222,16 @@ class OwnTile:
         return bits * (2 if level.double_buffered else 1) // 8
 
 
-def own_tile(engine: Engine, level: str) -> OwnTile:
-    """A tile whose buffer is a level of an engine; raises ``ValueError`` where it cannot be that."""
+def own_tile(engine: Engine, level: str, clock_mhz: Fraction | None = None) -> OwnTile:
+    """A tile whose buffer is a level of an engine; raises ``ValueError`` where it cannot be that.
+
+    Parameters
+    ----------
+    clock_mhz : of the grid, where that is another one
+    """
+    expect_engine_of_system(engine)
+    if clock_mhz is not None and not clock_mhz:
+        raise ValueError("expected a clock of the grid above 0")
     names = [known.name for known in engine.levels[1:-1]]
     if level not in names:
         raise ValueError(f"expected a level of {engine.name} inside the outermost one: {', '.join(names)}")
@@ -195,7 +239,7 @@ def own_tile(engine: Engine, level: str) -> OwnTile:
         raise ValueError(f"{level} of {engine.name} {reason}")
     if engine.element_bits % 8:
         raise ValueError(f"expected elements of whole bytes, {engine.name} has {engine.element_bits} bits")
-    return OwnTile(engine, level)
+    return OwnTile(engine, level, None if clock_mhz == engine.clock_mhz else clock_mhz)
 
 
 def _unfit(engine: Engine, level: MemoryLevel) -> Iterator[str]:
@@ -208,6 +252,12 @@ def _unfit(engine: Engine, level: MemoryLevel) -> Iterator[str]:
         yield "is divided among tensors, expected one memory for all"
     if level.widths or level.read_energies or level.write_energies:
         yield "has widths or energies by role, expected one for all"
+
+
+def _leakage_inside(engine: Engine, start: int) -> dict[str, Fraction]:
+    """pJ per cycle by component, without the levels outside one of them."""
+    outside = {level.name for level in engine.levels[:start]}
+    return {name: power for name, power in engine.leakage.items() if name not in outside}
 
 
 def _numbered(name: str) -> Iterator[str]:

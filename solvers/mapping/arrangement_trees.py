@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
 _STEP = 0.02  # by which the first cutoff passes the least that anything may cost
 _FASTER = 8  # times as far at every further one
+_NEAR = 4  # times as far as a cutoff, what is known is searched for itself at once
 _DIVES = 4  # trees that look for a mapping at once; with one known, the others find better ones on their way
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
@@ -167,7 +168,7 @@ class ArrangementTrees:
         least, scale = self._unstated, float(self._search.problem.key_scale)
         for times in count() if least > 0 and not self._goal.both else ():
             cutoff, wanted = least * (1 + _STEP * _FASTER**times), goal_of(self._search)
-            if wanted is None or cutoff >= float(wanted) * scale:
+            if wanted is None or least + _NEAR * (cutoff - least) >= float(wanted) * scale:
                 break
             yield cutoff
         wanted = goal_of(self._search)
@@ -223,7 +224,7 @@ class ArrangementTrees:
         if tree.empty:
             return None
         tree.on_hard = self._hard
-        tree.most = most
+        tree.limit(most)
         tree.begin(dive=self._search.key is None or next(self._dives) < _DIVES)
         return tree
 

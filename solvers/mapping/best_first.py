@@ -18,6 +18,7 @@ from tilewright.solvers.mapping.refinement import Refinement
 from tilewright.solvers.mapping.team import Team
 
 _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow dive ends nowhere
+_FIRST = 500_000  # nodes of the first stage that are bounded at once
 _LONG = 2_000_000  # nodes bounded from which on several threads search side by side
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
 
@@ -32,7 +33,6 @@ class BestFirst:
     Attributes
     ----------
     empty : whether tile sizes and array leave nothing to choose
-    most : the search ends once so many nodes have been bounded, if at all
     """
 
     def __init__(
@@ -44,7 +44,6 @@ class BestFirst:
     ) -> None:
         self.search, self.goal, self.layout = search, goal, layout
         self.empty = not layout.fits
-        self.most: int | None = None
         self._given = given
         self._tick = count()
         self._open: list[tuple[float, int, Nodes]] = []
@@ -53,11 +52,11 @@ class BestFirst:
         self._threads = 1 if search.limits.deterministic else search.limits.threads
         if not self.empty:
             layout.tally.trees += 1
-            self._refinement = Refinement(layout, goal, self._is_spent)
+            self._refinement = Refinement(layout, goal, search.limits)
 
-    def _is_spent(self) -> bool:
-        too_many = self.most is not None and self._refinement.bounded > self.most
-        return too_many or self.search.limits.expired
+    def limit(self, most: float | None) -> None:
+        """End once so many nodes have been bounded, if at all."""
+        self._refinement.most = most
 
     def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -112,7 +111,7 @@ class BestFirst:
     ) -> float | None:
         """Search on what is open, as :meth:`run`, until bounds pass ``until`` or something is over.
 
-        What was stopped since so many nodes had been bounded goes on where ``most`` is larger now.
+        What was stopped since so many nodes had been bounded goes on where more may be now.
         """
         self._refinement.stopped = False
         try:
@@ -128,6 +127,7 @@ class BestFirst:
                     break
                 if self._below:
                     self._explore_further()
+                    self._weigh_search(self._refinement.bounded)
         finally:
             for leaves in self._below.rest():
                 self.goal.take(Leaves(self.layout, leaves))
@@ -152,6 +152,9 @@ class BestFirst:
     def _weigh_effort(self, bounded: int) -> None:
         """Called before a part is opened, with the nodes bounded so far."""
 
+    def _weigh_search(self, bounded: int) -> None:
+        """Called after every block of nodes, with those bounded so far."""
+
     def _learned(self, _nodes: Nodes) -> bool:
         """Whether more is known now of what a part costs, and the part is open again with better bounds."""
         return False
@@ -162,10 +165,15 @@ class BestFirst:
         return root
 
     def _open_first(self, root: Nodes) -> None:
+        """Open the first stage, or where it is very large the whole, whose search takes turns with others."""
+        most = self._refinement.most
+        if not self.layout.owners:
+            self.limit(min(self.bounded + _FIRST, math.inf if most is None else most))
         for nodes in self._refinement.children(root):
             self._push(nodes)
         if self._refinement.stopped:
             self._push(root)
+        self.limit(most)
 
     def _push(self, nodes: Nodes) -> None:
         """Keep nodes, in the order of their bounds."""
@@ -198,10 +206,11 @@ class BestFirst:
 
     def _explore_further(self) -> None:
         """Search on for a block of nodes, depth first."""
-        if self._is_spent():
+        if self._refinement.is_spent():
             self._refinement.stopped = True
             return
-        most = None if self.most is None else self.most - self.bounded
+        most = self._refinement.most
+        most = None if most is None else int(most) - self.bounded
         for leaves in self._below.go_on(self.goal, self._head, most):
             self.goal.take(Leaves(self.layout, leaves))
 

@@ -106,10 +106,10 @@ class Branch:
         def offer() -> None:
             if is_large(search.problem) and not search.problem.space.nest.perfect:
                 return  # the search began with them
+            offer_perfect_factors(search, self)
             limits = search.limits.share(_SHARE, None if search.limits.deterministic else _ANNEALED)
             with suppress(LimitReachedError):
                 ByArrangement(Annealing()).solve(search.within(limits))
-            offer_perfect_factors(search, self)
 
         return offer
 

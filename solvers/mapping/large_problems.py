@@ -5,11 +5,12 @@ sizes; to tabulate them takes seconds, in which a limit may strike.  Perfect fac
 with a few thousand chains, so branch and bound on that subset has its optimum in a fraction of the time; it
 closes much of the whole space, and often is the best there.  Where even those are many, or a dimension has
 no divisors, tiles that are halved again and again serve.  Reading the objective with plain intervals bounds
-it from below.
+it from below, and so does what each store costs at least.
 """
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from fractions import Fraction
 
@@ -22,13 +23,15 @@ from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import BAND
 from tilewright.solvers.mapping.part_search import PartSearch
+from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.storage_patterns import has_patterns
 
 LARGE = 100_000  # rows of all axis groups together
 HUGE = 200_000  # rows whose tables take seconds
-MOST = 60_000  # rows of perfect factors
-SHARE = 0.4  # of the time that is left
-LONGEST = 3.0  # seconds
+MOST = 120_000  # rows of perfect factors
+SHARE = 0.25  # of the time that is left
+LONGEST = 2.0  # seconds
+_LOOK = 1.0  # seconds for a bound
 
 PERFECT, HALVED = "perfect factors", "halved tiles"
 
@@ -43,7 +46,7 @@ def _rows(problem: LayerProblem) -> int:
 
 
 def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
-    """Offer perfect factors, for the largest problems halved tiles, and a bound from plain intervals.
+    """Offer perfect factors, for the largest problems halved tiles, and bounds that need no tables.
 
     Where tiles are so many that those take seconds, too, any mapping comes before them.
 
@@ -61,18 +64,32 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         return  # each pattern has few rows, and the search begins with some of them
     if _rows(problem) > MANY_ROWS:
         offer_any_mapping(search, lambda: search.done)
+    if has_store_bounds(problem) and not search.done:
+        _raise_bound_of_stores(search)
+    offer_perfect_factors(search, method)
     if not problem.space.nest.perfect and _rows(problem) > HUGE:
         _offer(search, problem.even().with_halved_tiles(), HALVED, method)
-    offer_perfect_factors(search, method)
 
 
 def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> None:
     """Offer the best mapping with perfect factors that a method finds, where they are a part of the space."""
-    if search.problem.space.nest.perfect:
+    problem = search.problem
+    if problem.space.nest.perfect:
         return
-    perfect = search.problem.with_perfect_factors()
+    perfect = problem.with_perfect_factors()
     if _rows(perfect) <= MOST:
-        _offer(search, perfect, PERFECT, method)
+        _offer(search, perfect.even() if is_large(problem) else perfect, PERFECT, method)
+
+
+def _raise_bound_of_stores(search: LayerSearch) -> None:
+    """Bound all mappings by what each store costs at least, before their tiles are tabulated."""
+    scale, longest = search.problem.key_scale, None if search.limits.deterministic else _LOOK
+    bounds, taken = PatternBounds(search.within(search.limits.share(SHARE, longest))), None
+    with suppress(LimitReachedError):  # what was learned until then counts
+        taken = bounds.take()
+    key = min(bounds.least, math.inf if taken is None else taken.key)
+    if 0 < key < math.inf:
+        search.raise_bound(Fraction(int(key * scale * (1 - BAND))) / scale, "stores")
 
 
 def _offer(search: LayerSearch, part: LayerProblem, source: str, method: LayerMethod) -> None:

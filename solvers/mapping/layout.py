@@ -6,6 +6,7 @@ another one from it, with fewer limits, in their own stages.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from tilewright.formulation.mapping.cost.base import Limit
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import legal_groups, wanted_rows
 from tilewright.formulation.mapping.tables import Tables
+from tilewright.foundation.arrays import Indices
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
 from tilewright.solvers.mapping.bound_program import BoundProgram
@@ -173,11 +175,48 @@ def orders_of_decisions(problem: LayerProblem) -> list[Deciding]:
     return orders if problem.space.nest.spatial else orders[:1]
 
 
-def legal_tables(problem: LayerProblem, checked_limits: Limits) -> Tables:
-    """What layouts of a problem read, in any order; raises ``LimitReachedError`` where a limit strikes."""
-    limits = [limit.expr for limit in (*problem.limits, *implied_array_limits(problem.space.nest))]
-    roots = [problem.statement.energy, problem.statement.cycles, *limits]
-    return Tables(legal_groups(problem, checked_limits), roots, checked_limits)
+class LegalTables:
+    """What layouts of a problem read, in any order and for any objective.
+
+    Raises ``LimitReachedError`` where a limit strikes.
+
+    Attributes
+    ----------
+    tables : of the rows that may be legal
+    limits : of the problem, and what they imply for whole arrays
+    """
+
+    def __init__(self, problem: LayerProblem, checked_limits: Limits) -> None:
+        nest = problem.space.nest
+        self.fanout_limits = implied_array_limits(nest)
+        self.limits = (*problem.limits, *self.fanout_limits)
+        groups = legal_groups(problem, checked_limits)
+        self.tables = Tables(groups, self._roots(problem), checked_limits)
+        self._nest, self._checked_limits = nest, checked_limits
+
+    def _roots(self, problem: LayerProblem) -> list[Expr]:
+        statement = problem.statement
+        return [statement.energy, statement.cycles, *(limit.expr for limit in self.limits)]
+
+    @cached_property
+    def array(self) -> ArrayBounds:
+        """Bounds of what shares the array."""
+        return ArrayBounds(self._nest, self.tables, self._checked_limits.check)
+
+    def read(self, problem: LayerProblem) -> None:
+        """Have what the statement of a problem reads that differs from the first one in that alone."""
+        for table in self.tables.tables:
+            table.values.update(table.missing(self._roots(problem), self._checked_limits))
+
+    def restricted(self, rows: Sequence[Indices]) -> LegalTables:
+        """The same over some rows of every group only."""
+        tables = self.tables.restricted(rows)
+        if tables is self.tables:
+            return self
+        result = copy.copy(self)
+        result.__dict__.pop("array", None)
+        result.tables = tables
+        return result
 
 
 def laid_out(
@@ -187,7 +226,7 @@ def laid_out(
     bank: TableBank | None = None,
     deciding: Deciding | None = None,
     tally: Tally | None = None,
-    tables: Tables | None = None,
+    legal: LegalTables | None = None,
 ) -> Layout:
     """The layout of a problem; raises ``LimitReachedError`` where a limit strikes before.
 
@@ -198,35 +237,32 @@ def laid_out(
     bank : keeps what the bound programs of several layouts read
     deciding : in which order; by default the most promising one
     tally : counts nodes and tables, if anybody asks for them
-    tables : the problem's, where several layouts share them
+    legal : the problem's tables, where several layouts share them
     """
     space, statement = problem.space, problem.statement
-    fanout_limits = implied_array_limits(space.nest)
-    limits = (*problem.limits, *fanout_limits)
     if not program.await_compiled(lambda: checked_limits.expired):
         raise LimitReachedError
-    tables = tables or legal_tables(problem, checked_limits)
-    if goal is not None and sum(tables.sizes) > _MANY:
-        tables = tables.restricted(wanted_rows(problem, tables, goal.wanted, checked_limits))
+    legal = legal or LegalTables(problem, checked_limits)
+    if goal is not None and sum(legal.tables.sizes) > _MANY:
+        legal = legal.restricted(wanted_rows(problem, legal.tables, goal.wanted, checked_limits))
     powers, both = problem.objective.key_powers, goal is not None and goal.both
     deciding = deciding or orders_of_decisions(problem)[0]
     stages = stages_of(space, deciding.spread_first, deciding.inner_first)
-    array = ArrayBounds(space.nest, tables, checked_limits.check)
     staged: list[StagedTable] = []
-    for table in tables.tables:
+    for table in legal.tables.tables:
         checked_limits.check()
         staged.append(StagedTable(table, space.nest, stages))
     return Layout(
         problem=problem,
         stages=stages,
         staged=staged,
-        limits=limits,
-        machine=(*statement.limits, *fanout_limits),
+        limits=legal.limits,
+        machine=(*statement.limits, *legal.fanout_limits),
         energy=statement.energy if powers[0] or both else None,
         cycles=statement.cycles if powers[1] or both else None,
         powers=powers,
-        lower_bounds=array.bounds([statement.energy, statement.cycles]),
-        fits=array.fits,
+        lower_bounds=legal.array.bounds([statement.energy, statement.cycles]),
+        fits=legal.array.fits,
         checked_limits=checked_limits,
         bank=bank,
         tally=tally or Tally(),

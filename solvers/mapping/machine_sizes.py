@@ -27,6 +27,7 @@ from tilewright.formulation.mapping.problem import IMPERFECT, LayerProblem, laye
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Floats, Indices, Int64s
+from tilewright.hardware.mapping.fitted import fitted
 from tilewright.hardware.mapping.styles import MEMORY, DataflowStyle
 from tilewright.workloads.mapping.operator import Operator, Role
 
@@ -50,7 +51,7 @@ class BestMapping:
     ----------
     energy : pJ
     cycles : engine cycles, without the first fetch from DRAM
-    memory, weights : elements that its tiles, and its weights' tile alone, take in the global memory
+    memory, weights : bytes that its tiles, and its weights' tile alone, take in the global memory
     """
 
     energy: Fraction
@@ -134,18 +135,25 @@ class _Walk:
         # Bandwidth changes cycles alone; energy and legality are read once for all of them.
         self._statements: dict[Fraction, Statement] = {
             rate: problem.model.statement(
-                replace(nest, engine=flow.engine_of((firsts[-1], seconds[-1]), rate, memory))
+                replace(
+                    nest,
+                    engine=fitted(flow.engine_of((firsts[-1], seconds[-1]), rate, memory), problem.operator),
+                )
             )
             for rate in bandwidths
         }
         axes = [limit.expr for limit in problem.limits if limit.name.startswith("axis ")]
         self._axes: tuple[Expr, ...] = tuple(axes)
         tiles = {t.tensor: t.tile for t in problem.statement.traffic if t.level == MEMORY}
-        weights = [tensor.name for tensor in problem.operator.tensors if tensor.role is Role.WEIGHT]
-        self._tiles: list[Expr] = list(tiles.values())
-        self._weights: list[Expr] = [tiles[name] for name in weights]
+        level = nest.engine.level(MEMORY)
+        widths = {t.name: (t.role, nest.engine.width(level, t.role)) for t in problem.operator.tensors}
+        self._tiles: list[tuple[Expr, int]] = [(tile, widths[name][1]) for name, tile in tiles.items()]
+        self._weights: list[tuple[Expr, int]] = [
+            (tiles[name], bits) for name, (role, bits) in widths.items() if role is Role.WEIGHT
+        ]
         self._groups = tuple(_coarse(group) for group in problem.space.groups)
-        roots = [problem.statement.energy, *self._axes, *self._tiles, *(x.expr for x in problem.limits)]
+        limits = [limit.expr for limit in problem.limits]
+        roots = [problem.statement.energy, *self._axes, *(tile for tile, _ in self._tiles), *limits]
         # Values of one axis group are tabulated once, and looked up for every combination of rows.
         self._tables = Tables(self._groups, [*roots, *(s.cycles for s in self._statements.values())])
         self._leaders: dict[tuple[Fraction, str], dict[int, _Leader]] = {
@@ -278,7 +286,7 @@ class _Walk:
         selectors: tuple[int, ...],
     ) -> None:
         """Take the best of each cell, ties broken."""
-        memory = np.sum([read(tile) for tile in self._tiles], axis=0)
+        memory = _bytes([read(tile) * bits for tile, bits in self._tiles])
         # Ties go to the other figure, then to less memory, so that results do not depend on the walk.
         order = near[np.lexsort((memory[near], second[near], cells[near]))]
         _, starts = np.unique(cells[order], return_index=True)
@@ -286,16 +294,22 @@ class _Walk:
             cell = int(cells[place])
             key = (float(first[place]), float(second[place]), float(memory[place]))
             if cell not in leaders or key < leaders[cell].key:
-                weights = sum(float(read(tile)[place]) for tile in self._weights)
+                weights = _bytes([read(tile)[place] * bits for tile, bits in self._weights])
                 leaders[cell] = _Leader(
                     key,
                     float(energy[place]),
                     float(cycles[place]),
                     float(memory[place]),
-                    weights,
+                    float(weights),
                     tuple(int(index[place]) for index in rows),
                     selectors,
                 )
+
+
+def _bytes(bits: Sequence[Floats]) -> Floats:
+    """Whole bytes of several tiles together."""
+    whole: Floats = np.ceil(np.sum(bits, axis=0) / 8)
+    return whole
 
 
 def _coarse(group: AxisGroup) -> AxisGroup:

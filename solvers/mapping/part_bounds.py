@@ -113,7 +113,7 @@ class PartBounds:
                 self._layouts[term] = layout
         goal = LeastEnergy(enough)
         search = BestFirst(self._search, goal, layout, storage)
-        search.most = most
+        search.limit(most)
         left = search.run()
         least = min(goal.best, math.inf if left is None else left)
         return least if least < EXACT_LIMIT else least * (1 - BAND)

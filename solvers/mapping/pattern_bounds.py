@@ -12,9 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.compulsory import least_cycles
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.storage_parts import StoragePart, compulsory, part_problem, place_in
+from tilewright.formulation.mapping.storage_parts import (
+    StoragePart,
+    compulsory,
+    has_storage_parts,
+    part_problem,
+    place_in,
+)
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import LeastEnergy
@@ -25,6 +33,20 @@ _EFFORTS = (50_000, 1_000_000)
 """Nodes bounded for a part: at first, and where the cheapest pattern still needs to know more."""
 _ROUNDING = 1e-9
 """Relative: sums of some ten parts in floating point are right well within it."""
+
+
+def has_store_bounds(problem: LayerProblem) -> bool:
+    """Whether the parts of all patterns bound a problem with even storage: no level can be idle."""
+    operator, engine = problem.operator, problem.engine
+    roles = [tensor.role for tensor in operator.tensors]
+    return (
+        not problem.is_uneven
+        and problem.objective.key_powers[0] > 0
+        and len({*roles}) == len(roles)
+        and all({*roles} & (level.keeps - level.may_bypass) for level in engine.levels)
+        and loop_hosts(operator, engine) == (*range(len(engine.levels)),)
+        and has_storage_parts(problem)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +137,14 @@ class PatternBounds:
         return (energy * (1 - _ROUNDING)) ** self._power * self._factor
 
     def _learn(self, term: _Term, number: int) -> None:
-        """Search one part, or before that a cheaper one, and raise the bounds of all patterns that have it.
+        """Search one part, or others of its kind before it, and raise the bounds of patterns with them.
 
         Parts differ in the energies of the levels that tensors come from; where all of these are higher, with
         the same arrays between, the part costs no less.
         """
         asked = int(term.asked[number])
-        number = next((n for n in self._no_dearer(term, number) if term.asked[n] <= asked), number)
+        number = self._representative(term, number)
+        inherited = float(term.values[number])
         value, exact = self._searched(term.parts[number], _EFFORTS[asked])
         before = term.values.copy()
         dearer = self._no_cheaper(term, number)
@@ -129,9 +152,34 @@ class PatternBounds:
         known = value + term.compulsory[dearer] - term.compulsory[number]
         term.values[dearer] = np.maximum(term.values[dearer], known)
         term.asked[number] = len(_EFFORTS) if exact else asked + 1
+        if value <= inherited * (1 + _ROUNDING):
+            self._settle(term, number)
         risen = np.zeros(len(before))
         np.subtract(term.values, before, out=risen, where=term.values > before)
         self._energies += risen[term.of_pattern]
+
+    def _representative(self, term: _Term, number: int) -> int:
+        """Which part is searched for one of them: the cheapest, the dearest of its kind, or else itself."""
+        dearer, cheaper = self._no_cheaper(term, number), self._no_dearer(term, number)
+        dearest = dearer[np.argmax(term.units[dearer].sum(axis=1))]
+        ends = (int(cheaper[0]), int(dearest), number)
+        return next(end for end in ends if term.asked[end] <= term.asked[number])
+
+    def _settle(self, term: _Term, number: int) -> None:
+        """Ask nothing of parts between two that differ by what is compulsory alone.
+
+        The least value of a part is concave in its unit energies, so theirs differ by no more.
+
+        Parameters
+        ----------
+        number : of the dearer one
+        """
+        cheaper = self._no_dearer(term, number)
+        differing = term.values[cheaper] + term.compulsory[number] - term.compulsory[cheaper]
+        for least in cheaper[differing >= term.values[number] * (1 - _ROUNDING)]:
+            asked = min(int(term.asked[least]), int(term.asked[number]))
+            between = np.intersect1d(self._no_cheaper(term, int(least)), cheaper)
+            term.asked[between] = np.maximum(term.asked[between], asked)
 
     def _no_dearer(self, term: _Term, number: int) -> Int64s:
         """Parts that cost no more than one of them, the one with the least unit energies first."""
@@ -152,7 +200,7 @@ class PatternBounds:
         search = BestFirst(self._search, goal, laid_out(problem, self._search.limits))
         if search.empty:
             return math.inf, True
-        search.most = effort
+        search.limit(effort)
         left = search.run()
         self._search.limits.check()  # a search that it ended knows little
         least = min(goal.best, math.inf if left is None else left)

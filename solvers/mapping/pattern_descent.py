@@ -1,23 +1,27 @@
 """Mappings of single storage patterns, each better than the one before, while little is known of bounds.
 
-It begins with machines of one inner level or none.  From the best pattern so far it goes on to patterns in
-which one tensor, or all of them, are stored in one level more or less.  Every pattern has a dive on a machine
-of its own, with halved tiles where there are very many.
+It begins with machines of one inner level or none.  From the best pattern known it goes on to patterns in
+which one tensor, or all of them, are stored in one level more or less, those of few levels first.  Every
+pattern has a dive on a machine of its own, with halved tiles where there are very many.
 """
 
 from __future__ import annotations
-
-from itertools import cycle
 
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.pattern_machines import PatternSearch, Stores, levels_of, machine_of, storing
+from tilewright.solvers.mapping.pattern_machines import (
+    PatternSearch,
+    Stores,
+    levels_of,
+    machine_of,
+    stores_of,
+    storing,
+)
 from tilewright.solvers.mapping.tree import Tree
 
 _MOST = 200_000  # rows of tiles with which a pattern is looked at
-_FEW = 20_000  # rows of the whole with which all patterns are bounded about as soon
 _SHARE, _LONGEST = 0.1, 0.8  # of the time that is left, and seconds
 
 
@@ -35,28 +39,36 @@ class Descent:
         self._alternatives = [residency[t.name].alternatives for t in search.problem.operator.tensors]
         self._tried: set[Stores] = set()
 
-    def run(self) -> None:
-        """Walk until no neighbour is better; raises ``LimitReachedError`` where a limit strikes."""
-        best: Stores | None = None
+    def begin(self) -> None:
+        """Offer mappings with the fewest stores and one inner level; raises where a limit strikes."""
         for inner in range(len(self._search.problem.engine.levels)):
             # Of each tensor the fewest levels besides this one: those that must store it.
-            stores = tuple(
-                min(own, key=lambda levels: (inner not in levels, len(levels))) for own in self._alternatives
+            self._improves(
+                tuple(
+                    min(own, key=lambda levels: (inner not in levels, len(levels)))
+                    for own in self._alternatives
+                )
             )
-            best = stores if self._improves(stores) else best
         offer_any_mapping(self._search, lambda: self._search.done)
-        if best is None or sum(group.most for group in self._search.problem.space.groups) <= _FEW:
+
+    def run(self) -> None:
+        """Walk until no neighbour is better; raises ``LimitReachedError`` where a limit strikes."""
+        if self._search.answer is None:
             return
+        best = stores_of(self._search.problem, self._search.answer)
         limits = self._search.limits
         part = limits.share(_SHARE, None if limits.deterministic else _LONGEST)
-        since = 0  # moves without a better pattern
-        for move in cycle(self._moves()):
-            if since > len(self._moves()) or part.expired:
+        while not part.expired:
+            neighbours = (stores for stores in self._neighbours(best) if not part.expired)
+            better = next((stores for stores in neighbours if self._improves(stores)), None)
+            if better is None:
                 break
-            stores = self._moved(best, *move)
-            since += 1
-            if self._improves(stores):
-                best, since = stores, 0
+            best = better
+
+    def _neighbours(self, stores: Stores) -> list[Stores]:
+        """Patterns a move away; those of the fewest levels first, which take a moment."""
+        changed = dict.fromkeys(self._moved(stores, *move) for move in self._moves())
+        return sorted(changed, key=lambda stores: len(levels_of(stores)))
 
     def _moves(self) -> list[tuple[int, int | None]]:
         """Levels whose stores change, with the place of a tensor or ``None`` for all of them."""

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from fractions import Fraction
 
-from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
@@ -38,6 +38,16 @@ def machine_of(engine: Engine, stored: Collection[int]) -> Engine:
 def levels_of(stores: Stores) -> tuple[int, ...]:
     """Levels that store something, outermost first."""
     return tuple(sorted({level for own in stores for level in own}))
+
+
+def stores_of(problem: LayerProblem, mapping: Mapping) -> Stores:
+    """The storage pattern of a mapping."""
+    places = {level.name: index for index, level in enumerate(problem.engine.levels)}
+    stored = [(node.tensor, places[node.level]) for node in mapping.nodes if isinstance(node, Storage)]
+    return tuple(
+        tuple(sorted(level for name, level in stored if name == tensor.name))
+        for tensor in problem.operator.tensors
+    )
 
 
 def storing(problem: LayerProblem, stores: Stores) -> Engine:

@@ -6,13 +6,13 @@ array (``docs/proofs.md`` shows why the bounds are valid).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from collections.abc import Mapping as MappingABC
 
 import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT
+from tilewright.formulation.limits import Limits
 from tilewright.solvers.mapping.descent import WIDE, Descent
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.layout import Layout
@@ -25,18 +25,20 @@ class Refinement:
 
     Parameters
     ----------
-    is_spent : asked between blocks of nodes whether to leave the rest out
+    limits : checked between blocks of nodes; where one strikes, the rest is left out
 
     Attributes
     ----------
+    most : nodes that may be bounded, if there is such a number
     below : what is searched depth first
     stopped : whether something has been left out
     """
 
-    def __init__(self, layout: Layout, goal: Goal, is_spent: Callable[[], bool]) -> None:
+    def __init__(self, layout: Layout, goal: Goal, limits: Limits) -> None:
+        self.most: float | None = None
         self.stopped = False
         self._bounded = 0  # by layouts before, and one by one
-        self._goal, self._is_spent = goal, is_spent
+        self._goal, self._limits = goal, limits
         self._read(layout)
 
     def read(self, layout: Layout) -> None:
@@ -54,6 +56,10 @@ class Refinement:
         """Nodes that have been bounded."""
         return self._bounded + self.below.bounded + self._children.bounded
 
+    def is_spent(self) -> bool:
+        """Whether no more nodes may be bounded."""
+        return (self.most is not None and self.bounded > self.most) or self._limits.expired
+
     def root(self, chosen: MappingABC[Variable, int]) -> Nodes:
         """The whole space under some choices as one node."""
         zero, groups = np.zeros(1), len(self._layout.staged)
@@ -70,7 +76,7 @@ class Refinement:
         ----------
         beam : the best of them only, so many after every group; 0 for all
         """
-        children = self._children.expanded(nodes, self._goal, self._is_spent, beam)
+        children = self._children.expanded(nodes, self._goal, self.is_spent, beam)
         if children is None:
             self.stopped = True
         return children or []

@@ -34,10 +34,12 @@ from tilewright.formulation.mapping.segment_parts import (
     tiles_at,
     within,
 )
+from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools
 from tilewright.solvers.mapping.cuts import Cut
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
+from tilewright.solvers.mapping.layout import LegalTables
 from tilewright.solvers.mapping.nodes import Leaves
 from tilewright.solvers.mapping.tree import Tree
 
@@ -47,6 +49,7 @@ _MOST_NEAR, _MOST_INSIDE = (
     100_000,
     1_000_000,
 )  # in listing what is left, for every arrangement that it may save
+_KEPT = 5_000  # rows of a part whose tables are kept from one search to the next
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
 
@@ -102,6 +105,7 @@ class SegmentBounds:
                 self._inner = [*dict.fromkeys([*self._inner, rest])]
         self._inside = self._outside = self._busy = 0
         self._near_parts: list[LayerProblem] = []
+        self._legal: dict[int, tuple[MapSpace, LegalTables]] = {}  # by identity of spaces
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
     def begin(self, known: Callable[[], None]) -> None:
@@ -215,7 +219,7 @@ class SegmentBounds:
             tree.begin()  # the best of all first mappings serves every search
         for most in (_EFFORT // 20, _EFFORT):
             for tree in trees:
-                tree.most = most
+                tree.limit(most)
                 tree.go_on()
         self._search.limits.check()
         least = min([goal.enough, *(tree.least for tree in trees)])
@@ -224,9 +228,23 @@ class SegmentBounds:
     def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
         """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""
         self._search.limits.check()
-        tree = Tree(self._search, goal, part)
-        tree.most = most
-        return None if tree.empty else tree
+        legal = self._legal_tables(part)
+        tree = Tree(self._search, goal, part, legal=legal)
+        if tree.empty:
+            return None
+        tree.limit(most)
+        return tree
+
+    def _legal_tables(self, part: LayerProblem) -> LegalTables:
+        """What searches of a part read, for any objective; kept where it is small."""
+        space, kept = self._legal.get(id(part.space), (None, None))
+        if kept is not None and space is part.space:
+            kept.read(part)
+            return kept
+        legal = LegalTables(part, self._search.limits)
+        if sum(legal.tables.sizes) <= _KEPT:
+            self._legal[id(part.space)] = part.space, legal
+        return legal
 
     def _survivors(
         self, slots: Arrangement, part: LayerProblem, edges: range, elsewhere: int, most: int

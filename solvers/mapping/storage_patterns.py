@@ -35,6 +35,7 @@ from tilewright.solvers.mapping.tree import Tree
 
 FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond which they are too many
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
+_FEW_ROWS = 20_000  # of the whole, with which all patterns are bounded about as soon as mappings are found
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
 _LARGE, _MANY = 300_000, 400_000  # rows from which on patterns come last, and are bounded alone
@@ -129,7 +130,7 @@ class PatternTrees:
         return min([self._unstated, left, *(entry.least for entry in self._open)])
 
     def _run(self, on_bound: Callable[[float], None]) -> None:
-        Descent(self._search, self._source).run()
+        self._offer_mappings()
         bounds = PatternBounds(self._search)
         scale = float(self._search.problem.key_scale)
         while not self._search.done:
@@ -162,6 +163,14 @@ class PatternTrees:
                 if self._open:
                     return  # a limit struck
             self._left.pop(0)
+
+    def _offer_mappings(self) -> None:
+        """Offer mappings of single patterns; of large problems with perfect factors, and what is near."""
+        descent = Descent(self._search, self._source)
+        descent.begin()
+        if sum(group.most for group in self._search.problem.space.groups) > _FEW_ROWS:
+            self._hard()
+            descent.run()
 
     def _close(self) -> None:
         """Drop trees in which nothing is wanted."""

@@ -19,11 +19,10 @@ from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Goal
-from tilewright.solvers.mapping.layout import Deciding, laid_out
+from tilewright.solvers.mapping.layout import Deciding, LegalTables, laid_out
 from tilewright.solvers.mapping.nodes import Nodes
 from tilewright.solvers.mapping.part_bounds import PartBounds
 from tilewright.solvers.mapping.table_bank import TableBank
@@ -45,7 +44,7 @@ class Tree(BestFirst):
     bank : keeps what the bound programs of several trees read
     deciding : in which order; by default the most promising one
     divides : whether the energy is divided at once
-    tables : the problem's, where several trees share them
+    legal : the problem's tables, where several trees share them
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class Tree(BestFirst):
         bank: TableBank | None = None,
         deciding: Deciding | None = None,
         divides: bool = False,
-        tables: Tables | None = None,
+        legal: LegalTables | None = None,
     ) -> None:
         layout = laid_out(
             problem or search.problem,
@@ -65,7 +64,7 @@ class Tree(BestFirst):
             bank=bank,
             deciding=deciding,
             tally=search.tally,
-            tables=tables,
+            legal=legal,
         )
         division = divided(layout) if divides and layout.energy is not None and layout.fits else None
         if division is not None:
@@ -111,6 +110,9 @@ class Tree(BestFirst):
     def _weigh_effort(self, bounded: int) -> None:
         if bounded > _PLAIN:
             self._divide_once()
+        self._weigh_search(bounded)
+
+    def _weigh_search(self, bounded: int) -> None:
         if bounded > _EASY:
             self._ask()
 

@@ -14,10 +14,9 @@ from collections.abc import Callable
 
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Goal
-from tilewright.solvers.mapping.layout import legal_tables, orders_of_decisions
+from tilewright.solvers.mapping.layout import LegalTables, orders_of_decisions
 from tilewright.solvers.mapping.tree import Tree
 
 _TURN = 200_000  # nodes bounded in the first turn
@@ -43,7 +42,7 @@ class TwoOrders:
         self._search, self._goal, self._problem = search, goal, problem or search.problem
         self._orders = orders_of_decisions(self._problem)
         # Both read the same values, which are dropped once the last tree has its own.
-        self._tables: Tables | None = legal_tables(self._problem, search.limits)
+        self._legal: LegalTables | None = LegalTables(self._problem, search.limits)
         self._trees = [self._next_tree()]
         self.empty = self._trees[0].empty
         self.on_hard: Callable[[], None] = lambda: None
@@ -52,9 +51,9 @@ class TwoOrders:
         """A tree of the next order; one whose tables are too large is passed by while others are left."""
         while True:
             deciding = self._orders.pop(0)
-            tables, self._tables = self._tables, self._tables if self._orders else None
+            legal, self._legal = self._legal, self._legal if self._orders else None
             try:
-                return Tree(self._search, self._goal, self._problem, deciding=deciding, tables=tables)
+                return Tree(self._search, self._goal, self._problem, deciding=deciding, legal=legal)
             except TablesTooLargeError:
                 if not self._orders:
                     raise

@@ -26,6 +26,7 @@ from tilewright.formulation.result import Status
 from tilewright.foundation.pool import Call, computed
 from tilewright.foundation.store import Column, Layout, Table, Values
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.fitted import fitted
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.styles import Fixed
 from tilewright.solvers.mapping.solve import AUTO, solve
@@ -73,7 +74,8 @@ class MappingQuestion:
     def key(self) -> str:
         """Content hash of everything that the answer depends on."""
         fixed = [[rule.what, rule.name, rule.level] for rule in self.fixed]
-        content = [*operator_content(self.operator), engine_hash(self.engine), self.metric, fixed]
+        engine = fitted(self.engine, self.operator)
+        content = [*operator_content(self.operator), engine_hash(engine), self.metric, fixed]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -94,7 +96,7 @@ class MappingAnswer:
 
 
 def operator_content(operator: Operator) -> list[Any]:
-    """What of a layer its costs depend on, as plain data: all but its name."""
+    """What of a layer its costs depend on, as plain data, but for widths, which `fitted` machines have."""
     return [
         [(d.name, d.bound, d.like) for d in operator.dimensions],
         [

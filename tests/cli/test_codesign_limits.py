@@ -11,10 +11,10 @@ from calls import Call
 from systems import LAYERS
 
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.scheduling.herald.codesign import CodesignSearch, Parts
+from tilewright.formulation.scheduling.herald.codesign import CodesignSearch, Division
 from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
-from tilewright.solvers.scheduling.herald import codesign, costs
+from tilewright.solvers.scheduling.herald import costs, division_costs
 from tilewright.solvers.scheduling.herald.partition_search import LeastBoundFirst
 
 
@@ -51,14 +51,14 @@ def test_what_is_known_is_told_where_costs_are_missing(call: Call, monkeypatch: 
 
 def test_a_partition_is_there_before_all_costs_are(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit while the costs of all partitions are computed: the most even one is planned by then."""
-    whole = codesign.cost_table
+    whole = division_costs.cost_table
 
     def struck(operators: object, systems: Sequence[object], *rest: object, **named: object) -> object:
         if len(systems) > 1:
             raise LimitReachedError("time limit reached")
         return whole(operators, systems, *rest, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(codesign, "cost_table", struck)
+    monkeypatch.setattr(division_costs, "cost_table", struck)
     out = call("codesign", "model.yaml", "--class", "edge", "--threads", 1, "-f", "json", "--out", "c.json")
     document = out.document
     assert (document["status"], document["partitions"], document["bound"]) == ("feasible", 1, None)
@@ -71,8 +71,8 @@ def test_partitions_so_far_are_told(call: Call, monkeypatch: pytest.MonkeyPatch)
     """A stop after some partitions: the best of them stands there, and no bound of all is claimed."""
     look = LeastBoundFirst._look
 
-    def counted(self: LeastBoundFirst, search: CodesignSearch, parts: Parts) -> None:
-        look(self, search, parts)
+    def counted(self: LeastBoundFirst, search: CodesignSearch, division: Division) -> None:
+        look(self, search, division)
         if len(search.candidates) == 4:
             search.limits.stop.set()
 

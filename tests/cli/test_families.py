@@ -79,8 +79,6 @@ def test_a_family_is_a_suite(call: Call) -> None:
         (("map", "lama3", "--arch", "tpu-v4i"), "did you mean 'llama3'?"),
         (("show", "llama3[siz=8B]"), "did you mean 'size'?"),
         (("map", "llama3[batch=2]", "--batch", "3", "--arch", "tpu-v4i"), "2 contradicts the batch 3"),
-        (("schedule", "vit[widths=w4]", "--system", "fda-edge-nvdla"), "expected widths=machine"),
-        (("schedule", "vit[widths=w4]", "--system", "atomic-2x2"), "expected widths=machine"),
         (("map", "vit[widths=w4]:training", "--arch", "nvdla-256"), "expected widths=machine"),
         (("map", "vit[widths=w4]", "--arch", "dmazerunner-256"), "width"),
         (("convert", "vit[widths=w4]", "--to", "timeloop", "--out", "x"), "expected widths=machine"),

@@ -105,8 +105,9 @@ def test_faults_are_one_line(call: Call, arguments: list[str], words: str) -> No
     assert out.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("where", ["--store-activations", "--keep-activations"])
 def test_codesign_proves_the_best_partition(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """The best of a small grid is proven, and equals the best of all partitions scheduled one by one."""
     small = AcceleratorClass("edge", 16, 8, 1 << 14, 4, 2)
@@ -124,13 +125,19 @@ def test_codesign_proves_the_best_partition(
         "s.png",
         "--threads",
         1,
+        where,
+        "--out",
+        "design.json",
     )
     document = json.loads(out.out)
     jsonschema.validate(document, result_schema(CODESIGN))
     assert (out.code, document["status"], document["partitions"]) == (0, "optimal", 9)
     assert (tmp_path / "s.png").stat().st_size > 1000
     assert document["value"] == min(point["value"] for point in document["points"])
-    for point in document["points"]:
+    kept = where == "--keep-activations"
+    assert document["keep_activations"] == document["best"]["system"]["keep_activations"] == kept
+    assert call("check", "design.json", "--prove", "--threads", 1).code == 0
+    for point in document["points"][:: 4 if kept else 1]:
         text = SYSTEM
         for old, part in (
             ("pes: 16, bandwidth: 4 ", point["partition"][0]),
@@ -138,9 +145,8 @@ def test_codesign_proves_the_best_partition(
         ):
             text = text.replace(old, f"pes: {part['pes']:.0f}, bandwidth: {part['bytes_per_cycle']:.0f} ")
         (tmp_path / "one.yaml").write_text(text.replace("dram_bandwidth: 16", "dram_bandwidth: 8"))
-        outcome = call(
-            "schedule", "model.yaml", "--system", "one.yaml", "-o", "edp", "-f", "json", "--threads", 1
-        )
+        asked = ("schedule", "model.yaml", "--system", "one.yaml", "-o", "edp", "-f", "json", "--threads", 1)
+        outcome = call(*asked, where)
         value = json.loads(outcome.out)["value"]
         assert point["bound"] <= value * (1 + 1e-12)
         assert document["value"] <= value * (1 + 1e-12)

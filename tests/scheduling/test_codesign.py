@@ -9,16 +9,20 @@ from graphs import problem_of
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Origin, Status, TracePoint
-from tilewright.formulation.scheduling.herald.codesign import Candidate, CodesignGoal, CodesignSearch, Parts
+from tilewright.formulation.scheduling.herald.codesign import (
+    Candidate,
+    CodesignGoal,
+    CodesignSearch,
+    Division,
+)
 from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass, make_system
-from tilewright.hardware.scheduling.herald.system import System
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.workloads.scheduling.workload_file import load_workload
 
 SMALL = AcceleratorClass("small", 16, 8, 1 << 14, 4, 2)
-PARTS: list[Parts] = [((n, Fraction(4)), (16 - n, Fraction(4))) for n in (4, 8, 12)]
+PARTS = [Division(((n, Fraction(4)), (16 - n, Fraction(4)))) for n in (4, 8, 12)]
 
 
 def begun(
@@ -26,23 +30,24 @@ def begun(
 ) -> CodesignSearch:
     """A search over three partitions, on which one task takes 4, 8 and 12 cycles."""
     flows = ("nvdla", "shidiannao")
-    systems = {parts: make_system(str(parts[0][0]), SMALL, flows, parts) for parts in PARTS}
+    systems = {at: make_system(str(at.parts[0][0]), SMALL, flows, at.parts) for at in PARTS}
 
-    def state(system: System) -> SchedulingProblem:
-        return problem_of([[(Option(0, system.subs[0].pes, Fraction(1), 0, 0),)]], engines=1)
+    def state(division: Division) -> SchedulingProblem:
+        return problem_of([[(Option(0, systems[division].subs[0].pes, Fraction(1), 0, 0),)]], engines=1)
 
     goal = CodesignGoal(load_workload("ar-vr-a"), systems, "cycles", objective, state)
     return CodesignSearch(goal, Limits(), reported.append)
 
 
-def candidate(search: CodesignSearch, parts: Parts, bound: int) -> Candidate:
+def candidate(search: CodesignSearch, division: Division, bound: int) -> Candidate:
     """A partition with its schedule and a bound."""
-    problem = search.problem.instance(parts)
+    problem = search.problem.instance(division)
     inner = ScheduleSearch(ScheduleGoal(problem, search.problem.objective), Limits())
     inner.confirm(greedy(problem), "greedy", Origin.HEURISTIC)
     inner.raise_bound(bound, "test")
     result = inner.result("test", "1")
-    return Candidate(parts, search.problem.systems[parts], problem, result, (parts[0][0], Fraction(1)))
+    system = search.problem.systems[division]
+    return Candidate(division, system, problem, result, (division.parts[0][0], Fraction(1)))
 
 
 def test_the_least_bound_holds_once_each_partition_has_one() -> None:
@@ -60,7 +65,7 @@ def test_the_least_bound_holds_once_each_partition_has_one() -> None:
     result = search.result("test", "1")
     assert (result.status, result.unfit, result.discarded, result.scheduled) == (Status.OPTIMAL, 1, 2, 0)
     assert result.best is not None
-    assert result.best.parts == PARTS[0]
+    assert result.best.division == PARTS[0]
     assert [(p.key, p.bound) for p in reported] == [(8, None), (4, None), (4, 2), (4, 4)]
 
 

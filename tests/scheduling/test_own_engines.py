@@ -17,7 +17,7 @@ from tilewright.hardware.scheduling.herald.system_file import load_system
 from tilewright.hardware.scheduling.own_engine import OwnEngine
 from tilewright.report.checks.scheduling.herald.codesign import check_codesign
 from tilewright.report.checks.scheduling.herald.schedule import check_schedule
-from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
+from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument, parts_of
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.scheduling import own_costs
 from tilewright.solvers.scheduling.own_costs import (
@@ -94,6 +94,34 @@ def test_costs_on_two_engines_are_those_of_a_hand_count(two: Path) -> None:
     assert (energy["b"]["memory_bytes"], energy["b"]["fetch_bytes"], energy["b"]["fetch"]) == (18, 8, 2)
 
 
+def test_static_power_counts_while_a_layer_runs(two: Path) -> None:
+    """A PE of 1 mW at 1 GHz takes 1 pJ in each of 21 cycles; power of the replaced DRAM does not count."""
+    plain = options(two, "energy")["b"]
+    leaking = WIDE.replace("mac_energy: 3", "mac_energy: 3, static_power: 0.001")
+    two.with_name("wide.yaml").write_text(leaking.replace("energy: 7", "energy: 7, static_power: 5 W"))
+    plan = tw.solve(tw.workload(LAYER).on(tw.system(two), objective="energy"))
+    (_, option) = plan.to_dict()["problem"]["costs"][0]["options"]
+    assert option["cycles"] == plain["cycles"] == 21
+    assert Fraction(option["energy_pj_exact"]) == Fraction(plain["energy_pj_exact"]) + 21
+    assert not faults(plan.to_dict())
+
+
+def test_a_machine_of_another_model_runs_under_hierarchy(two: Path) -> None:
+    """With ``cost_model: hierarchy`` a machine of dMazeRunner's model is an engine, its DRAM replaced."""
+    text = TWO.replace("arch: slow.yaml", "arch: dmazerunner-256, cost_model: hierarchy")
+    two.write_text(text.replace("memory: 1 kB", "memory: 64 kB"))
+    flow = load_system(two).subs[0].own
+    assert flow is not None
+    inside = flow.inside(Fraction(4), 256)
+    assert (inside.cost_model, [level.name for level in inside.levels]) == (
+        "hierarchy",
+        ["DRAM", "GLB", "SPM", "RF"],
+    )
+    plan = tw.solve(tw.workload(LAYER).on(tw.system(two), objective="edp"))
+    assert plan.status == "optimal"
+    assert not faults(plan.to_dict())
+
+
 def test_engines_work_side_by_side_in_less_time(two: Path) -> None:
     """With cycles as the objective the four PEs of ``a`` take a column each."""
     cycles = options(two, "makespan")
@@ -109,6 +137,9 @@ def test_a_document_stands_on_its_own(two: Path) -> None:
     energy = json.loads(json.dumps(data))
     energy["system"]["sub_accelerators"][0]["arch"]["mac_energy"] = "2"
     assert any("energy_pj_exact" in fault for fault in faults(energy))
+    stopped = json.loads(json.dumps(data))
+    stopped["system"]["sub_accelerators"][0]["arch"]["clock_mhz"] = "0"
+    assert any("expected a clock above 0" in fault for fault in faults(stopped))
     cycles = json.loads(json.dumps(data))
     cycles["problem"]["costs"][0]["options"][1]["cycles"] -= 1
     assert any("cycles" in fault for fault in faults(cycles))
@@ -197,7 +228,9 @@ def test_a_codesign_keeps_the_machine_and_divides_the_rest(two: Path) -> None:
     )
     document = CodesignDocument.model_validate_json(json.dumps(answer.to_dict()))
     assert answer.status == "optimal"
-    assert [point.parts for point in document.points] == [((4, Fraction(8)), (960, Fraction(8)))]
+    assert [parts_of(point.partition) for point in document.points] == [
+        ((4, Fraction(8)), (960, Fraction(8)))
+    ]
     assert not check_codesign(document, "document").faults
 
 
@@ -212,7 +245,8 @@ def test_a_codesign_keeps_the_machine_and_divides_the_rest(two: Path) -> None:
         ("arch: slow.yaml, ", "", r"two.yaml:6: sub_accelerators\[0\].dataflow: missing, .*or arch"),
         ("slow.yaml", "absent.yaml", r"sub_accelerators\[0\].arch: .*absent.yaml"),
         ("slow.yaml", "dmazerunner-256", r"\[0\].arch: expected the cost model hierarchy"),
-        ("slow.yaml", "eyeriss-65nm", r"\[0\].arch: eyeriss-65nm has static power"),
+        ("slow.yaml,", "slow.yaml, cost_model: dmazerunner,", r"\[0\].cost_model: expected hierarchy"),
+        ("arch: slow.yaml", "dataflow: nvdla, pes: 4, cost_model: hierarchy", "expected none without arch"),
         ("arch: slow.yaml", "dataflow: nvdla, pes: 4", "energy: expected only where every engine"),
         ("arch: slow.yaml", "arch: other/wide.yaml", r"\[1\].arch: two different engines are called wide"),
     ],

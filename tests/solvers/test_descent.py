@@ -100,7 +100,7 @@ def test_nothing_is_left_out(instance: Instance, batch: int, small: bool) -> Non
             patched.setattr(descent, "_WORK", 0)
             patched.setattr(descent, "_LEAST_BLOCK", 1)
             patched.setattr(descent.at, "new_stack", partial(descent_state.new_stack, pool=1, parts=2))
-        root = Refinement(layout, _All(), lambda: False).root({})
+        root = Refinement(layout, _All(), Limits()).root({})
         below = Descent(layout, batch)
         below.begin(root, 1)
         listed: Counter[tuple[object, ...]] = Counter()

@@ -112,6 +112,7 @@ def attacked(problem: LayerProblem, seconds: float) -> bool:
         assert part.key is not None
         # The smaller machine's mappings are mappings here, so no bound may pass them.
         assert result.bound is None or result.bound <= part.key
+        assert result.status is not Status.OPTIMAL or result.key <= part.key
     return True
 
 

@@ -17,16 +17,15 @@ from instances import Instance, hierarchies, mappings, operators
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.compulsory import touched
-from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping import pattern_descent, storage_patterns
-from tilewright.solvers.mapping.pattern_bounds import PatternBounds
+from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.pattern_descent import Descent
-from tilewright.solvers.mapping.pattern_machines import Stores, machine_of, storing
+from tilewright.solvers.mapping.pattern_machines import Stores, machine_of, stores_of, storing
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
 from tilewright.workloads.mapping.layer_text import parse_layer
@@ -92,19 +91,15 @@ def loose(draw: st.DrawFn, most: int, levels: int = 3) -> Instance:
     return Instance(draw(operators(most=most)), engine, objective, factors=factors)
 
 
-def pattern_of(problem: LayerProblem, mapping: Mapping) -> Stores:
-    """The levels that store each tensor in a mapping."""
-    names = [level.name for level in problem.engine.levels]
-    return tuple(
-        tuple(
-            sorted(
-                names.index(node.level)
-                for node in mapping.nodes
-                if isinstance(node, Storage) and node.tensor == tensor.name
-            )
-        )
-        for tensor in problem.operator.tensors
-    )
+@st.composite
+def settled(draw: st.DrawFn, most: int) -> Instance:
+    """A problem on a machine none of whose levels can be idle; some keep certain tensors alone."""
+    drawn = draw(hierarchies(levels=draw(st.integers(2, 4)), roomy=draw(st.booleans())))
+    levels = [replace(level, may_bypass=frozenset(), sliding_window=False) for level in drawn.levels]
+    engine = replace(drawn, levels=tuple(levels))
+    objective = draw(st.sampled_from(["energy", "edp", "ed2p"]))
+    factors = draw(st.sampled_from(["perfect", "imperfect"]))
+    return Instance(draw(operators(most=most)), engine, objective, factors=factors)
 
 
 def bounds_of(problem: LayerProblem) -> Iterator[tuple[Stores, float]]:
@@ -144,7 +139,7 @@ def _compare_bounds(instance: Instance, most: int) -> None:
         judgement = problem.judge(mapping)
         if not judgement.violations:
             assert judgement.outside is None
-            assert bounds[pattern_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
+            assert bounds[stores_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
 
 
 @settings(max_examples=effort(8))
@@ -171,7 +166,7 @@ def _compare_random_mappings(data: st.DataObject, most: int) -> None:
         mapping = data.draw(mappings(problem.operator, problem.engine, False, problem.space.nest.perfect))
         judgement = problem.judge(mapping)
         if not judgement.violations and judgement.outside is None:
-            assert bounds[pattern_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
+            assert bounds[stores_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
 
 
 @settings(max_examples=effort(6))
@@ -189,6 +184,39 @@ def test_many_random_mappings_are_not_below_the_bounds_of_their_patterns(data: s
     _compare_random_mappings(data, 200)
 
 
+def _compare_store_bounds(data: st.DataObject, most: int, enumerated: int) -> None:
+    """The bound of the one pattern that there is against mappings written out, all of them or random ones."""
+    problem = data.draw(settled(most)).problem()
+    assume(has_store_bounds(problem))
+    pattern = PatternBounds(LayerSearch(problem, Limits())).take()
+    operator, engine, perfect = problem.operator, problem.engine, problem.space.nest.perfect
+    written = (
+        every_mapping(operator, engine, perfect)
+        if problem.space.size <= enumerated
+        else (data.draw(mappings(operator, engine, False, perfect)) for _ in range(10))
+    )
+    for mapping in written:
+        judgement = problem.judge(mapping)
+        if not judgement.violations and judgement.outside is None:
+            assert pattern is not None
+            assert pattern.key <= float(judgement.key) * (1 + 1e-12)
+
+
+@settings(max_examples=effort(15))
+@given(st.data())
+def test_no_mapping_is_below_what_its_stores_cost_at_least(data: st.DataObject) -> None:
+    """Where nothing may be bypassed, all mappings written out, or random ones, cost at least the bound."""
+    _compare_store_bounds(data, 24, 300)
+
+
+@pytest.mark.slow
+@settings(max_examples=effort(150))
+@given(st.data())
+def test_many_mappings_are_not_below_what_their_stores_cost_at_least(data: st.DataObject) -> None:
+    """The same, for many machines."""
+    _compare_store_bounds(data, 36, 1_000)
+
+
 def _compare_optima(instance: Instance, most: int) -> None:
     """Trees of patterns, one for the patterns of some levels and one for each, against plain enumeration."""
     problem = instance.problem()
@@ -199,6 +227,7 @@ def _compare_optima(instance: Instance, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(storage_patterns, "_SHARED", 0)
         patch.setattr(storage_patterns, "_LARGE", 20)
+        patch.setattr(storage_patterns, "_FEW_ROWS", 0)
         alone = solve(problem, "branch")
     assert (alone.status, alone.key, alone.bound) == (wanted.status, wanted.key, wanted.bound)
 
@@ -249,9 +278,9 @@ def test_a_walk_over_patterns_offers_mappings_of_the_space(instance: Instance) -
     problem = instance.problem()
     assume(problem.space.size <= 20_000 and has_patterns(problem))
     search = LayerSearch(problem, Limits())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pattern_descent, "_FEW", 0)
-        Descent(search, "branch").run()
+    descent = Descent(search, "branch")
+    descent.begin()
+    descent.run()
     optimum = solve(problem, "exhaustive").key
     if search.key is not None:
         assert optimum is not None
@@ -268,9 +297,9 @@ def test_a_walk_over_patterns_ends_where_no_level_more_or_less_is_better(objecti
     keys = []
     for _ in range(2):
         search = LayerSearch(problem, Limits(deterministic=True))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pattern_descent, "_FEW", 0)
-            Descent(search, "branch").run()
+        descent = Descent(search, "branch")
+        descent.begin()
+        descent.run()
         keys.append(search.key)
     assert keys[0] is not None
     assert keys[0] == keys[1]

@@ -36,7 +36,7 @@ class Workload:
 
     Raises
     ------
-    InputError : for no parts, a name used twice, a number of batches below 1, or a network that states widths
+    InputError : for no parts, a name used twice, or a number of batches below 1
     """
 
     name: str
@@ -51,7 +51,6 @@ class Workload:
             if part.name in seen:
                 raise InputError(self.name, part.name, "two networks have this name")
             seen.add(part.name)
-            part.network.expect_machine_widths("systems of several engines")
             if part.batches < 1:
                 raise InputError(
                     self.name, f"{part.name}.batches", f"expected at least 1, got {part.batches}"

@@ -10,7 +10,8 @@ A file names its networks, by anything that `tilewright map` takes for a model::
 
 ``batches`` runs of a network are independent of each other; ``batch`` is the number of samples of one run.
 Paths are relative to the file.  For an ONNX file, ``dims`` gives sizes of open axes of its inputs,
-``branches`` and ``trips`` say what its conditions and loops do, and ``skip`` leaves out unsupported nodes::
+``branches`` and ``trips`` say what its conditions and loops do, ``skip`` leaves out unsupported nodes, and
+``stored_widths`` lets layers state the bits of elements that a quantised model stores::
 
       - {model: own/speech.onnx, dims: {frames: 100, state.1: 1}, branches: {If_0: then}, trips: {loop: 8}}
 """
@@ -35,7 +36,13 @@ from tilewright.workloads.scheduling.workload import Part, Workload
 WORKLOADS = NamedFiles(Path(__file__).parent / "multi", "workloads")
 _FILES = (".onnx", ".yaml", ".yml")
 _Size = Annotated[int, Field(strict=True, ge=1, lt=10**9)]
-_FIELDS = {"--dim": "dims", "--skip-unsupported": "skip", "--branch": "branches", "--trip": "trips"}
+_FIELDS = {
+    "--dim": "dims",
+    "--skip-unsupported": "skip",
+    "--branch": "branches",
+    "--trip": "trips",
+    "--stored-widths": "stored_widths",
+}
 _Count = Annotated[int, Field(strict=True, ge=1, le=4096)]
 
 
@@ -50,11 +57,13 @@ class _Entry(BaseModel):
     skip: Annotated[bool, Field(strict=True)] = False
     branches: dict[str, Literal["then", "else"]] = Field(default_factory=dict)
     trips: dict[str, _Size] = Field(default_factory=dict)
+    stored_widths: Annotated[bool, Field(strict=True)] = False
 
     @property
     def onnx(self) -> OnnxOptions:
         """How its model is imported, if that is an ONNX file."""
-        return OnnxOptions(self.dims, self.skip, dict(self.branches), self.trips, "fields")
+        branches = dict(self.branches)
+        return OnnxOptions(self.dims, self.skip, branches, self.trips, "fields", self.stored_widths)
 
 
 class _File(BaseModel):

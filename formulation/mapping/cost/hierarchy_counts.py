@@ -77,8 +77,15 @@ def selected_counts(
 
 def _counts(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole_run: bool) -> Counts:
     """Counts at one level when the tensor is stored at ``stores``."""
-    if level not in stores:
-        return _NONE
+    key = tensor.name, tuple(stores), level, whole_run
+    known = nest.counted.get(key) if level in stores else _NONE
+    if known is None:
+        known = nest.counted[key] = _counts_at(nest, tensor, stores, level, whole_run)
+    return known
+
+
+def _counts_at(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole_run: bool) -> Counts:
+    """Counts at a level that stores the tensor."""
     positions = nest.residency[tensor.name].positions
     here = positions[level]
     depth = stores.index(level)

@@ -36,6 +36,12 @@ class LayerBoxes:
     alive: Bools
     continued: Bools
 
+    @property
+    def key(self) -> bytes:
+        """Equal for boxes of a layer that are the same in every turn."""
+        arrays = (*self.low.values(), *self.size.values(), self.alive, self.continued)
+        return b"".join(array.tobytes() for array in arrays)
+
     def repeated(self, trips: int) -> LayerBoxes:
         """Every turn as often as a loop inside it makes trips."""
         return LayerBoxes(

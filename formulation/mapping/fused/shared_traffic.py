@@ -115,12 +115,7 @@ def movement(
     source, target = (engine.levels[level] for level in levels)
     elements, again = moved
     role = tensor.role
-    drained = 0
-    if tensor.is_output:
-        reads, writes, fills = again, elements, again
-        drained = elements if target.timing.drained else 0
-    else:
-        reads, writes, fills = elements, 0, elements
+    reads, writes, fills, drained = _accesses(tensor, target, moved)
     times = port_times(engine, source, [(role, as_expr(reads))], [(role, as_expr(writes))])
     times += port_times(engine, target, [(role, as_expr(drained))], [(role, as_expr(fills))])
     cycles = max((evaluate(time, {}) for time in times), default=0)
@@ -145,3 +140,31 @@ def movement(
         energies=energies,
         cycles=cycles,
     )
+
+
+def _accesses(tensor: Tensor, target: MemoryLevel, moved: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Elements that the outer level reads and writes, and that the inner one is filled with and hands out."""
+    elements, again = moved
+    if tensor.is_output:
+        return again, elements, again, elements if target.timing.drained else 0
+    return elements, 0, elements, 0
+
+
+def movement_energy(
+    engine: Engine, tensor: Tensor, levels: tuple[int, int], moved: tuple[int, int]
+) -> Fraction:
+    """The pJ of :func:`movement`, without counting cycles where these cost nothing.
+
+    Parameters
+    ----------
+    engine, tensor : the machine, and what moves
+    levels : the outer and the inner one
+    moved : elements, and partial sums that come in again
+    """
+    if engine.leak:
+        return movement(engine, "", tensor, levels, moved).energy
+    source, target = (engine.levels[level] for level in levels)
+    role = tensor.role
+    reads, writes, fills, drained = _accesses(tensor, target, moved)
+    outside = reads * source.read_energy_of(role) + writes * source.write_energy_of(role)
+    return outside + fills * target.write_energy_of(role) + drained * target.read_energy_of(role)

@@ -1,7 +1,7 @@
 """Co-design as a problem of the one search core: the best partition of the resources, with its schedule.
 
-The answer is a partition and a schedule on it.  What is known of every single partition is kept beside the
-incumbent: once each has a bound, the least of these bounds the whole grid.
+The answer is a division of the chip and a schedule on it.  What is known of every single division is kept
+beside the incumbent: once each has a bound, the least of these bounds the whole grid.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Result
@@ -26,14 +27,28 @@ from tilewright.workloads.scheduling.workload import Workload
 Parts = tuple[tuple[int, Fraction], ...]
 """A partition: PEs and bytes per cycle of every sub-accelerator."""
 
+
+class Division(NamedTuple):
+    """A point of the grid: who has what, and which variants of machine files stand there.
+
+    Parameters
+    ----------
+    parts : the partition
+    place : of machine files whose fields vary, the point on every axis
+    """
+
+    parts: Parts
+    place: tuple[int, ...] = ()
+
+
 _SOURCE = "partitions"
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A partition and a schedule on the system that it makes."""
+    """A division and a schedule on the system that it makes."""
 
-    parts: Parts
+    division: Division
     schedule: Schedule
 
 
@@ -44,27 +59,27 @@ class CodesignGoal:
     ----------
     systems : what is searched, in the grid's order
     metric : by which mappings of layers are chosen
-    state : the scheduling problem on a system
+    state : the scheduling problem on a division
     """
 
     def __init__(
         self,
         workload: Workload,
-        systems: Mapping[Parts, System],
+        systems: Mapping[Division, System],
         metric: str,
         objective: ScheduleObjective,
-        state: Callable[[System], SchedulingProblem],
+        state: Callable[[Division], SchedulingProblem],
     ) -> None:
         self.systems = systems
         self.objective = objective
         self._workload, self._metric, self._state = workload, metric, state
-        self._instances: dict[Parts, SchedulingProblem] = {}
+        self._instances: dict[Division, SchedulingProblem] = {}
 
-    def instance(self, parts: Parts) -> SchedulingProblem:
-        """The scheduling problem on one partition, stated when it is first asked for."""
-        if parts not in self._instances:
-            self._instances[parts] = self._state(self.systems[parts])
-        return self._instances[parts]
+    def instance(self, division: Division) -> SchedulingProblem:
+        """The scheduling problem on one division, stated when it is first asked for."""
+        if division not in self._instances:
+            self._instances[division] = self._state(division)
+        return self._instances[division]
 
     @cached_property
     def content_hash(self) -> str:
@@ -75,6 +90,7 @@ class CodesignGoal:
                 part.batches,
                 [[layer.name, repr(layer.operator)] for layer in part.network.layers],
                 sorted(part.network.graph.edges),
+                *part.network.stated_widths,
             ]
             for part in self._workload.parts
         ]
@@ -89,8 +105,8 @@ class CodesignGoal:
         ------
         KeyError : for a partition that is not searched
         """
-        judgement = ScheduleGoal(self.instance(design.parts), self.objective).judge(design.schedule)
-        whole = Design(design.parts, judgement.answer)
+        judgement = ScheduleGoal(self.instance(design.division), self.objective).judge(design.schedule)
+        whole = Design(design.division, judgement.answer)
         return Judgement(whole, judgement.evaluation, judgement.key, judgement.violations, judgement.outside)
 
 
@@ -105,7 +121,7 @@ class Candidate:
     visits : how often the exact scheduler was asked
     """
 
-    parts: Parts
+    division: Division
     system: System
     problem: SchedulingProblem
     result: ScheduleResult
@@ -161,7 +177,7 @@ class CodesignResult(Result[Design, ScheduleEvaluation]):
             (
                 candidate
                 for candidate in self.candidates
-                if self.answer and candidate.parts == self.answer.parts
+                if self.answer and candidate.division == self.answer.division
             ),
             None,
         )
@@ -177,15 +193,19 @@ class CodesignSearch(Search[CodesignGoal, Design, ScheduleEvaluation]):
 
     def __init__(self, goal: CodesignGoal, limits: Limits, listener: Listener | None = None) -> None:
         super().__init__(goal, limits, listener)
-        self._known: dict[Parts, Candidate] = {}
-        self._unfit: set[Parts] = set()
+        self._known: dict[Division, Candidate] = {}
+        self._unfit: set[Division] = set()
         self._began = limits.elapsed
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
         """All partitions looked at, in the grid's order."""
         with self._best.lock:
-            return tuple(self._known[parts] for parts in self.problem.systems if parts in self._known)
+            return tuple(self._known[place] for place in self.problem.systems if place in self._known)
+
+    def knows(self, division: Division) -> bool:
+        """Whether something is known of a division."""
+        return division in self._known or division in self._unfit
 
     @property
     def complete(self) -> bool:
@@ -206,20 +226,20 @@ class CodesignSearch(Search[CodesignGoal, Design, ScheduleEvaluation]):
         Returns what is known now: what a thread left behind reports late may be less than is known already.
         """
         with self._best.lock:
-            known = self._known.get(candidate.parts)
+            known = self._known.get(candidate.division)
             if known is not None and (candidate.value > known.value or candidate.bound < known.bound):
                 return known
-            self._known[candidate.parts] = candidate
+            self._known[candidate.division] = candidate
             if self.key is None or candidate.value < self.key:
                 step = next(point for point in reversed(candidate.result.trace) if point.improved)
-                self.confirm(Design(candidate.parts, candidate.schedule), _SOURCE, step.origin)
+                self.confirm(Design(candidate.division, candidate.schedule), _SOURCE, step.origin)
             self._raise_least()
             return candidate
 
-    def rule_out(self, parts: Parts) -> None:
-        """Some layer fits nowhere on a partition."""
+    def rule_out(self, division: Division) -> None:
+        """Some layer fits nowhere on a division."""
         with self._best.lock:
-            self._unfit.add(parts)
+            self._unfit.add(division)
             self._raise_least()
 
     def _raise_least(self) -> None:

@@ -11,6 +11,7 @@ from tilewright.formulation.scheduling.tiled.costs import AtomCosts, atom_costs
 from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.trips import atom_shapes, weight_blocks
+from tilewright.formulation.scheduling.tiled.widths import in_bytes
 from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.workloads.mapping.operator import Operator
@@ -35,14 +36,16 @@ class LayerAtoms:
     vector: Bools
 
 
-def layer_atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine) -> LayerAtoms:
+def layer_atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine, bits: int) -> LayerAtoms:
     """The atoms of a layer.
 
     Parameters
     ----------
     slots : atoms per box of results, one more than parts of a sum where a reduction follows them
+    bits : of one element of the finished result
     """
-    return LAYERS.get(operator, (one, slots, engine), lambda: _atoms(operator, one, slots, engine))
+    key = (one, slots, engine, bits)
+    return LAYERS.get(operator, key, lambda: _atoms(operator, one, slots, engine, bits))
 
 
 def layer_weights(operator: Operator, one: Tiling) -> tuple[Int64s, Int64s]:
@@ -54,7 +57,7 @@ LAYERS: Memo[LayerAtoms] = Memo(lambda value: 6 * len(value.results))
 WEIGHTS: Memo[tuple[Int64s, Int64s]] = Memo(lambda value: len(value[0]) + len(value[1]))
 
 
-def _atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine) -> LayerAtoms:
+def _atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine, bits: int) -> LayerAtoms:
     shapes = atom_shapes(operator, one)
     priced = atom_costs(engine, shapes)
     parts = len(one.parts) - 1
@@ -64,7 +67,7 @@ def _atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine) -> L
         boxes = np.multiply.outer(boxes, side).ravel()
     count = math.prod(len(side) for side in sides)
     results = np.repeat(boxes[:, None], slots, axis=1) * SUM_BYTES
-    results[:, -1] = boxes * engine.element_bytes
+    results[:, -1] = in_bytes(boxes * bits)
     vector = np.full((count, slots), shapes.kind == "vector")
     grids = []
     for values in (priced.cycles, priced.operations, priced.buffer_bytes, priced.register_bytes):

@@ -20,7 +20,7 @@ from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.overlap import Regions, sample_entries
 from tilewright.formulation.scheduling.tiled.reading import (
     Crossing,
-    crossing,
+    crossings,
     from_outside,
     input_sizes,
     made_by,
@@ -28,9 +28,10 @@ from tilewright.formulation.scheduling.tiled.reading import (
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling, check_tilings
 from tilewright.formulation.scheduling.tiled.trips import tensor_tiles
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
+from tilewright.formulation.scheduling.tiled.widths import in_bytes, result_bits, tensor_bits
 from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
-from tilewright.workloads.mapping.operator import Tensor
+from tilewright.workloads.mapping.operator import Role, Tensor
 
 
 @dataclass
@@ -38,12 +39,14 @@ class _Source:
     """Something that is read in parts: the results of a unit, or an input of the network.
 
     ``cuts`` are its borders by samples, channels, rows and columns; ``task`` the first task and ``slots`` the
-    tasks per box where a unit makes it (results are those of the last slot); ``keys`` numbers of parts read.
+    tasks per box where a unit makes it (results are those of the last slot); ``bits`` those of an element;
+    ``sizes`` elements of parts that are read.
     """
 
     cuts: tuple[Borders, Borders, Borders, Borders]
     task: int
     slots: int
+    bits: int
     regions: tuple[Regions, ...] = ()
     readers: list[Int64s] = field(default_factory=list)
     pieces: list[Int64s] = field(default_factory=list)
@@ -82,10 +85,12 @@ class _Builder:
         self.parents: list[Int64s] = []
         self.kinds: list[tuple[int, int]] = []
         self.blocks = self.tasks
-        self.inputs: dict[tuple[str, tuple[int, ...]], _Source] = {}
+        self.inputs: dict[tuple[str, tuple[int, ...], int], _Source] = {}
         self.sources = [
-            _Source((cuts_of.samples, *cuts_of.axes[:3]), int(base), int(slot))
-            for cuts_of, base, slot in zip(tilings, self.base, self.slots, strict=False)
+            _Source((cuts_of.samples, *cuts_of.axes[:3]), int(base), int(slot), bits)
+            for cuts_of, base, slot, bits in zip(
+                tilings, self.base, self.slots, result_bits(units, engine), strict=False
+            )
         ]
 
     def add_blocks(self, kind: int, sizes: Int64s, parents: Int64s) -> int:
@@ -132,8 +137,10 @@ class _Builder:
         """Bytes of all results, and the columns of the tasks."""
         unit = np.repeat(np.arange(len(self.units), dtype=np.int32), np.diff(self.base))
         made = [
-            layer_atoms(part.layer.operator, tiles, int(slots), self.engine)
-            for part, tiles, slots in zip(self.units, self.tilings, self.slots, strict=True)
+            layer_atoms(part.layer.operator, tiles, int(slots), self.engine, source.bits)
+            for part, tiles, slots, source in zip(
+                self.units, self.tilings, self.slots, self.sources, strict=True
+            )
         ]
         results = _joined([part.results for part in made])
         vector = np.concatenate([part.vector for part in made])
@@ -171,9 +178,9 @@ class _Builder:
         elements, block = layer_weights(unit.layer.operator, cuts)
         if not len(elements):
             return
-        first = self.add_blocks(
-            WEIGHTS, elements * self.engine.element_bytes, np.full(len(elements), -1, dtype=np.int64)
-        )
+        bits = next(t for t in unit.layer.operator.inputs if t.role is Role.WEIGHT)
+        sizes = in_bytes(elements * tensor_bits(bits, self.engine))
+        first = self.add_blocks(WEIGHTS, sizes, np.full(len(elements), -1, dtype=np.int64))
         slots, parts = int(self.slots[index]), len(cuts.parts) - 1
         local = np.arange(block.size, dtype=np.int64)
         task = local // parts * slots + local % parts
@@ -204,12 +211,13 @@ class _Builder:
             origin = from_outside(known, read.link, source.cuts)
         else:
             source = self.sources[read.producer]
-            origin = made_by(self.units[read.producer].layer.operator, read.link, source.cuts)
-        entries = crossing(
+            origin = made_by(self.units[read.producer], read.link, source.cuts)
+        entries = crossings(
             operator, read.operand, self.tilings[index], int(self.slots[index]), read.late, origin
         )
         if entries is not None:
-            self._cross(index, source, entries)
+            for some in entries:
+                self._cross(index, source, some)
         elif read.producer is not None:
             self._read_all(index, read, tensor)
         else:
@@ -219,7 +227,7 @@ class _Builder:
         """All products of entries along the coordinates, for all tiles that share them."""
         consumer = np.zeros(1, dtype=np.int64)
         piece = np.zeros(1, dtype=np.int64)
-        size = np.full(1, self.engine.element_bytes, dtype=np.int64)
+        size = np.ones(1, dtype=np.int64)
         parts: list[Int64s] = []
         for along, cuts, regions in zip(found.along, source.cuts, source.regions, strict=True):
             number = along.numbered(regions)
@@ -257,17 +265,20 @@ class _Builder:
         parent = source.task + piece[first] * source.slots + source.slots - 1
         if source.task < 0:
             parent = np.full(len(first), -1, dtype=np.int64)
-        begin = self.add_blocks(REGION if source.task >= 0 else INPUT, size[first], parent)
+        sizes = in_bytes(size[first] * source.bits)
+        begin = self.add_blocks(REGION if source.task >= 0 else INPUT, sizes, parent)
         self.readers.append(readers)
         self.read_blocks.append(begin + number)
 
     def _source(self, read: Read, sizes: Sequence[int]) -> _Source:
         """An input of the network."""
         name = read.link.tensor if read.link is not None else f"{read.layer.name}.{read.operand}"
-        key = (name, tuple(sizes))
+        bits = tensor_bits(read.layer.operator.tensor(read.operand), self.engine)
+        key = (name, tuple(sizes), bits)
         if key not in self.inputs:
-            spans = tuple((0, size) for size in sizes)
-            self.inputs[key] = _Source((tuple(range(self.batch + 1)), spans[0], spans[1], spans[2]), -1, 1)
+            channels, rows, columns = ((0, size) for size in sizes)
+            cuts = (tuple(range(self.batch + 1)), channels, rows, columns)
+            self.inputs[key] = _Source(cuts, -1, 1, bits)
         return self.inputs[key]
 
     def _operand_share(self, index: int, read: Read, tensor: Tensor) -> tuple[Int64s, Int64s, int]:
@@ -278,13 +289,16 @@ class _Builder:
         return tensor_tiles(operator, tensor, tiles)
 
     def _read_all(self, index: int, read: Read, tensor: Tensor) -> None:
-        """Behind a reshaping: every atom reads its share of every result of the same samples."""
+        """Behind movement that mixes coordinates: every atom reads its share of every result of the same
+        samples, and no more of them all than the operand has.
+        """
         assert read.producer is not None
         share, number, total = self._operand_share(index, read, tensor)
         source = self.sources[read.producer]
         boxes = np.ones(1, dtype=np.int64)
         for cuts in source.cuts[1:]:
             boxes = np.multiply.outer(boxes, np.diff(np.array(cuts, dtype=np.int64))).ravel()
+        total = max(total, int(boxes.sum()))
         slots = int(self.slots[index])
         parts = 1 if read.late else len(self.tilings[index].parts) - 1
         local = np.arange(number.size, dtype=np.int64)
@@ -292,7 +306,8 @@ class _Builder:
         per_sample = number.size // parts * slots
         met = sample_entries(self.tilings[index].samples, 1, source.cuts[0])
         for mine, theirs, count in zip(met.consumer, met.producer, met.count, strict=True):
-            size = -(-np.multiply.outer(boxes * int(count), share) // total) * self.engine.element_bytes
+            elements = -(-np.multiply.outer(boxes * int(count), share) // total)
+            size = in_bytes(elements * source.bits)
             piece = int(theirs) * len(boxes) + np.arange(len(boxes))
             task = source.task + piece * source.slots + source.slots - 1
             first = self.add_blocks(REGION, size.ravel(), np.repeat(task, len(share)))
@@ -310,7 +325,7 @@ class _Builder:
         reader = local // parts * slots + (slots - 1 if read.late else local % parts)
         per_sample = number.size // parts * slots
         for sample, count in enumerate(np.diff(np.array(cuts.samples))):
-            size = share * int(count) * self.engine.element_bytes
+            size = in_bytes(share * int(count) * tensor_bits(tensor, self.engine))
             first = self.add_blocks(INPUT, size, np.full(len(share), -1, dtype=np.int64))
             self.readers.append(self.base[index] + sample * per_sample + reader)
             self.read_blocks.append(first + number)

@@ -27,6 +27,7 @@ from itertools import permutations
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.own_costs import LeastPrices, TaskShape, Window, task_costs
+from tilewright.formulation.scheduling.tiled.widths import Bits
 from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 
@@ -41,6 +42,7 @@ class AtomShapes:
     samples, groups, outputs, inputs, rows, columns, taps : trips of the loops; outputs and inputs per group
     input_positions : rows x columns of the input that an atom touches
     window : taps, strides and dilations, where the taps are those of a window
+    bits : of elements, where the layer states any
     """
 
     kind: str
@@ -53,6 +55,7 @@ class AtomShapes:
     taps: Int64s
     input_positions: Int64s
     window: Window | None = field(default=None, kw_only=True)
+    bits: Bits | None = field(default=None, kw_only=True)
 
     def tasks(self) -> list[TaskShape]:
         """Each atom as the mapping side has it; taps of no window are those of a row."""
@@ -62,7 +65,7 @@ class AtomShapes:
         own = () if window is None else (window,)
         by_taps = {r * c: (r, c, *moves) for r, c, *moves in own}
         return [
-            TaskShape.of((*trips, *by_taps.get(taps, (taps, 1, 1, 1, 1, 1))))
+            TaskShape.of((*trips, *by_taps.get(taps, (taps, 1, 1, 1, 1, 1))), self.bits)
             for *trips, taps in zip(*columns, strict=True)
         ]
 
@@ -94,10 +97,11 @@ def atom_costs(engine: TileEngine, shapes: AtomShapes) -> AtomCosts:
     s = shapes
     results = s.samples * s.groups * s.outputs * s.rows * s.columns
     operations = results * s.inputs * s.taps
-    size = engine.element_bytes
+    stated = s.bits or Bits()
+    of_inputs, of_weights = (bits or 8 * engine.element_bytes for bits in (stated.inputs, stated.weights))
     if s.kind == "vector":
         cycles = _up(operations, engine.vector_lanes)
-        buffer = operations * size
+        buffer = _up(operations * of_inputs, 8)
         registers = np.zeros_like(operations)
         return AtomCosts(cycles + engine.startup_cycles, operations, buffer, registers)
     if engine.own is not None:
@@ -128,8 +132,9 @@ def atom_costs(engine: TileEngine, shapes: AtomShapes) -> AtomCosts:
         fetched = fetched * _up(s.outputs, engine.lanes)
         sums = results * s.taps * _up(s.inputs, engine.lanes)
     # at the registers: a weight and an input read per operation, a sum of four bytes read and written
-    registers = 2 * size * operations + 8 * sums
-    return AtomCosts(cycles + engine.startup_cycles, operations, (weights + fetched) * size, registers)
+    registers = _up((of_inputs + of_weights) * operations, 8) + 8 * sums
+    buffer = _up(weights * of_weights + fetched * of_inputs, 8)
+    return AtomCosts(cycles + engine.startup_cycles, operations, buffer, registers)
 
 
 def _pair_cycles(engine: TileEngine, s: AtomShapes) -> Int64s:

@@ -130,11 +130,11 @@ class OperandAxes:
     Parameters
     ----------
     axes : the operand's axes along the coordinate, outermost first; none where the operand does not move
-        along it and so reads all of it
-    inner : positions of the producer along the innermost of them
+        along it
+    inner : positions of the producer along the innermost of them; without any, positions that are all read
     before : positions of the innermost axis that precede the producer's first (padding), negative where a
         crop leaves producer's positions out
-    first : position on the operand's channel axis where the producer's channels begin
+    first : position on the operand's axis where the producer begins; negative where the operand begins later
     depends : axes of the consumer's tiling that the loops of these axes lie along
     """
 
@@ -143,6 +143,12 @@ class OperandAxes:
     before: int
     first: int
     depends: tuple[int, ...]
+
+    def covers(self, size: int) -> bool:
+        """Whether the axes are the producer's positions, all of them, without padding or gaps."""
+        if not self.axes or self.before or self.first:
+            return False
+        return self.inner == self.axes[-1].size and math.prod(axis.size for axis in self.axes) == size
 
 
 def operand_axes(
@@ -164,7 +170,6 @@ def operand_axes(
     ``None`` where the operand's coordinates do not depend on separate axes of the tiling
     """
     like = {dimension.name: dimension.like for dimension in operator.dimensions}
-    shape = shape_of(operator)
     along: list[list[Axis]] = [[], [], []]
     for axis in tensor.axes:
         if axis.terms:
@@ -181,16 +186,7 @@ def operand_axes(
         if axes and coordinate != CHANNEL:
             spare = axes[-1].size - inner
             before = spare // 2 if spare > 0 or centred[coordinate] else 0
-        depends: set[int] = set()
-        for axis in axes:
-            for term in axis.terms:
-                if term.dim == shape.part:
-                    depends.add(PART)
-                depends |= {
-                    at
-                    for at in range(3)
-                    if term.dim in shape.loops[at] or _scatters(shape.scattered[at], term.dim)
-                }
+        depends = depends_on(operator, axes)
         if depends & seen:
             return None
         seen |= depends
@@ -199,6 +195,19 @@ def operand_axes(
         first = channel if coordinate == CHANNEL else 0
         per_axis.append(OperandAxes(axes, inner, before, first, tuple(sorted(depends))))
     return tuple(per_axis)
+
+
+def depends_on(operator: Operator, axes: Sequence[Axis]) -> set[int]:
+    """Axes of a consumer's tiling that the loops of an operand's axes lie along."""
+    shape = shape_of(operator)
+    names = [term.dim for axis in axes for term in axis.terms]
+    depends = {PART for name in names if name == shape.part}
+    return depends | {
+        at
+        for name in names
+        for at in range(3)
+        if name in shape.loops[at] or _scatters(shape.scattered[at], name)
+    }
 
 
 def _scatters(axis: Axis | None, dim: str) -> bool:
@@ -248,7 +257,7 @@ def positions_read(operator: Operator, one: OperandAxes, size: int, ranges: dict
     ranges : of the consumer's loops, from the first iteration to the one past the last
     """
     if not one.axes:
-        return np.arange(size, dtype=np.int64)
+        return np.arange(one.inner, dtype=np.int64) - min(one.first, 0)
     positions = np.zeros(1, dtype=np.int64)
     for axis in one.axes[:-1]:
         positions = np.add.outer(positions * axis.size, touched(axis, ranges, operator.bounds)).ravel()

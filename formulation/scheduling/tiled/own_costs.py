@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple, Protocol
@@ -24,6 +24,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.fitted import fitted
 from tilewright.hardware.scheduling.own_engine import OwnTile
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.mapping.operator import Operator, Role
@@ -33,7 +34,7 @@ Window = tuple[int, int, int, int, int, int]
 
 
 class TaskShape(NamedTuple):
-    """Trips of one task, outputs and inputs per group."""
+    """Trips of one task, outputs and inputs per group, and the bits of its elements where any are stated."""
 
     samples: int
     groups: int
@@ -42,13 +43,20 @@ class TaskShape(NamedTuple):
     rows: int
     columns: int
     window: Window
+    bits: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, trips: Sequence[int]) -> TaskShape:
-        """From its trips and its window in one sequence of twelve numbers."""
+    def of(cls, trips: Sequence[int], bits: Sequence[int] | None = None) -> TaskShape:
+        """From its trips and its window in one sequence of twelve numbers.
+
+        Parameters
+        ----------
+        bits : of inputs, weights, results and sums, 0 for the machine's; by default all are the machine's
+        """
         samples, groups, outputs, inputs, rows, columns, r, s, *moves = trips
         down, across, apart, aside = moves
-        return cls(samples, groups, outputs, inputs, rows, columns, (r, s, down, across, apart, aside))
+        window = (r, s, down, across, apart, aside)
+        return cls(samples, groups, outputs, inputs, rows, columns, window, tuple(bits or ()))
 
     @property
     def macs(self) -> int:
@@ -61,7 +69,7 @@ class TaskShape(NamedTuple):
 
 
 class TaskPrice(NamedTuple):
-    """Cycles, and pJ at the tile's buffer (but for writing each result once) and inside of it."""
+    """Cycles of the grid, and pJ at the tile's buffer (but for writing each result once) and inside of it."""
 
     cycles: int
     buffer: float
@@ -83,7 +91,7 @@ class TaskPrices(Protocol):
 def task_operator(shape: TaskShape) -> Operator:
     """The layer that a task is on the mapping side."""
     taps_rows, taps_columns, *moves = shape.window
-    return conv2d(
+    operator = conv2d(
         n=shape.samples,
         k=shape.groups * shape.outputs,
         c=shape.groups * shape.inputs,
@@ -95,6 +103,15 @@ def task_operator(shape: TaskShape) -> Operator:
         dilation=(moves[2], moves[3]),
         groups=shape.groups,
     )
+    if not shape.bits:
+        return operator
+    inputs, weights, result, sums = (bits or None for bits in shape.bits)
+    of_role = {Role.INPUT: inputs, Role.WEIGHT: weights, Role.OUTPUT: result}
+    tensors = (
+        replace(tensor, bits=of_role[tensor.role], sum_bits=sums if tensor.is_output else None)
+        for tensor in operator.tensors
+    )
+    return replace(operator, tensors=tuple(tensors))
 
 
 def counted_price(own: OwnTile, shape: TaskShape, mapping: Mapping, where: str = "mapping") -> TaskPrice:
@@ -114,10 +131,12 @@ def counted_price(own: OwnTile, shape: TaskShape, mapping: Mapping, where: str =
     found = evaluate_mapping(operator, engine, cost_model(engine.cost_model), mapping, where)
     if found.violations:
         raise InputError(where, None, f"illegal: {found.violations[0]}")
-    level = engine.levels[0]
+    level = fitted(engine, operator).levels[0]
+    roles = {tensor.name: tensor.role for tensor in operator.tensors}
     buffer = sum(
         (
-            row.reads * level.read_energy + (row.fills + row.updates) * level.write_energy
+            row.reads * level.read_energy_of(roles[row.tensor])
+            + (row.fills + row.updates) * level.write_energy_of(roles[row.tensor])
             for row in found.accesses
             if row.level == level.name
         ),
@@ -125,7 +144,8 @@ def counted_price(own: OwnTile, shape: TaskShape, mapping: Mapping, where: str =
     )
     inside = found.energy - buffer - engine.mac_energy * shape.macs
     written = sum(t.footprint(operator.bounds) for t in operator.tensors if t.role is Role.OUTPUT)
-    return TaskPrice(found.cycles, float(buffer - written * level.write_energy), float(inside))
+    buffer -= written * level.write_energy_of(Role.OUTPUT)
+    return TaskPrice(own.grid_cycles(found.cycles), float(buffer), float(inside))
 
 
 @dataclass(frozen=True)
@@ -133,8 +153,8 @@ class LeastPrices:
     """What no mapping of a task undercuts, nor those of its parts together if it is divided.
 
     Compulsory figures are sums and maxima of iterations and touched elements, divided by constants and
-    rounded up: each is subadditive over a division of the iterations.  No part can use more PEs than the
-    whole.
+    rounded up: each is subadditive over a division of the iterations, in cycles of another clock, too.  No
+    part can use more PEs than the whole.
     """
 
     def prices(self, own: OwnTile, shapes: Sequence[TaskShape]) -> Sequence[TaskPrice]:
@@ -148,11 +168,13 @@ class LeastPrices:
 
 @lru_cache(maxsize=1 << 12)
 def _least(own: OwnTile, shape: TaskShape) -> TaskPrice:
-    operator, engine = task_operator(shape), own.inside
+    operator = task_operator(shape)
+    engine = fitted(own.inside, operator)
     written = sum(touched(operator, tensor) for tensor in operator.tensors if tensor.is_output)
     energy = least_energy(operator, engine) - engine.mac_energy * shape.macs
     cycles = max(least_cycles(operator, engine), -(-shape.macs // _usable(engine, operator)))
-    return TaskPrice(cycles, 0.0, float(energy - written * engine.levels[0].write_energy))
+    energy -= written * engine.levels[0].write_energy_of(Role.OUTPUT)
+    return TaskPrice(own.grid_cycles(cycles), 0.0, float(energy))
 
 
 def _usable(engine: Engine, operator: Operator) -> int:

@@ -35,8 +35,7 @@ class TiledProblem:
 
     Raises
     ------
-    InputError : for a batch below 1 or too large, or a network that was built for several samples or states
-        widths
+    InputError : for a batch below 1 or too large, or a network that was built for several samples
     """
 
     network: Network
@@ -50,7 +49,6 @@ class TiledProblem:
         if not 1 <= self.batch <= MOST_SAMPLES:
             limit = "least 1" if self.batch < 1 else f"most {MOST_SAMPLES:,}"
             raise InputError(self.network.name, "batch", f"expected at {limit}, got {self.batch}")
-        self.network.expect_machine_widths("tiled machines")
         if self.network.batch != 1:
             raise InputError(
                 self.network.name, "batch", f"expected a network of batch 1, got {self.network.batch}"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, PART, ROW, shape_of
 from tilewright.formulation.scheduling.tiled.memo import Memo
+from tilewright.formulation.scheduling.tiled.moved import Moved, moved, moved_axes
 from tilewright.formulation.scheduling.tiled.overlap import (
     Entries,
     OperandAxes,
@@ -18,6 +22,7 @@ from tilewright.formulation.scheduling.tiled.overlap import (
     sample_entries,
 )
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
+from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.foundation.arrays import Int64s
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Link
@@ -35,6 +40,7 @@ class Origin:
     centred : per coordinate, whether surplus positions are cropped evenly
     channel : where its channels begin on the operand's channel axis; ``None`` behind other movement
     flattened : whether that movement is a flattening of something that the network makes
+    moved : how the operand lies along what the network makes by its link's view; ``None`` where not known
     outside : whether it is an input of the network
     cuts : its borders by samples, channels, rows and columns
     """
@@ -43,18 +49,20 @@ class Origin:
     centred: tuple[bool, ...]
     channel: int | None
     flattened: bool
+    moved: Moved | None
     outside: bool
     cuts: Cuts
 
 
-def made_by(maker: Operator, link: Link | None, cuts: Cuts) -> Origin:
-    """Where an operand comes from that a layer of the network makes."""
-    shape = shape_of(maker)
+def made_by(unit: Unit, link: Link | None, cuts: Cuts) -> Origin:
+    """Where an operand comes from that a unit of the network makes."""
+    shape = shape_of(unit.layer.operator)
     return Origin(
         shape.sizes,
         tuple(axis is not None for axis in shape.scattered),
         link.channel if link is not None else 0,
         link is not None and set(link.moves) <= {"Flatten", "Reshape"},
+        moved(unit.maker(link), link),
         False,
         cuts,
     )
@@ -63,7 +71,7 @@ def made_by(maker: Operator, link: Link | None, cuts: Cuts) -> Origin:
 def from_outside(sizes: tuple[int, int, int], link: Link | None, cuts: Cuts) -> Origin:
     """Where an operand comes from that is an input of the network, of `input_sizes`."""
     channel = link.channel if link is not None else 0
-    return Origin(sizes, (False, False, False), channel, False, True, cuts)
+    return Origin(sizes, (False, False, False), channel, False, None, True, cuts)
 
 
 def input_sizes(operator: Operator, operand: str, link: Link | None) -> tuple[int, int, int]:
@@ -96,14 +104,21 @@ def axes_along(
     ``None`` where coordinates mix on the way.
     """
     tensor = operator.tensor(operand)
+    plain = None
     if origin.channel is not None:
-        mapped = operand_axes(operator, tensor, origin.sizes, origin.channel, centred=origin.centred)
+        plain = operand_axes(operator, tensor, origin.sizes, origin.channel, centred=origin.centred)
+        if plain is not None and (origin.moved is None or _is_clear(plain, origin)):
+            return plain, False
+    elif origin.flattened:
+        flat = flatten_axes(operator, tensor, origin.sizes)
+        if flat is not None:
+            return flat, True
+    if origin.moved is not None:
+        mapped = moved_axes(operator, tensor, origin.moved)
         if mapped is not None:
             return mapped, False
-    elif origin.flattened:
-        mapped = flatten_axes(operator, tensor, origin.sizes)
-        if mapped is not None:
-            return mapped, True
+    if plain is not None:
+        return plain, False
     if origin.outside:
         mapped = operand_axes(operator, tensor, origin.sizes, 0, centred=origin.centred)
         if mapped is not None:
@@ -111,9 +126,19 @@ def axes_along(
     return None
 
 
+def _is_clear(axes_of: Sequence[OperandAxes], origin: Origin) -> bool:
+    """Whether loops of a convolution's kind say all: not those of a matrix product along rows or columns of
+    what it reads, or of a layer that has columns where its producer has more channels.
+    """
+    channels = math.prod(axis.size for axis in axes_of[CHANNEL].axes)
+    return channels >= origin.sizes[CHANNEL] and all(
+        axes.axes or size == 1 for axes, size in zip(axes_of, origin.sizes, strict=True)
+    )
+
+
 @dataclass(frozen=True)
 class Crossing:
-    """Reads of an operand: all products of entries along samples, channels, rows and columns.
+    """Reads of an operand by some atoms: all products of entries along samples, channels, rows and columns.
 
     Parameters
     ----------
@@ -125,10 +150,13 @@ class Crossing:
     free: Int64s
 
 
-def crossing(
+def crossings(
     operator: Operator, operand: str, one: Tiling, slots: int, late: bool, origin: Origin
-) -> Crossing | None:
+) -> tuple[Crossing, ...] | None:
     """The reads of an operand by all atoms of a layer.
+
+    Where several coordinates move along one axis of the tiling, as the channels and rows of the keys of
+    attention do along heads and tokens, each of its tiles has reads of its own.
 
     Parameters
     ----------
@@ -140,21 +168,21 @@ def crossing(
     ``None`` where coordinates mix on the way
     """
     key = (operand, one, slots, late, origin)
-    return CROSSINGS.get(operator, key, lambda: _crossing(operator, operand, one, slots, late, origin))
+    return CROSSINGS.get(operator, key, lambda: _crossings(operator, operand, one, slots, late, origin))
 
 
-def _size(value: Crossing | None) -> int:
-    if value is None:
-        return 1
-    return len(value.free) + sum(4 * len(along.consumer) for along in value.along)
+def _size(value: tuple[Crossing, ...] | None) -> int:
+    return 1 + sum(
+        len(each.free) + sum(4 * len(along.consumer) for along in each.along) for each in value or ()
+    )
 
 
-CROSSINGS: Memo[Crossing | None] = Memo(_size)
+CROSSINGS: Memo[tuple[Crossing, ...] | None] = Memo(_size)
 
 
-def _crossing(
+def _crossings(
     operator: Operator, operand: str, one: Tiling, slots: int, late: bool, origin: Origin
-) -> Crossing | None:
+) -> tuple[Crossing, ...] | None:
     found_axes = axes_along(operator, operand, origin)
     if found_axes is None:
         return None
@@ -164,19 +192,30 @@ def _crossing(
     counts = [len(cuts) - 1 for cuts in one.axes]
     strides = [counts[ROW] * counts[COLUMN] * slots, counts[COLUMN] * slots, slots, 1]
     tiles = (*one.axes[:3], (0, shape.parts)) if late else one.axes
-    per_axis: list[Entries] = []
-    used: set[int] = set()
-    for coordinate, axes in enumerate(mapped):
-        cuts = origin.cuts[coordinate + 1]
-        if flat and coordinate == CHANNEL:
-            per_axis.append(flat_entries(axes, tiles[PART], strides[PART], cuts))
-        else:
-            per_axis.append(entries(operator, axes, origin.sizes[coordinate], tiles, strides, cuts))
-        used |= set(axes.depends)
+    used = {axis for axes in mapped for axis in axes.depends}
+    shared = [axis for axis in sorted(used) if sum(axis in axes.depends for axes in mapped) > 1]
     free = np.array([slots - 1 if late else 0], dtype=np.int64)
     for axis in range(4):
         if axis not in used and not (axis == PART and late):
             count = parts if axis == PART else counts[axis]
             free = np.add.outer(free, np.arange(count) * strides[axis]).ravel()
     samples = sample_entries(one.samples, counts[CHANNEL] * strides[CHANNEL], origin.cuts[0])
-    return Crossing((samples, per_axis[0], per_axis[1], per_axis[2]), free)
+
+    def of(tiles: Sequence[Borders], offset: int) -> Crossing:
+        per_axis: list[Entries] = []
+        for coordinate, axes in enumerate(mapped):
+            cuts = origin.cuts[coordinate + 1]
+            if flat and coordinate == CHANNEL:
+                per_axis.append(flat_entries(axes, tiles[PART], strides[PART], cuts))
+            else:
+                size = origin.sizes[coordinate]
+                per_axis.append(entries(operator, axes, size, tiles, strides, cuts))
+        return Crossing((samples, per_axis[0], per_axis[1], per_axis[2]), free + offset)
+
+    made = []
+    for places in product(*(range(len(tiles[axis]) - 1) for axis in shared)):
+        chosen = list(tiles)
+        for axis, tile in zip(shared, places, strict=True):
+            chosen[axis] = tiles[axis][tile : tile + 2]
+        made.append(of(chosen, sum(tile * strides[axis] for axis, tile in zip(shared, places, strict=True))))
+    return tuple(made)

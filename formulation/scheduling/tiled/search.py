@@ -66,13 +66,15 @@ class TiledGoal:
         """Of network, batch, machine and the rules for atoms; the objective stands beside it in documents."""
         problem = self.problem
         network = problem.network
-        content = (
+        content: tuple[object, ...] = (
             [(layer.name, layer.operator, layer.stored_weights) for layer in network.layers],
             network.links,
             sorted(network.outputs),
             problem.machine.content_hash,
             (problem.batch, problem.fuse, problem.partial_sums),
         )
+        if network.stated_widths:  # no part of an operator's text, so that other hashes stay
+            content = (*content, network.stated_widths)
         return hashlib.sha256(repr(content).encode()).hexdigest()
 
     def key(self, energy: float, cycles: int) -> Fraction:

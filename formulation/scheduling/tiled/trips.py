@@ -21,6 +21,7 @@ from tilewright.formulation.scheduling.tiled.coordinates import (
 from tilewright.formulation.scheduling.tiled.costs import AtomShapes
 from tilewright.formulation.scheduling.tiled.own_costs import Window
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
+from tilewright.formulation.scheduling.tiled.widths import stated_bits
 from tilewright.foundation.arrays import Int64s
 from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
 
@@ -79,6 +80,7 @@ def atom_shapes(operator: Operator, one: Tiling) -> AtomShapes:
         taps=spread(lambda t: t.taps, rest),
         input_positions=spread(lambda t: t.positions),
         window=window_of(operator),
+        bits=stated_bits(operator),
     )
 
 

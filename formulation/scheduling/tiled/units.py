@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.foundation.errors import InputError
+from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Layer, Link, Network
 
 
@@ -48,6 +49,11 @@ class Unit:
     @property
     def name(self) -> str:
         return self.layer.name
+
+    def maker(self, link: Link | None) -> Operator:
+        """The operator whose result a link carries: the main layer's, or of one that rides on it."""
+        name = None if link is None else link.producer
+        return next((layer for layer in self.fused if layer.name == name), self.layer).operator
 
 
 def units_of(network: Network, *, fuse: bool = True) -> tuple[Unit, ...]:

@@ -12,13 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tilewright.foundation.description import names_a_file
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.hardware.mapping.load import list_presets
 from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow, dataflow_names
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
-from tilewright.hardware.scheduling.own_engine import Flow, OwnEngine, own_engine
+from tilewright.hardware.scheduling.own_engine import Flow, OwnEngine
 
 # The paper gives a reconfigurable accelerator's energy (section I: 11.7 % more than an NVDLA-style FDA, on
 # average) but not the time that reconfiguring takes: 1000 cycles per layer are assumed.
@@ -34,6 +32,7 @@ class AcceleratorClass:
     ----------
     pes, bandwidth, memory : PEs, NoC bytes per cycle (GB/s at 1 GHz), bytes of global memory
     pe_step, bandwidth_step : the finest grid that has all partitions of table V
+    keep_activations : whether results may stay in the global memory of its systems
     """
 
     name: str
@@ -42,6 +41,7 @@ class AcceleratorClass:
     memory: int
     pe_step: int
     bandwidth_step: int
+    keep_activations: bool = False
 
 
 CLASSES = {
@@ -137,34 +137,8 @@ def make_system(
         SubAccelerator(title, (runs[flow],), pes, Fraction(rate), Fraction(1, len(flows)))
         for title, flow, (pes, rate) in zip(named, flows, parts, strict=True)
     )
-    return _system(name, resources, subs, description)
-
-
-def named_flows(names: Sequence[str]) -> tuple[list[str], dict[str, Engine]]:
-    """Dataflow styles and machines as a user names them, in their order, and the machines by name.
-
-    Raises
-    ------
-    InputError : for an unknown name, a file that describes no machine, or one that cannot be part of a system
-    """
-    flows: list[str] = []
-    engines: dict[str, Engine] = {}
-    for name in names:
-        if name in dataflow_names():
-            flows.append(name)
-            continue
-        if not names_a_file(name) and name not in list_presets():
-            known = [*dataflow_names(), *list_presets()]
-            raise InputError("--dataflows", None, f"{unknown_name(name, known)}, or a machine file")
-        try:
-            engine = own_engine(name, None)
-        except ValueError as error:
-            raise InputError("--dataflows", None, str(error)) from None
-        if engine.name in dataflow_names() or engines.setdefault(engine.name, engine) != engine:
-            message = f"two different engines are called {engine.name}, expected a file of another name"
-            raise InputError("--dataflows", None, message)
-        flows.append(engine.name)
-    return flows, engines
+    system = _system(name, resources, subs, description)
+    return replace(system, keep_activations=True) if resources.keep_activations else system
 
 
 def list_system_presets() -> list[str]:

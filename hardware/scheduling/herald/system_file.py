@@ -48,7 +48,14 @@ from tilewright.hardware.mapping.schema import (
 from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow, dataflow_names
 from tilewright.hardware.scheduling.herald.classes import list_system_presets, system_preset
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
-from tilewright.hardware.scheduling.own_engine import DRAM_ENERGY, MEMORY_ENERGY, Flow, OwnEngine, own_engine
+from tilewright.hardware.scheduling.own_engine import (
+    DRAM_ENERGY,
+    MEMORY_ENERGY,
+    MODEL,
+    Flow,
+    OwnEngine,
+    own_engine,
+)
 
 
 def _parse_flow(value: object) -> str:
@@ -69,6 +76,13 @@ def _parse_arch(value: object) -> str | Engine:
     raise ValueError(f"expected a machine file such as my.yaml, or a preset, got {shown(value)}")
 
 
+def _parse_model(value: object) -> str:
+    if value == MODEL:
+        return MODEL
+    raise ValueError(f"expected {MODEL}, the cost model of engines in systems, got {shown(value)}")
+
+
+CostModel = Annotated[str, PlainValidator(_parse_model)]
 Style = Annotated[str, PlainValidator(_parse_flow)]
 Arch = Annotated[str | Engine, PlainValidator(_parse_arch)]
 
@@ -83,6 +97,9 @@ class SubAcceleratorSection(Section):
     arch: Arch | None = Field(
         default=None,
         description="instead of dataflow and pes, a machine file (from this file's folder) or preset",
+    )
+    cost_model: CostModel | None = Field(
+        default=None, description="with arch, hierarchy: take a machine of another cost model under this one"
     )
     pes: Count | None = Field(default=None, description="the number of PEs, with a dataflow")
     bandwidth: BandwidthField = Field(description="between global memory and PEs, such as 4 GB/s")
@@ -214,6 +231,8 @@ def _runs_under(
         for field, value in (("dataflow", section.dataflow), ("pes", section.pes)):
             if value is None:
                 raise FieldError((*here, field), "missing, expected it, or arch with a machine file")
+        if section.cost_model is not None:
+            raise FieldError((*here, "cost_model"), "expected none without arch")
         assert section.dataflow is not None
         assert section.pes is not None
         return tuple(dataflow(flow) for flow in section.dataflow), section.pes
@@ -221,7 +240,11 @@ def _runs_under(
         if value is not None:
             raise FieldError((*here, field), "expected none beside arch, whose machine has its own")
     try:
-        engine = section.arch if isinstance(section.arch, Engine) else own_engine(section.arch, folder)
+        engine = (
+            section.arch
+            if isinstance(section.arch, Engine)
+            else own_engine(section.arch, folder, section.cost_model)
+        )
     except (InputError, ValueError) as error:
         raise FieldError((*here, "arch"), str(error)) from None
     energy = file.energy or SharedEnergySection()

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.identity import engine_to_dict
 from tilewright.hardware.scheduling.own_engine import OWN, OwnTile
 
@@ -165,7 +166,8 @@ def tile_engine(
     Parameters
     ----------
     own : the machine file and its buffer
-    vector_lanes, vector_energy, startup_cycles, static_power : what the file does not say, as of `TileEngine`
+    vector_lanes, vector_energy, startup_cycles : what the file does not say, as of `TileEngine`
+    static_power : the same, where the machine itself has none
     """
     engine, level = own.engine, own.engine.level(own.level)
     size = engine.element_bits // 8
@@ -183,7 +185,7 @@ def tile_engine(
         vector_energy=vector_energy,
         startup_cycles=startup_cycles,
         element_bytes=size,
-        static_power=static_power,
+        static_power=float(own.static_power) or static_power,
         own=own,
     )
 
@@ -196,6 +198,11 @@ def machine_to_dict(machine: TiledMachine) -> dict[str, Any]:
     for absent in ("own", "prices"):  # so that hashes of other machines stay
         del data["engine"][absent]
     if engine.own is not None:
-        data["engine"]["own"] = {"arch": engine_to_dict(engine.own.engine), "buffer": engine.own.level}
+        own, clock = engine.own, engine.own.clock_mhz
+        data["engine"]["own"] = {
+            "arch": engine_to_dict(own.engine),
+            "buffer": own.level,
+            **({} if clock is None else {"clock_mhz": exact(clock)}),
+        }
     data["dram_ports"] = [list(port) for port in machine.dram_ports]
     return data

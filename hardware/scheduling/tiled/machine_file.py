@@ -26,7 +26,7 @@ from pydantic import BeforeValidator, Field, PlainValidator
 
 from tilewright.foundation.description import FieldError, parse_description
 from tilewright.foundation.errors import InputError, did_you_mean
-from tilewright.foundation.units import exact, parse_text, shown
+from tilewright.foundation.units import parse_text, shown
 from tilewright.hardware.mapping.schema import (
     BandwidthField,
     Count,
@@ -37,7 +37,7 @@ from tilewright.hardware.mapping.schema import (
     Section,
     SizeField,
 )
-from tilewright.hardware.scheduling.own_engine import own_engine, own_tile
+from tilewright.hardware.scheduling.own_engine import MODEL, own_engine, own_tile
 from tilewright.hardware.scheduling.tiled.machine import (
     DATAFLOWS,
     TOPOLOGIES,
@@ -123,11 +123,15 @@ class BufferSection(Section):
 
 
 Arch = Annotated[str, PlainValidator(parse_text)]
+CostModel = Annotated[str, _word((MODEL,), "a cost model")]
 
 
 class EngineSection(Section):
     arch: Arch | None = Field(
         default=None, description="a machine file (from this file's folder) or preset that the tile is"
+    )
+    cost_model: CostModel | None = Field(
+        default=None, description="with arch, hierarchy: take a machine of another cost model under this one"
     )
     array: ArraySection | None = Field(default=None, description="{rows, columns, dataflow}")
     buffer: Annotated[BufferSection | None, BeforeValidator(_buffer)] = Field(
@@ -235,6 +239,8 @@ def _tile(engine: EngineSection) -> TileEngine:
             raise FieldError(("engine", "buffer", field), f"missing, expected {expected}")
     assert buffer.size is not None
     assert buffer.energy is not None
+    if engine.cost_model is not None:
+        raise FieldError(("engine", "cost_model"), "expected none without arch")
     if array.lanes > 1 and array.dataflow != "pairs":
         raise FieldError(("engine", "array", "lanes"), "expected 1 unless the dataflow is pairs")
     try:
@@ -269,17 +275,14 @@ def _own_tile(engine: EngineSection, arch: str, clock: Fraction, folder: Path | 
             ("engine", "register_energy"), "expected none beside arch, whose machine has its own"
         )
     try:
-        known = own_engine(arch, folder)
+        known = own_engine(arch, folder, engine.cost_model)
     except (InputError, ValueError) as error:
         raise FieldError(("engine", "arch"), str(error)) from None
-    if known.clock_mhz != clock:
-        message = (
-            f"expected the clock of the grid, {exact(clock)} MHz, {known.name} has {exact(known.clock_mhz)}"
-        )
-        raise FieldError(("engine", "arch"), message)
+    if engine.static_power and known.leak:
+        raise FieldError(("engine", "static_power"), "expected none beside arch, whose machine has its own")
     try:
         return tile_engine(
-            own_tile(known, (engine.buffer and engine.buffer.level) or ""),
+            own_tile(known, (engine.buffer and engine.buffer.level) or "", clock),
             vector_lanes=engine.vector_lanes,
             vector_energy=float(engine.vector_energy),
             startup_cycles=int(engine.startup_cycles),

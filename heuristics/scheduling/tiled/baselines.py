@@ -47,12 +47,15 @@ class LayerSequential(Heuristic):
 
     name = "ls"
 
-    def offer(self, search: TiledSearch) -> None:
-        """All samples of a layer before the next layer."""
+    def offer(self, search: TiledSearch, source: str = "") -> None:
+        """All samples of a layer before the next layer.
+
+        ``source`` is what the trace calls the plan, by default the method.
+        """
         problem = search.problem.problem
         dag = shared_dag(search, self.room)
         assignment = layer_sequential(dag, problem.machine)
-        self.confirm(search, dag, *assignment, self.name, buffering=self.buffering)
+        self.confirm(search, dag, *assignment, source or self.name, buffering=self.buffering)
 
 
 @dataclass(frozen=True)

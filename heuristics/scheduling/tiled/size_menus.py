@@ -18,11 +18,13 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.costs import AtomShapes, atom_costs
 from tilewright.formulation.scheduling.tiled.halting import check
+from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.own_costs import LeastPrices
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, borders
 from tilewright.formulation.scheduling.tiled.trips import axis_trips, operator_kind
 from tilewright.formulation.scheduling.tiled.units import Unit
+from tilewright.formulation.scheduling.tiled.widths import in_bytes, tensor_bits
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
@@ -184,10 +186,18 @@ def balanced_menu(
     handover : cycles that estimates count between one round and the next
     price : pJ that a cycle is worth
     """
-    menu = fitting_menu(problem, unit, room)
-    return menu.picked(
-        np.lexsort((menu.atoms * menu.need, _estimates(problem, unit, menu, engines, handover, price)))
-    )
+
+    def ranked() -> SizeMenu:
+        menu = fitting_menu(problem, unit, room)
+        estimates = _estimates(problem, unit, menu, engines, handover, price)
+        return menu.picked(np.lexsort((menu.atoms * menu.need, estimates)))
+
+    late = sum(read.late for read in unit.reads)
+    kind = problem.machine, problem.batch, unit.layer.stored_weights, late
+    return _RANKED.get(unit.layer.operator, (*kind, engines, room, handover, price), ranked)
+
+
+_RANKED: Memo[SizeMenu] = Memo(lambda menu: 9 * len(menu.atoms))
 
 
 def _estimates(
@@ -319,17 +329,18 @@ def size_menu(
         atoms = atoms * np.array([len(choices) - 1 for choices in menu], dtype=np.int64)[pick[axis]]
     results = span(0) * span(1) * span(2)
     divided = span(3) < shape.parts
-    held = results * np.where(divided, 8, engine.element_bytes)
-    fetch = late * results * engine.element_bytes
+    made = in_bytes(results * tensor_bits(operator.output, engine))
+    held = np.where(divided, 8 * results, made)
+    fetch = late * made
     weights = np.zeros_like(fetch)
     depth = shapes.inputs if operator.is_mac else shapes.outputs
     for tensor in operator.inputs:
         if tensor.role is Role.WEIGHT:
             elements = shapes.groups * shapes.outputs * shapes.inputs * (shapes.taps if stored_weights else 1)
-            weights = weights + elements * engine.element_bytes
+            weights = weights + in_bytes(elements * tensor_bits(tensor, engine))
         else:
             elements = shapes.input_positions * shapes.groups * depth * shapes.samples
-        fetch = fetch + elements * engine.element_bytes
+        fetch = fetch + in_bytes(elements * tensor_bits(tensor, engine))
     boxes = np.stack([span(1), span(2), span(3), span(0)], axis=1)
     return SizeMenu(boxes, atoms, held + fetch, fetch, weights, _cycles(engine, shapes))
 

@@ -10,12 +10,10 @@ from tilewright.hardware.mapping.design_caps import parse_caps
 from tilewright.hardware.mapping.design_cost import CAPACITY, PES, design_costs, design_quantities
 from tilewright.hardware.mapping.design_space import Design, DesignSpace, design_space
 from tilewright.hardware.mapping.identity import engine_hash
-from tilewright.hardware.mapping.variations import Variation
 from tilewright.report.checks.mapping.explore_head import head_faults, layer_best_faults, shown_faults
 from tilewright.report.checks.mapping.phases import growth_faults
 from tilewright.report.records.claims import number, shown_gap
-from tilewright.report.records.mapping.explore import BestDesign, DesignRecord, ExploreDocument
-from tilewright.report.records.mapping.explore_build import plain_data
+from tilewright.report.records.mapping.explore import BestDesign, DesignRecord, ExploreDocument, plain_data
 from tilewright.solvers.mapping.explore.bounds import SAFE
 
 _CLOSE = 1e-9
@@ -64,10 +62,7 @@ def explore_faults(document: ExploreDocument, where: str) -> list[str]:
 
 def stated_space(document: ExploreDocument, where: str) -> DesignSpace:
     """The design space that a document is about; raises ``InputError``."""
-    axes = [Variation(tuple(axis.fields), tuple(map(tuple, axis.values))) for axis in document.vary]
-    for axis in axes:
-        if any(len(row) != len(axis.fields) for row in axis.values):
-            raise InputError(where, "vary", f"expected a value for each of {axis.title}")
+    axes = [axis.build(where) for axis in document.vary]
     caps, others = parse_caps(document.settings.caps)
     if others:
         raise InputError(where, "settings.caps", f"expected caps such as area<=10mm2, got {others[0]!r}")

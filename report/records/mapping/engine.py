@@ -75,7 +75,7 @@ class LevelRecord(Record):
     name: str
     capacity: int | None
     partitions: dict[RoleName, int]
-    bank: int | None
+    bank: Annotated[int, Field(ge=1)] | None
     read_energy: Exact
     write_energy: Exact
     read_bandwidth: Exact | None

@@ -7,11 +7,14 @@ file alone is evidence of its value.  ``schemas/explore-1.schema.json`` says the
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, Literal
 
 from pydantic import Field
 
 from tilewright.formulation.network_objective import NetworkObjective, parse_network_objective
+from tilewright.foundation.errors import InputError
+from tilewright.hardware.mapping.variations import Variation
 from tilewright.report.records.claims import ExactText, KeyedRecord, Number
 from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.document import FactorsName, ResultDocument
@@ -22,6 +25,15 @@ DesignStatus = Literal["solved", "discarded", "infeasible", "refused", "feasible
 RuleName = Literal["", "compulsory", "carried", "capped", "searched"]
 
 
+def plain_data(value: Any) -> Any:
+    """Data of a machine file as JSON has it; decimals as text, which a machine file reads alike."""
+    if isinstance(value, dict):
+        return {str(key): plain_data(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_data(entry) for entry in value]
+    return str(value) if isinstance(value, Decimal) else value
+
+
 class VariationRecord(Record):
     """An axis of the design space."""
 
@@ -29,6 +41,17 @@ class VariationRecord(Record):
     values: list[list[Any]] = Field(
         min_length=1, description="per point a value for each field, as in a file"
     )
+
+    @classmethod
+    def of(cls, axis: Variation) -> VariationRecord:
+        """The record of an axis."""
+        return cls(fields=[*axis.fields], values=[[*map(plain_data, row)] for row in axis.values])
+
+    def build(self, where: str) -> Variation:
+        """The axis; raises ``InputError`` where a point lacks a value."""
+        if any(len(row) != len(self.fields) for row in self.values):
+            raise InputError(where, "vary", f"expected a value for each of {':'.join(self.fields)}")
+        return Variation(tuple(self.fields), tuple(map(tuple, self.values)))
 
 
 class ExploreSettings(Record):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -30,6 +29,7 @@ from tilewright.report.records.mapping.explore import (
     ExploreTotals,
     LayerBest,
     VariationRecord,
+    plain_data,
 )
 from tilewright.report.records.mapping.growing import GrowingDocument
 from tilewright.report.records.mapping.phases import PhasesRecord
@@ -111,10 +111,7 @@ def explore_document(question: ExploreQuestion, exploration: Exploration, wall: 
         objective=str(question.objective),
         constraints=[*question.stated.constraints],
         settings=question.settings,
-        vary=[
-            VariationRecord(fields=[*axis.fields], values=[[*map(plain_data, row)] for row in axis.values])
-            for axis in question.space.axes
-        ],
+        vary=[VariationRecord.of(axis) for axis in question.space.axes],
         phases=question.phases,
         layers=[
             ExploredLayer(
@@ -141,15 +138,6 @@ def explore_document(question: ExploreQuestion, exploration: Exploration, wall: 
 def _unknown(record: DesignRecord) -> bool:
     """Whether a design that may have a value has none."""
     return record.value is None and record.status not in ("infeasible", "refused")
-
-
-def plain_data(value: Any) -> Any:
-    """Data of a machine file as JSON has it; decimals as text, which a machine file reads alike."""
-    if isinstance(value, dict):
-        return {str(key): plain_data(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_data(entry) for entry in value]
-    return str(value) if isinstance(value, Decimal) else value
 
 
 def _design(

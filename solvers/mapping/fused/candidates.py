@@ -6,18 +6,18 @@ exactly, and the least energy of every layer's turns, each an ordinary layer on 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 
 from tilewright.formulation.mapping.fused.boxes import visits_of, windows_of
 from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
-from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement
+from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement_energy
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
+from tilewright.solvers.mapping.fused.candidate import Candidate, Placement, Skeleton, TurnKind
 from tilewright.solvers.mapping.fused.turn_engine import (
     Homes,
     Place,
@@ -30,118 +30,6 @@ from tilewright.solvers.mapping.fused.turn_engine import (
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 
 
-@dataclass(frozen=True)
-class TurnKind:
-    """Turns of one size of one layer.
-
-    Parameters
-    ----------
-    sizes : iterations per dimension
-    operator : all turns that add to the same sums
-    number : how often
-    """
-
-    sizes: tuple[int, ...]
-    operator: Operator
-    number: int
-
-
-@dataclass(frozen=True)
-class Placement:
-    """How one tensor from outside the group gets to its layer's turns.
-
-    Parameters
-    ----------
-    store : its shared store; ``None`` for one that every turn streams
-    depth : shared loops outside the store
-    traffic : pJ of moving its tiles
-    place, bits : where it takes room, and how much
-    least : pJ at least, of all turns of its layer and the traffic together
-    around : layers in whose turns it takes room
-    """
-
-    store: SharedStore | None
-    depth: int
-    traffic: Fraction
-    place: int | None
-    bits: int
-    least: Fraction
-    around: frozenset[str] = frozenset()
-
-    def replaces(self, other: Placement) -> bool:
-        """Whether it costs and takes no more than another one in the same level, for no more layers."""
-        return (
-            self.store is not None
-            and other.store is not None
-            and self.store.level == other.store.level
-            and self.traffic <= other.traffic
-            and self.bits <= other.bits
-            and self.around <= other.around
-        )
-
-
-@dataclass(frozen=True)
-class Skeleton:
-    """A skeleton with its turns.
-
-    Parameters
-    ----------
-    tree : with homes, without residents and leaves
-    turns : of the tree
-    kinds : per layer
-    options : per layer and tensor from outside, its placements, the one with the least bound first
-    fixed : pJ at least of operations, of tensors that are passed on, and of copies of those that leave
-    left : what homes leave to each layer's turns; ``None`` where they do not fit
-    """
-
-    tree: Branch
-    turns: Turns
-    kinds: dict[str, tuple[TurnKind, ...]]
-    options: dict[tuple[str, str], tuple[Placement, ...]]
-    fixed: Fraction
-    left: dict[str, Rooms | None]
-
-    def makes_all(self, layers: Collection[str]) -> bool:
-        """Whether results of some layers are made whole, although readers may skip parts of them."""
-        passings = self.turns.passings
-        return all(passings[layer].covered for layer in layers if layer in passings)
-
-    @property
-    def bound(self) -> Fraction:
-        """No candidate with this skeleton takes less."""
-        return self.fixed + sum((options[0].least for options in self.options.values()), Fraction(0))
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A skeleton with a placement of every tensor from outside.
-
-    Parameters
-    ----------
-    skeleton : the tree with its homes
-    chosen : per tensor, which of its placements
-    """
-
-    skeleton: Skeleton
-    chosen: tuple[int, ...]
-
-    @cached_property
-    def placements(self) -> dict[tuple[str, str], Placement]:
-        """Per layer and tensor."""
-        options = self.skeleton.options.items()
-        return {name: own[index] for (name, own), index in zip(options, self.chosen, strict=True)}
-
-    @cached_property
-    def bound(self) -> Fraction:
-        """Of its turns whatever their mappings."""
-        return self.skeleton.fixed + sum((own.least for own in self.placements.values()), Fraction(0))
-
-    @property
-    def traffic(self) -> Fraction:
-        """pJ of shared stores."""
-        return sum((own.traffic for own in self.placements.values()), Fraction(0))
-
-
 class CandidateSpace:
     """Skeletons and candidates of a group on a machine."""
 
@@ -152,6 +40,9 @@ class CandidateSpace:
         self.places: tuple[Place, ...] = places_of(engine, shared_levels(engine))
         self.whole = self.engines.whole_rooms()
         self._known: dict[object, Fraction] = {}
+        self._sized: dict[object, Operator] = {}
+        self._kinds: dict[object, tuple[TurnKind, ...]] = {}
+        self._options: dict[object, tuple[Placement, ...]] = {}
 
     def skeleton(self, tree: Branch) -> Skeleton:
         """A tree's turns, and what they cost at least."""
@@ -162,21 +53,58 @@ class CandidateSpace:
         for leaf in turns.leaves:
             layer = leaf.leaf.layer
             operator = self.group.operator(layer)
-            kinds[layer] = kinds_of(operator, leaf)
+            around = tuple(tuple(_layers_at(tree, layer, depth)) for depth in range(len(leaf.trips) + 1))
+            # Skeletons that differ in places of homes alone mostly have the same turns.
+            key = layer, leaf.trips, around, leaf.boxes.key
+            if key not in self._kinds:
+                self._kinds[key] = self._kinds_of(layer, leaf)
+            kinds[layer] = self._kinds[key]
             for kind in kinds[layer]:
                 fixed += kind.number * self.engines.operations(kind.operator)
             for tensor in operator.tensors:
                 home = self.home_of(layer, tensor, turns)
                 if home is None:
-                    options[layer, tensor.name] = self._best(
-                        self._placements(tree, leaf, tensor, kinds[layer])
-                    )
+                    own = *key, tensor.name
+                    if own not in self._options:
+                        ways = self._placements(tree, leaf, tensor, kinds[layer])
+                        self._options[own] = self._best(ways)
+                    options[layer, tensor.name] = self._options[own]
                 else:
                     fixed += self._least(layer, kinds[layer], tensor, home)
             if layer in self.group.leaving and layer in turns.passings:
                 fixed += self.copy_energy(layer, turns)
         left = {leaf.leaf.layer: self._left_by_homes(turns, leaf) for leaf in turns.leaves}
         return Skeleton(tree, turns, kinds, options, fixed, left)
+
+    def _kinds_of(self, layer: str, leaf: LeafTurns) -> tuple[TurnKind, ...]:
+        """A leaf's turns by size; those that add to the same sums are one run of several turns."""
+        counts = shapes_of(self.group.operator(layer), leaf)
+        kinds: list[TurnKind] = []
+        for sizes in dict.fromkeys(sizes for sizes, _ in counts):
+            first, more = counts[sizes, False], counts[sizes, True]
+            if first and more % first == 0:
+                kinds.append(TurnKind(sizes, self._turn(layer, sizes, 1 + more // first, False), first))
+                continue
+            if first:
+                kinds.append(TurnKind(sizes, self._turn(layer, sizes, 1, False), first))
+            kinds.append(TurnKind(sizes, self._turn(layer, sizes, 1, True), more))
+        return tuple(kinds)
+
+    def _turn(self, layer: str, sizes: tuple[int, ...], turns: int, continued: bool) -> Operator:
+        """What some turns compute that add to the same sums.
+
+        Parameters
+        ----------
+        layer, sizes : whose, and iterations per dimension
+        turns : how many
+        continued : whether there are sums already
+        """
+        key = layer, sizes, turns, continued
+        if key not in self._sized:
+            operator = self.group.operator(layer)
+            own = sized(operator, dict(zip(operator.bounds, sizes, strict=True)))
+            self._sized[key] = replace(own, turns=turns, continued=continued)
+        return self._sized[key]
 
     def _best(self, placements: Iterator[Placement]) -> tuple[Placement, ...]:
         """Those that no other one replaces, the one with the least bound first."""
@@ -193,7 +121,7 @@ class CandidateSpace:
         if home is None:
             return Fraction(0)
         elements = operator.output.footprint(operator.bounds)
-        return movement(self.engine, "", operator.output, (0, home.level), (elements, 0)).energy
+        return movement_energy(self.engine, operator.output, (0, home.level), (elements, 0))
 
     def home_of(self, layer: str, tensor: Tensor, turns: Turns) -> int | None:
         """The home level of an intermediate; ``None`` for a tensor from outside the group."""
@@ -235,7 +163,7 @@ class CandidateSpace:
                 if tensor.role not in level.keeps or self._skips_a_must(tensor.role, index):
                     continue
                 moved = elements_moved(operator, tensor, visits, level)
-                traffic = movement(self.engine, "", tensor, (0, index), moved).energy
+                traffic = movement_energy(self.engine, tensor, (0, index), moved)
                 part = tensor.role if tensor.role in level.partitions else None
                 tile = int(visits.elements.max(initial=0))
                 bits = bits_of_tile(self.engine, level, tensor.role, tile)
@@ -339,22 +267,6 @@ class CandidateSpace:
             if layer in self.group.leaving and layer in candidate.skeleton.turns.passings:
                 stores.append(SharedStore(layer, self.group.operator(layer).output.name, outermost))
         return replace(tree, nodes=(*stores, *tree.nodes))
-
-
-def kinds_of(operator: Operator, leaf: LeafTurns) -> tuple[TurnKind, ...]:
-    """A leaf's turns by size; those that add to the same sums are one run of several turns."""
-    counts = shapes_of(operator, leaf)
-    kinds: list[TurnKind] = []
-    for sizes in dict.fromkeys(sizes for sizes, _ in counts):
-        own = sized(operator, dict(zip(operator.bounds, sizes, strict=True)))
-        first, more = counts[sizes, False], counts[sizes, True]
-        if first and more % first == 0:
-            kinds.append(TurnKind(sizes, replace(own, turns=1 + more // first), first))
-            continue
-        if first:
-            kinds.append(TurnKind(sizes, own, first))
-        kinds.append(TurnKind(sizes, replace(own, continued=True), more))
-    return tuple(kinds)
 
 
 def _layers_at(tree: Branch, layer: str, depth: int) -> list[str]:

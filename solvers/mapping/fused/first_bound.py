@@ -16,9 +16,9 @@ import numpy as np
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.evaluator import sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
-from tilewright.formulation.mapping.fused.occupancy import bits_of_tile, room_bits
-from tilewright.formulation.mapping.fused.shared_traffic import movement
+from tilewright.formulation.mapping.fused.shared_traffic import movement_energy
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
+from tilewright.solvers.mapping.fused.home_room import HomeRooms
 from tilewright.solvers.mapping.fused.needs import Needs
 from tilewright.solvers.mapping.fused.turn_engine import Homes, TurnEngines, shared_levels
 from tilewright.workloads.mapping.operator import Operator, Tensor
@@ -41,7 +41,7 @@ class LayerRuns:
     passed : tensors that are passed on, and the levels of their homes
     slides : dimensions over which a window slides, and in how many turns
     exact : whether the turns are these and no others
-    fits : whether what is passed on in one turn may fit in its homes
+    loose : dimensions of which turns may have other sizes
     """
 
     layer: str
@@ -52,7 +52,7 @@ class LayerRuns:
     passed: tuple[tuple[str, int], ...]
     slides: tuple[tuple[str, int], ...]
     exact: bool
-    fits: bool = True
+    loose: frozenset[str]
 
 
 class FirstBounds:
@@ -60,18 +60,17 @@ class FirstBounds:
 
     def __init__(self, group: FusedGroup, engines: TurnEngines) -> None:
         self.group, self.engines = group, engines
-        # Turns of sizes that are not known may be spread further than those of the whole layer's divisors.
-        self.loose = replace(engines, perfect=False)
         self.engine = engine = engines.engine
         self.needs = Needs(group)
+        self.homes = HomeRooms(group, engines, self.needs)
         self._levels = [level.name for level in engine.levels]
         self._by_path: dict[object, LayerRuns] = {}
         self._known: dict[LayerRuns, Fraction] = {}
         self._new: dict[tuple[str, str, int, int, int], int] = {}
 
     def fits(self, tree: Branch) -> bool:
-        """Whether what every layer takes from homes and leaves there in one turn may fit at once."""
-        return all(runs.fits for runs in self.runs(tree))
+        """Whether homes may have room for what they hold at once."""
+        return self.homes.left(tree) is not None
 
     def bound(self, tree: Branch) -> Fraction:
         """No candidate of the skeleton takes less energy, in pJ."""
@@ -110,6 +109,7 @@ class FirstBounds:
         dims = {ranks[layer, dim]: dim for dim in operator.bounds}
         needed = {dim: max(1, len(self.needs.elements[layer, dim])) for dim in operator.bounds}
         exact = needed == operator.bounds
+        loose = {dim for dim, bound in operator.bounds.items() if needed[dim] != bound}
         sizes = dict(needed)
         runs = sums = 1
         trips_of = dict.fromkeys(operator.bounds, 1)
@@ -120,6 +120,7 @@ class FirstBounds:
             dim = dims.get(rank)
             if dim is None or self.needs.is_windowed(layer, dim):
                 exact = False
+                loose |= {own for own in operator.bounds if self.needs.is_windowed(layer, own)}
                 if not all(reading.reader in below for reading in self.group.read_by(layer)):
                     continue
                 bound = tiles.get(rank, self.group.operator(loop.layer).bounds[loop.dim])
@@ -130,7 +131,9 @@ class FirstBounds:
                 tiles[rank] = loop.tile
                 continue
             trips = max(1, sizes[dim] // loop.tile)
-            exact = exact and sizes[dim] == trips * loop.tile
+            if sizes[dim] != trips * loop.tile:
+                exact = False
+                loose.add(dim)
             trips_of[dim] *= trips
             sizes[dim] = min(loop.tile, sizes[dim])
             if dim in operator.reduction_dims:
@@ -153,41 +156,8 @@ class FirstBounds:
             passed,
             slid,
             exact,
-            self._fits(layer, sizes, dict(passed)),
+            frozenset(loose),
         )
-
-    def _fits(self, layer: str, sizes: dict[str, int], homes: dict[str, int]) -> bool:
-        """Whether homes have room for what the largest turn needs in them.
-
-        Parameters
-        ----------
-        layer, sizes : iterations of its turn; those of dimensions that windows cut are not known
-        homes : of its tensors that are passed on
-        """
-        held: dict[int, int] = {}
-        known = {dim: 1 if self.needs.is_windowed(layer, dim) else size for dim, size in sizes.items()}
-        for tensor in self.group.operator(layer).tensors:
-            home = homes.get(tensor.name)
-            if home:
-                elements = 1
-                for axis, padding in zip(tensor.axes, self._padding(layer, tensor), strict=True):
-                    # Every iteration of a loop that moves along an axis needs an element of its own.
-                    own = max((known[term.dim] for term in axis.terms), default=1)
-                    elements *= max(1, own - padding)
-                bits = bits_of_tile(self.engine, self.engine.levels[home], tensor.role, elements)
-                held[home] = held.get(home, 0) + bits
-        rooms = {home: room_bits(self.engine, self.engine.levels[home], None) for home in held}
-        return all(room is None or held[home] <= room for home, room in rooms.items())
-
-    def _padding(self, layer: str, tensor: Tensor) -> list[int]:
-        """Elements of padding along every axis of what a layer reads or makes."""
-        reading = self.group.reading(layer, tensor.name)
-        if reading is None:
-            return [0] * len(tensor.axes)
-        result = self.group.operator(reading.producer).output
-        return [
-            axis.size - result.axes[place].size for axis, place in zip(tensor.axes, reading.axes, strict=True)
-        ]
 
     def _slides(self, layer: str, dim: str, rank: int, bound: int, tile: int) -> int:
         """In how many tiles of a loop something new of a dimension is needed."""
@@ -213,7 +183,7 @@ class FirstBounds:
         layer : the turns
         """
         passed, slides = dict(layer.passed), dict(layer.slides)
-        engines = self.engines if layer.exact else self.loose
+        engines = self.engines.loosened(layer.loose)
         energy = engines.operations(own)
         for tensor in own.tensors:
             if tensor.name in passed:
@@ -230,7 +200,7 @@ class FirstBounds:
 
     def moved(self, tensor: Tensor, whole: Operator, index: int) -> Fraction:
         """pJ of moving a whole tensor between the outermost level and a level where it is resident, once."""
-        return movement(self.engine, "", tensor, (0, index), (touched(whole, tensor), 0)).energy
+        return movement_energy(self.engine, tensor, (0, index), (touched(whole, tensor), 0))
 
     def _least(
         self, engines: TurnEngines, own: Operator, tensor: Tensor, homes: Homes, slides: dict[str, int]
@@ -243,25 +213,10 @@ class FirstBounds:
         own, tensor, homes : the turns, the tensor, and where it starts
         slides : in how many turns windows slide
         """
-        least = engines.least_energy(own, tensor, homes)
-        again = math.prod(number for dim, number in slides.items() if dim not in tensor.dims) - 1
-        if not again or tensor.is_output or tensor.dims & slides.keys():
-            return least
-        home = dict(homes).get(tensor.role, 0)
-        levels = self.engine.levels
-        if not any(tensor.role in level.keeps for level in levels[home + 1 :]):
-            # The home serves every operation; that is no less than every element in every turn.
-            fresh = (again + 1) * own.turns * touched(own, tensor)
-            return max(least, fresh * levels[home].read_energy_of(tensor.role))
-        each = levels[home].read_energy_of(tensor.role) + sum(
-            (
-                level.write_energy_of(tensor.role)
-                for level in levels[home + 1 :]
-                if tensor.role in level.keeps - level.may_bypass
-            ),
-            Fraction(0),
-        )
-        return least + again * own.turns * touched(own, tensor) * each
+        visits = 1
+        if not tensor.is_output and not tensor.dims & slides.keys():
+            visits = math.prod(slides.values())
+        return engines.least_energy(own, tensor, homes, visits)
 
 
 def _paths(

@@ -40,7 +40,7 @@ class Needs:
 
     def _touched(self, reading: Reading, place: int, needed: MappingABC[tuple[str, str], Int64s]) -> Int64s:
         """Elements along an axis of a result that a reader touches."""
-        axis, offset = self._axis(reading, place)
+        axis, offset = self.axis(reading, place)
         reached = np.zeros(1, np.int64)
         for term in axis.terms:
             moved = term.stride * needed[reading.reader, term.dim]
@@ -49,7 +49,7 @@ class Needs:
         reached = reached - offset
         return reached[(reached >= 0) & (reached < size)]
 
-    def _axis(self, reading: Reading, place: int) -> tuple[Axis, int]:
+    def axis(self, reading: Reading, place: int) -> tuple[Axis, int]:
         """The operand's axis that is some axis of the result, and its padding."""
         index = reading.axes.index(place)
         operand = self.group.operator(reading.reader).tensor(reading.operand)
@@ -68,7 +68,7 @@ class Needs:
                 for reading in self.group.read_by(layer):
                     if not self.group.reads_plainly(reading, reading.axes.index(place)):
                         return True
-                    theirs, _ = self._axis(reading, place)
+                    theirs, _ = self.axis(reading, place)
                     own = [
                         term.dim
                         for term in theirs.terms
@@ -106,7 +106,7 @@ class Needs:
         results: list[Int64s] = []
         for reading in self.group.read_by(layer):
             for place in places:
-                axis, offset = self._axis(reading, place)
+                axis, offset = self.axis(reading, place)
                 moving = [
                     (term, reached)
                     for term in axis.terms

@@ -149,7 +149,7 @@ class PlainBounds:
     def _turns(self, runs: LayerRuns, turn: Operator, tensor: Tensor, level: int) -> Fraction:
         """What a tensor that starts in a level costs in all turns."""
         homes = ((tensor.role, level),) if level else ()
-        engines = self.first.engines if runs.exact else self.first.loose
+        engines = self.first.engines.loosened(runs.loose)
         return runs.runs * engines.least_energy(turn, tensor, homes)
 
     def _ways(

@@ -7,6 +7,7 @@ until one takes no more than all others do at least.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count, product
@@ -29,7 +30,7 @@ class _Start:
 
 @dataclass
 class RowBounds:
-    """Bounds of layers' turns, each solved as far as some limit asks for it.
+    """Bounds of layers' turns, each solved as far as somebody asks for it.
 
     Parameters
     ----------
@@ -45,30 +46,45 @@ class RowBounds:
     _starts: dict[LayerRuns, list[_Start]] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=count)
 
-    def least(self, runs: LayerRuns, enough: Fraction | None) -> Fraction | None:
-        """What a layer's turns take at least; ``None`` where nothing fits.
-
-        Parameters
-        ----------
-        runs : the turns
-        enough : a bound that is as good as any higher one
-        """
+    def is_settled(self, runs: LayerRuns) -> bool:
+        """Whether solving more of a layer's turns would tell nothing new."""
         if not runs.exact:
-            return self.first.least(runs)
+            return True
+        starts = self._waiting(runs)
+        return not starts or starts[0].solved
+
+    def least(self, runs: LayerRuns) -> Fraction | None:
+        """What a layer's turns are known to take at least; ``None`` where nothing fits."""
+        least = self.first.least(runs)
+        if not runs.exact:
+            return least
+        starts = self._waiting(runs)
+        return max(least, starts[0].least) if starts else None
+
+    def sum(self, layers: Sequence[LayerRuns], bound: Fraction) -> Fraction | None:
+        """The same of several layers together, and no less than what is known of them otherwise."""
+        total = Fraction(0)
+        for runs in layers:
+            least = self.least(runs)
+            if least is None:
+                return None
+            total += least
+        return max(bound, total)
+
+    def advance(self, runs: LayerRuns) -> None:
+        """Solve a layer's turns for the start of its tensors that may be the best."""
+        starts = self._waiting(runs)
+        _, turn = self.first.operators(runs)
+        outcome = self.solver.cost(turn, starts[0].homes, self.rooms)
+        start = heapq.heappop(starts)
+        if outcome.bound is not None:
+            exact = runs.runs * outcome.bound + start.moved
+            heapq.heappush(starts, _Start(exact, next(self._numbers), start.homes, start.moved, True))
+
+    def _waiting(self, runs: LayerRuns) -> list[_Start]:
         if runs not in self._starts:
             self._starts[runs] = self._options(runs)
-        waiting = self._starts[runs]
-        _, turn = self.first.operators(runs)
-        while waiting:
-            start = waiting[0]
-            if start.solved or (enough is not None and start.least >= enough):
-                return start.least
-            outcome = self.solver.cost(turn, start.homes, self.rooms)
-            heapq.heappop(waiting)
-            if outcome.bound is not None:
-                exact = runs.runs * outcome.bound + start.moved
-                heapq.heappush(waiting, _Start(exact, next(self._numbers), start.homes, start.moved, True))
-        return None
+        return self._starts[runs]
 
     def _options(self, runs: LayerRuns) -> list[_Start]:
         """Where a layer's tensors may start, per role, with what each costs at least."""

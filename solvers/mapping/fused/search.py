@@ -10,7 +10,7 @@ candidate is proven to cost no more than all others do at least.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count, islice
@@ -20,16 +20,17 @@ from tilewright.formulation.mapping.cost import CostModel
 from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf
-from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import TilewrightError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.candidates import Candidate, CandidateSpace, Skeleton
+from tilewright.solvers.mapping.fused.candidate import Candidate, Skeleton
+from tilewright.solvers.mapping.fused.candidate_cost import cost_of
+from tilewright.solvers.mapping.fused.candidates import CandidateSpace
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
 from tilewright.solvers.mapping.fused.plain_bounds import PlainBounds
 from tilewright.solvers.mapping.fused.row_bounds import RowBounds
-from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
-from tilewright.solvers.mapping.fused.turn_engine import Rooms, TurnEngines
+from tilewright.solvers.mapping.fused.skeletons import Cut, SkeletonSpace
+from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
 
 DIVE = 16
@@ -66,9 +67,10 @@ class FusedAnswer:
 
 @dataclass(frozen=True)
 class _Stem:
-    """Families that differ in loops of sequences inside others."""
+    """Families that differ in loops of sequences inside others, which are decided one after the other."""
 
     tree: Branch
+    cuts: tuple[Cut, ...]
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ class FusedSearch:
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
         self.first = FirstBounds(group, engines)
         self.plain: PlainBounds | None = None
-        if factors == "perfect" and all(group.is_plain(reading) for reading in group.readings):
+        self.is_plain = all(group.is_plain(reading) for reading in group.readings)
+        if factors == "perfect" and self.is_plain:
             self.plain = PlainBounds(group, engine, self.first)
         self.rows = RowBounds(self.first, engine, self.solver, self.space.whole)
         self.answer = FusedAnswer()
@@ -168,7 +171,7 @@ class FusedSearch:
                     break
                 bound = self.first.bound(stem) if self.gains else Fraction(0)
                 if cutoff is None or bound < cutoff:
-                    self._push(bound, _Stem(stem))
+                    self._push(bound, _Stem(stem, self.trees.cuts(stem)))
             self._search(cutoff)
             answer.complete = True
         except LimitReachedError:
@@ -219,7 +222,7 @@ class FusedSearch:
     def _advance(self, entry: _Open, best: Fraction | None) -> None:
         item = entry.item
         if isinstance(item, _Stem):
-            self._open_stem(item.tree, entry.bound, best)
+            self._open_stem(item, entry.bound, best)
         elif isinstance(item, _Family):
             self._open_family(item, entry.bound, best)
         elif isinstance(item, Branch):
@@ -237,36 +240,44 @@ class FusedSearch:
         else:
             self._price(item, best)
 
-    def _open_stem(self, stem: Branch, bound: Fraction, best: Fraction | None) -> None:
-        """List its families."""
-        # Without windows a family has few skeletons, whose own bounds take less time than solving its turns.
-        plain = all(self.group.is_plain(reading) for reading in self.group.readings)
-        families: list[tuple[Fraction, Branch]] = []
-        for family in self.trees.families(stem):
+    def _open_stem(self, stem: _Stem, bound: Fraction, best: Fraction | None) -> None:
+        """Decide one more loop of an inner sequence; with the last one it is a family."""
+        trees: Iterable[Branch] = (stem.tree,)
+        if stem.cuts:
+            trees = self.trees.cut(stem.tree, stem.cuts[0])
+        rest = stem.cuts[1:]
+        for tree in trees:
             self.limits.check()
-            least = max(bound, self.first.bound(family))
-            if (best is None or least < best) and self.first.fits(family):
-                families.append((least, family))
-        for least, family in families:
-            self._push(least, _Family(family, solved=plain))
+            if not rest and not self.trees.is_whole(tree):
+                continue
+            least = max(bound, self.first.bound(tree)) if self.gains or not rest else bound
+            if best is not None and least >= best:
+                continue
+            if rest:
+                self._push(least, _Stem(tree, rest))
+            elif self.first.fits(tree):
+                # Without windows a family has few skeletons, whose own bounds take less time than its turns.
+                self._push(least, _Family(tree, solved=self.is_plain))
 
     def _open_family(self, family: _Family, bound: Fraction, best: Fraction | None) -> None:
         """First its turns are solved as far as they are known, then its skeletons are listed."""
         if not family.solved:
             layers = self.first.runs(family.tree)
-            least = [self.first.least(runs) for runs in layers]
-            for index, runs in enumerate(layers):
-                others = sum(least[:index] + least[index + 1 :], Fraction(0))
-                solved = self.rows.least(runs, None if best is None else best - others)
-                if solved is None:
-                    return
-                least[index] = max(least[index], solved)
-                if best is not None and others + least[index] >= best:
-                    return
-            self._push(max(bound, sum(least, Fraction(0))), replace(family, solved=True))
-            self._solved += 1
-            if self.answer.tree is None or self._solved % DIVE == 0:
-                self._dive(family.tree, best)
+            least = self.rows.sum(layers, bound)
+            while least == bound:
+                runs = next((runs for runs in layers if not self.rows.is_settled(runs)), None)
+                if runs is None:
+                    break
+                self.rows.advance(runs)
+                least = self.rows.sum(layers, bound)
+            if least is None or (best is not None and least >= best):
+                return
+            settled = least == bound
+            self._push(least, replace(family, solved=settled))
+            if settled:
+                self._solved += 1
+                if self.answer.tree is None or self._solved % DIVE == 0:
+                    self._dive(family.tree, best)
             return
         for tree in self.trees.members(family.tree):
             self.limits.check()
@@ -324,43 +335,8 @@ class FusedSearch:
         self.answer.tree, self.answer.evaluation, self.answer.value = tree, evaluation, value
 
     def cost_of(self, candidate: Candidate, leaves: dict[str, Leaf] | None) -> Fraction | None:
-        """Traffic and the least energy of all turns; ``None`` where something does not fit.
-
-        Parameters
-        ----------
-        leaves : filled with the mappings found in the room that is left; ``None`` to assume that residents
-            take no room
-        """
-        skeleton = candidate.skeleton
-        total = candidate.traffic
-        for layer in self.group.names:
-            if layer in self.group.leaving and layer in skeleton.turns.passings:
-                total += self.space.copy_energy(layer, skeleton.turns)
-        for layer, kinds in skeleton.kinds.items():
-            homes = self.space.homes(candidate, layer)
-            if homes is None:
-                return None
-            # What homes take is the same for all candidates of a skeleton.
-            rooms: Rooms | None = skeleton.left[layer]
-            if leaves is not None:
-                rooms = self.space.rooms(candidate, layer)
-            if rooms is None:
-                return None
-            sized: list[tuple[tuple[int, ...], Mapping]] = []
-            for kind in kinds:
-                outcome = self.solver.cost(kind.operator, homes, rooms)
-                if outcome.bound is None:
-                    return None
-                if leaves is None:
-                    total += kind.number * outcome.bound
-                    continue
-                if outcome.value is None or outcome.mapping is None:
-                    return None
-                total += kind.number * outcome.value
-                sized.append((kind.sizes, outcome.mapping))
-            if leaves is not None:
-                leaves[layer] = Leaf(layer, sized[0][1], tuple(sized[1:]))
-        return total
+        """What a candidate costs; :func:`candidate_cost.cost_of` says in which room."""
+        return cost_of(self.space, self.solver, candidate, leaves)
 
 
 def _least(value: Fraction | None, cutoff: Fraction | None) -> Fraction | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, permutations, product
 
@@ -32,6 +32,20 @@ MOST_TILES = 4096
 """Choices of shared tiles of a group outside all sequences, up to which they need not divide."""
 
 
+@dataclass(frozen=True)
+class Cut:
+    """A loop that a sequence inside others may have.
+
+    Parameters
+    ----------
+    place : which children lead to the sequence
+    rank : of the loop
+    """
+
+    place: tuple[int, ...]
+    rank: int
+
+
 @dataclass
 class SkeletonSpace:
     """All skeletons of a group on a machine.
@@ -46,6 +60,7 @@ class SkeletonSpace:
     engine: Engine
     home_level: str | None = None
     perfect: bool = True
+    _loops: dict[tuple[str, ...], dict[int, tuple[str, str]]] = field(default_factory=dict)
 
     @cached_property
     def divides(self) -> bool:
@@ -90,71 +105,102 @@ class SkeletonSpace:
 
         Further sequences stand in it without loops.
         """
-        yield from self._families(tuple(self.group.names), self._whole(), 1, root=True)
+        layers, tile = tuple(self.group.names), self._whole()
+        loops = self.loops(layers)
+        for sizes in product(*(self.tiles(tile[rank]) for rank in loops)):
+            cut = {rank: size for rank, size in zip(loops, sizes, strict=True) if size < tile[rank]}
+            if math.prod(-(-tile[rank] // size) for rank, size in cut.items()) <= MOST_TURNS:
+                for inside in self._unlooped(layers):
+                    yield replace(
+                        inside,
+                        nodes=(*(SharedLoop(*loops[r], size) for r, size in cut.items()), *inside.nodes),
+                    )
 
     def families(self, stem: Branch) -> Iterator[Branch]:
         """One skeleton for all of a stem that differ only in orders of loops, and places and halos of homes.
 
         Its homes stand inside all loops.
         """
-        tile, turns = self._whole(), 1
-        for node in stem.nodes:
+        families = [stem]
+        for cut in self.cuts(stem):
+            families = [tree for family in families for tree in self.cut(family, cut)]
+        yield from filter(self.is_whole, families)
+
+    def cuts(self, stem: Branch) -> tuple[Cut, ...]:
+        """The loops that families may have in sequences inside others, outer sequences first."""
+        cuts: list[Cut] = []
+
+        def note(branch: Branch, place: tuple[int, ...]) -> None:
+            for index, child in enumerate(branch.children):
+                if isinstance(child, Branch):
+                    cuts.extend(Cut((*place, index), rank) for rank in self.loops(tuple(child.layers())))
+                    note(child, (*place, index))
+
+        note(stem, ())
+        return tuple(cuts)
+
+    def cut(self, tree: Branch, cut: Cut) -> Iterator[Branch]:
+        """A tree with one more loop in a sequence, of every tile; the first one has none."""
+        yield from self._cut(tree, cut, self._whole(), 1)
+
+    def _cut(self, branch: Branch, cut: Cut, tile: dict[int, int], turns: int) -> Iterator[Branch]:
+        """The same for the branch at which a cut's place begins.
+
+        Parameters
+        ----------
+        branch, cut : where, and which loop
+        tile, turns : iterations by rank, and turns, of the loops outside
+        """
+        for node in branch.nodes:
             if isinstance(node, SharedLoop):
                 rank = self.group.ranks[node.layer, node.dim]
                 turns *= -(-tile[rank] // node.tile)
                 tile[rank] = node.tile
-        children: list[list[Branch | Leaf]] = []
-        for child in stem.children:
-            if isinstance(child, Leaf):
-                children.append([child])
-                continue
-            below = self._families(tuple(child.layers()), tile, turns, root=False)
-            children.append([family for family in below if _levels(family) == _levels(child)])
-        for chosen in product(*children):
-            yield Branch(stem.nodes, tuple(chosen))
+        if cut.place:
+            index, *rest = cut.place
+            child = branch.children[index]
+            assert isinstance(child, Branch)
+            for below in self._cut(child, Cut(tuple(rest), cut.rank), tile, turns):
+                yield replace(
+                    branch, children=(*branch.children[:index], below, *branch.children[index + 1 :])
+                )
+            return
+        loop = self.loops(tuple(branch.layers()))[cut.rank]
+        whole = tile[cut.rank]
+        for size in self.tiles(whole):
+            if size == whole:
+                yield branch
+            elif turns * -(-whole // size) <= MOST_TURNS:
+                outside = sum(isinstance(node, SharedLoop) for node in branch.nodes)
+                nodes = (*branch.nodes[:outside], SharedLoop(*loop, size), *branch.nodes[outside:])
+                yield replace(branch, nodes=nodes)
+
+    def is_whole(self, family: Branch) -> bool:
+        """Whether every sequence inside another one has a loop."""
+        return all(
+            any(isinstance(node, SharedLoop) for node in child.nodes) and self.is_whole(child)
+            for child in family.children
+            if isinstance(child, Branch)
+        )
 
     def _whole(self) -> dict[int, int]:
         """Iterations by rank."""
         ranks = self.group.ranks
         return {rank: self.group.operator(name).bounds[dim] for (name, dim), rank in ranks.items()}
 
-    def _families(
-        self, layers: tuple[str, ...], tile: dict[int, int], turns: int, root: bool
-    ) -> Iterator[Branch]:
-        """Families over some layers, or stems of all; inside another sequence there is at least one loop."""
-        loops = self.loops(layers)
-        for sizes in product(*(self.tiles(tile[rank]) for rank in loops)):
-            cut = {rank: size for rank, size in zip(loops, sizes, strict=True) if size < tile[rank]}
-            if not cut and not root:
-                continue
-            made = turns * math.prod(-(-tile[rank] // size) for rank, size in cut.items())
-            if made > MOST_TURNS:
-                continue
-            nodes = tuple(SharedLoop(*loops[rank], size) for rank, size in cut.items())
-            for parts in _partitions(layers):
-                stores = self._passed_here(layers, parts)
-                if stores is None:
-                    continue
-                children: list[list[Branch | Leaf]] = [
-                    [Leaf(part[0], NO_MAPPING)]
-                    if len(part) == 1
-                    else list(self._unlooped(part) if root else self._families(part, tile | cut, made, False))
-                    for part in parts
-                ]
-                for homes in product(*stores):
-                    for below in product(*children):
-                        yield Branch((*nodes, *homes), tuple(below))
-
     def _unlooped(self, layers: tuple[str, ...]) -> Iterator[Branch]:
-        """One sequence of some layers, with the home of every result that they pass on."""
-        inside = set(layers)
-        stores = [
-            [SharedStore(layer, self.group.operator(layer).output.name, level) for level in self.homes(layer)]
-            for layer in layers
-            if any(reading.reader in inside for reading in self.group.read_by(layer))
-        ]
-        for homes in product(*stores):
-            yield Branch(homes, tuple(Leaf(layer, NO_MAPPING) for layer in layers))
+        """All sequences of some layers, within each other too, with homes but without loops."""
+        for parts in _partitions(layers):
+            stores = self._passed_here(layers, parts)
+            if stores is None:
+                continue
+            children: list[list[Branch | Leaf]] = [
+                [Leaf(part[0], NO_MAPPING)] if len(part) == 1 else list(self._unlooped(part))
+                for part in parts
+            ]
+            for homes in product(*stores):
+                for below in product(*children):
+                    yield Branch(homes, tuple(below))
 
     def _passed_here(
         self, layers: tuple[str, ...], parts: tuple[tuple[str, ...], ...]
@@ -231,6 +277,11 @@ class SkeletonSpace:
 
     def loops(self, layers: tuple[str, ...]) -> dict[int, tuple[str, str]]:
         """Loops that may stand around some layers: one dimension of a layer for each."""
+        if layers not in self._loops:
+            self._loops[layers] = self._listed_loops(layers)
+        return self._loops[layers]
+
+    def _listed_loops(self, layers: tuple[str, ...]) -> dict[int, tuple[str, str]]:
         ranks = self.group.ranks
         inside = set(layers)
         sinks = [name for name in layers if not any(r.reader in inside for r in self.group.read_by(name))]
@@ -257,15 +308,6 @@ class SkeletonSpace:
             if set(sums) <= set(sinks) and not windows:
                 loops[rank] = (sinks[0], own[sinks[0]][0])
         return loops
-
-
-def _levels(branch: Branch) -> dict[str, str]:
-    """The levels of all homes inside a branch, by layer."""
-    levels = {node.layer: node.level for node in branch.nodes if isinstance(node, SharedStore)}
-    for child in branch.children:
-        if isinstance(child, Branch):
-            levels |= _levels(child)
-    return levels
 
 
 def divisors(number: int) -> list[int]:

@@ -53,10 +53,17 @@ class TurnEngines:
     ----------
     engine : the machine
     perfect : whether tiles within turns divide the ones around them
+    loose : dimensions of the layer at hand of which a turn may have other sizes than those that are known
     """
 
     engine: Engine
     perfect: bool = False
+    loose: frozenset[str] = frozenset()
+
+    def loosened(self, dims: Iterable[str]) -> TurnEngines:
+        """The same for a layer with dimensions whose sizes in turns are not known."""
+        loose = frozenset(dims)
+        return self if loose == self.loose else replace(self, loose=loose)
 
     def whole_rooms(self) -> Rooms:
         """Everything that shared levels have."""
@@ -115,16 +122,25 @@ class TurnEngines:
 
     def _spread(self, axis: ArrayAxis, dimensions: Iterable[Dimension]) -> int:
         """How many instances along an axis can have iterations of their own of some dimensions."""
-        bounds = sorted(d.bound for d in dimensions if d.bound > 1 and _carries(axis, d))
-        return most_spread(axis.size, tuple(bounds), self.perfect)
+        carried = [d for d in dimensions if d.bound > 1 and _carries(axis, d)]
+        free = [d for d in carried if not self.perfect or d.name in self.loose]
+        bounds = sorted(d.bound for d in carried if d not in free)
+        return most_spread(axis.size, tuple(bounds), math.prod(d.bound for d in free))
 
-    def least_energy(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
+    def least_energy(self, operator: Operator, tensor: Tensor, homes: Homes, visits: int = 1) -> Fraction:
         """What a tensor costs in all turns at least, whatever the mapping and however much room there is.
 
         Every element comes out of the home once a turn, and into every level that must store it; the
         innermost such level serves every operation, an element for all PEs below it that can share it.
+
+        Parameters
+        ----------
+        operator, tensor : what the turns compute
+        homes : where tensors start that do not come from the outermost level
+        visits : how often at least every element of an operand is needed anew in a turn
         """
-        return self._least_accesses(operator, tensor, homes) + self._least_delivered(operator, tensor)
+        least = self._least_accesses(operator, tensor, homes, visits)
+        return least + self._least_delivered(operator, tensor)
 
     def _least_delivered(self, operator: Operator, tensor: Tensor) -> Fraction:
         """What a tensor costs on networks of arrays: an element per operation, if nothing inside keeps it."""
@@ -141,7 +157,7 @@ class TurnEngines:
             energy += operator.turns * number * level.fanout.energy
         return energy
 
-    def _least_accesses(self, operator: Operator, tensor: Tensor, homes: Homes) -> Fraction:
+    def _least_accesses(self, operator: Operator, tensor: Tensor, homes: Homes, visits: int) -> Fraction:
         """The same of memory levels alone, whichever level serves the operations.
 
         No level inside the one that serves stores the tensor, so that one stands no further out than the
@@ -153,10 +169,13 @@ class TurnEngines:
         musts = [index for index in inside if tensor.role not in levels[index].may_bypass]
         serving = [index for index in (home, *inside) if index >= (musts[-1] if musts else home)]
         return min(
-            self._served(operator, tensor, home, tuple(dict.fromkeys((*musts, index)))) for index in serving
+            self._served(operator, tensor, home, tuple(dict.fromkeys((*musts, index))), visits)
+            for index in serving
         )
 
-    def _served(self, operator: Operator, tensor: Tensor, home: int, stores: tuple[int, ...]) -> Fraction:
+    def _served(
+        self, operator: Operator, tensor: Tensor, home: int, stores: tuple[int, ...], visits: int
+    ) -> Fraction:
         """What a tensor costs that is stored in some levels, the last of which serves the operations.
 
         Parameters
@@ -164,6 +183,7 @@ class TurnEngines:
         operator, tensor : what the turns compute
         home : where the tensor starts
         stores : levels inside, outermost first; the home where it serves them itself
+        visits : how often an operand comes to them in a turn
         """
         engine, role, turns = self.engine, tensor.role, operator.turns
         elements = touched(operator, tensor)
@@ -171,12 +191,12 @@ class TurnEngines:
         inner = [engine.levels[index] for index in stores if index != home]
         accesses = -(-operator.iterations // self._sharing(stores[-1], operator, tensor))
         if not tensor.is_output:
-            read = turns * outer.read_energy_of(role)
-            if not inner:
-                return read * max(elements, accesses)
-            energy = read * elements + turns * accesses * level.read_energy_of(role)
+            read, fetched = turns * outer.read_energy_of(role), visits * elements
+            if not inner:  # the home serves every operation, and no fewer elements than it hands out
+                return read * max(fetched, accesses)
+            energy = read * fetched + turns * accesses * level.read_energy_of(role)
             return energy + sum(
-                (turns * elements * store.write_energy_of(role) for store in inner), Fraction(0)
+                (turns * fetched * store.write_energy_of(role) for store in inner), Fraction(0)
             )
         again = (turns - 1) * elements
         energy = turns * elements * outer.write_energy_of(role) + again * outer.read_energy_of(role)
@@ -223,22 +243,20 @@ class TurnEngines:
 
 
 @lru_cache(maxsize=4096)
-def most_spread(size: int, bounds: tuple[int, ...], perfect: bool) -> int:
+def most_spread(size: int, bounds: tuple[int, ...], free: int) -> int:
     """The largest number of instances, up to a size, over which loops can be spread.
 
     Parameters
     ----------
     size : of an axis
-    bounds : of the loops that it carries
-    perfect : whether the part of each loop divides its bound
+    bounds : of the loops that it carries in parts that divide them
+    free : iterations of all other loops that it carries, which any part may have
     """
-    if not perfect:
-        return min(size, math.prod(bounds))
     numbers = {1}
     for bound in bounds:
         parts = [part for part in range(1, min(size, bound) + 1) if bound % part == 0]
         numbers = {number * part for number in numbers for part in parts if number * part <= size}
-    return max(numbers)
+    return max(number * min(free, size // number) for number in numbers)
 
 
 def _carries(axis: ArrayAxis, dimension: Dimension) -> bool:

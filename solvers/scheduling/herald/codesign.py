@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tilewright.formulation.limits import Limits
@@ -12,20 +12,19 @@ from tilewright.formulation.scheduling.herald.codesign import (
     CodesignResult,
     CodesignSearch,
     Design,
+    Division,
     codesign_result,
 )
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.search import UnsoundBoundError
-from tilewright.foundation.errors import InputError
-from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass, make_system
-from tilewright.hardware.scheduling.herald.system import System
+from tilewright.hardware.scheduling.herald.variants import NO_ENGINES, OwnEngines
 from tilewright.solvers.running import SearchRun
-from tilewright.solvers.scheduling.herald.build import METRIC_OF, problem_from_table, workload_operators
-from tilewright.solvers.scheduling.herald.costs import CostTable, cost_table
+from tilewright.solvers.scheduling.herald.build import METRIC_OF
 from tilewright.solvers.scheduling.herald.costs_progress import CostsProgress
-from tilewright.solvers.scheduling.herald.partition import most_even, partitions_of
+from tilewright.solvers.scheduling.herald.division_costs import DivisionCosts
+from tilewright.solvers.scheduling.herald.partition import divisions_of, most_even
 from tilewright.solvers.scheduling.herald.partition_search import LeastBoundFirst
 from tilewright.solvers.scheduling.herald.schedule import GRACE
 from tilewright.workloads.scheduling.workload import Workload
@@ -63,9 +62,9 @@ def codesign_run(
     folder: Path | None = None,
     reported: Callable[[TracePoint], None] = lambda point: None,
     note: Callable[[str], None] = lambda text: None,
-    engines: Mapping[str, Engine] | None = None,
+    engines: OwnEngines = NO_ENGINES,
 ) -> CodesignRun:
-    """A search for the best partition with its schedule.
+    """A search for the best division with its schedule.
 
     Parameters
     ----------
@@ -74,48 +73,33 @@ def codesign_run(
     metric : by which mappings are chosen; by default the objective's own
     folder : of the cost tables
     reported, note : called with every better design and bound, and of what begins
-    engines : machines from files among the flows; each stays as it is
+    engines : machine files among the flows, with what of them varies
 
     Raises
     ------
     InputError : for an unknown strategy, or a grid without partitions
     """
-    points = partitions_of(resources, flows, strategy, limits.seed, engines)
-    if not points:
-        raise InputError("--dataflows", None, "more dataflows than the grid has steps")
+    divisions = divisions_of(resources, flows, strategy, limits.seed, engines)
     systems = {
-        parts: make_system(f"{resources.name}-{i + 1}", resources, flows, parts, engines=engines)
-        for i, parts in enumerate(points)
+        division: make_system(
+            f"{resources.name}-{i + 1}", resources, flows, division.parts, engines=engines.at(division.place)
+        )
+        for i, division in enumerate(divisions)
     }
     by = metric or METRIC_OF[objective]
-    operators = workload_operators(workload)
-    costs = CostsProgress(note)
-
-    first = systems[most_even(points)]
-
-    def known(some: Sequence[System]) -> CostTable:
-        table = cost_table(operators, some, limits, folder, costs.reported, chosen=(by,), note=note)
-        of = f" of {first.name}" if len(some) < len(systems) else ""
-        note(f"costs{of} known after {limits.elapsed:.1f} s")
-        return table
+    progress = CostsProgress(note)
+    stated: list[DivisionCosts] = []
 
     def begin(notify: Callable[[TracePoint], None]) -> CodesignSearch:
-        quick, tables = known([first]), list[CostTable]()  # a partition is there long before all costs
+        first = most_even(divisions)  # a division is there long before all costs
+        costs = DivisionCosts(workload, systems, first, by, limits, folder, progress.reported, note)
+        stated.append(costs)
+        return CodesignSearch(CodesignGoal(workload, systems, by, objective, costs.problem), limits, notify)
 
-        def state(system: System) -> SchedulingProblem:
-            if system is first:
-                return problem_from_table(workload, system, by, quick)
-            if not tables:
-                tables.append(known([*systems.values()]))
-            return problem_from_table(workload, system, by, tables[0])
-
-        return CodesignSearch(CodesignGoal(workload, systems, by, objective, state), limits, notify)
-
-    def recount(system: System, limits: Limits) -> SchedulingProblem:
-        table = cost_table(operators, [system], limits, folder, metric=by, chosen=(by,), continued=False)
-        return problem_from_table(workload, system, by, table)
+    def recount(division: Division, limits: Limits) -> SchedulingProblem:
+        return stated[0].counted_again(division, limits)
 
     method = LeastBoundFirst(recount, None if folder is None else str(folder), note)
     return CodesignRun(
-        begin, method, method.name, limits, reported, grace=GRACE, unstated=lambda: costs.stopped
+        begin, method, method.name, limits, reported, grace=GRACE, unstated=lambda: progress.stopped
     )

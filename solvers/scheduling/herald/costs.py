@@ -40,6 +40,10 @@ class CostTable:
     def __init__(self, costs: dict[tuple[Operator, str, int], Costs]) -> None:
         self._costs = costs
 
+    def updated(self, other: CostTable) -> CostTable:
+        """This table with another's costs of the layers and dataflows that are in both."""
+        return CostTable(self._costs | other._costs)
+
     def cost(
         self, operator: Operator, flow: Flow, sub: SubAccelerator, system: System, metric: str
     ) -> Cost | None:

@@ -22,6 +22,7 @@ from tilewright.formulation.mapping.problem import IMPERFECT, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.fitted import fitted
 from tilewright.hardware.mapping.styles import MEMORY
 from tilewright.hardware.scheduling.own_engine import Flow, OwnEngine
 from tilewright.solvers.mapping.machine_sizes import MachineSize
@@ -73,7 +74,7 @@ def _counted(
     operator: Operator, flow: Flow, point: MachineSize, memory: int, mapping: Mapping
 ) -> tuple[Cost | None, str]:
     """The cost, or what is wrong with the mapping."""
-    engine = flow.engine_of(point.array, point.bandwidth, memory)
+    engine = fitted(flow.engine_of(point.array, point.bandwidth, memory), operator)
     demands = parse_constraints(style_demands(flow.fixes(operator)), operator, engine)
     try:
         evaluation = evaluate_under(operator, engine, cost_model(engine.cost_model), demands, mapping)

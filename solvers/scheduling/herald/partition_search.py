@@ -22,7 +22,7 @@ from tilewright.formulation.scheduling.herald.codesign import (
     CodesignGoal,
     CodesignSearch,
     Design,
-    Parts,
+    Division,
 )
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem, feasible_options
@@ -31,7 +31,6 @@ from tilewright.formulation.search import Listener, Search
 from tilewright.formulation.stopping import BoundReaches
 from tilewright.foundation.caches import cache_folder
 from tilewright.foundation.errors import InputError
-from tilewright.hardware.scheduling.herald.system import System
 from tilewright.heuristics.scheduling.herald.scheduler import HeraldSettings, Ordering, herald, metric_of
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, first_bounds
 from tilewright.solvers.scheduling.herald.cpsat import CpSatScheduler
@@ -46,7 +45,7 @@ class LeastBoundFirst:
 
     Parameters
     ----------
-    recount : states the problem on a system from costs that are counted again
+    recount : states the problem on a division from costs that are counted again
     costs : where costs are cached, for messages; by default the user's cache folder
     note : called with a line on the progress of the search
     """
@@ -56,12 +55,12 @@ class LeastBoundFirst:
 
     def __init__(
         self,
-        recount: Callable[[System, Limits], SchedulingProblem],
+        recount: Callable[[Division, Limits], SchedulingProblem],
         costs: str | None = None,
         note: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._recount, self._costs, self._note = recount, costs, note
-        self._questioned: set[Parts] = set()
+        self._questioned: set[Division] = set()
 
     @property
     def version(self) -> str:
@@ -76,15 +75,17 @@ class LeastBoundFirst:
         """
         assert isinstance(search, CodesignSearch), "the results of each partition are required"
         even = most_even(search.problem.systems)  # its costs are known first
-        for parts in (even, *(parts for parts in search.problem.systems if parts != even)):
+        order = (even, *(division for division in search.problem.systems if division != even))
+        for division in (*order, *order):  # where costs take longer than their share, once more
             if search.limits.expired:
                 break
+            if search.knows(division):
+                continue
             try:
-                self._look(search, parts)
+                self._look(search, division)
             except LimitReachedError:
-                if not search.candidates:
+                if not search.candidates and search.limits.expired:
                     raise
-                break
         candidates = search.candidates
         if not candidates:
             return Outcome(search.complete, "no partition runs every layer" if search.complete else "")
@@ -96,22 +97,23 @@ class LeastBoundFirst:
         best = next(
             candidate
             for candidate in search.candidates
-            if search.answer and candidate.parts == search.answer.parts
+            if search.answer and candidate.division == search.answer.division
         )
         self._question(search, best)
         return Outcome()
 
-    def _look(self, search: CodesignSearch, parts: Parts) -> None:
+    def _look(self, search: CodesignSearch, division: Division) -> None:
         """What is known at once: Herald's breadth-first schedule and the bound in closed form."""
-        problem = search.problem.instance(parts)
+        problem = search.problem.instance(division)
         if problem.obstacle is not None:
-            search.rule_out(parts)
+            search.rule_out(division)
             return
         probe = _begun(search, problem, replace(search.limits))
         _offer_herald(probe, Ordering.BREADTH_FIRST)
         first_bounds(probe, feasible_options(problem))
         result = probe.result(_HERALD, __version__)
-        search.learn(Candidate(parts, search.problem.systems[parts], problem, result, _figures(result)))
+        system = search.problem.systems[division]
+        search.learn(Candidate(division, system, problem, result, _figures(result)))
 
     def _refine(self, search: CodesignSearch, one: Candidate) -> None:
         """The better of Herald's two schedules, and the LP's bound."""
@@ -142,11 +144,11 @@ class LeastBoundFirst:
         ------
         InputError : where the file was wrong; what is known to be wrong is mended by then
         """
-        if one.parts in self._questioned or search.limits.expired:
+        if one.division in self._questioned or search.limits.expired:
             return
-        self._questioned.add(one.parts)
+        self._questioned.add(one.division)
         try:
-            problem = self._recount(one.system, search.limits)
+            problem = self._recount(one.division, search.limits)
         except LimitReachedError:
             return
         if problem.content_hash != one.problem.content_hash:

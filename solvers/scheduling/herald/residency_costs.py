@@ -19,6 +19,7 @@ from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
+from tilewright.hardware.mapping.fitted import fitted
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.hardware.scheduling.own_engine import Flow
 from tilewright.solvers.scheduling.herald.costs import CostTable, tile_memory
@@ -74,7 +75,7 @@ def dram_energies(
     sub, system : where it runs
     mapping : of the layer there
     """
-    engine = flow.engine_of(flow.array(sub.pes), sub.bandwidth, tile_memory(sub, system))
+    engine = fitted(flow.engine_of(flow.array(sub.pes), sub.bandwidth, tile_memory(sub, system)), operator)
     evaluation = evaluate_mapping(operator, engine, cost_model(engine.cost_model), mapping)
     level = engine.levels[0]
     spent = {Role.INPUT: Fraction(0), Role.WEIGHT: Fraction(0), Role.OUTPUT: Fraction(0)}
@@ -95,9 +96,12 @@ class Spills:
         self._known: dict[tuple[Operator, str, Mapping], tuple[Fraction, Fraction]] = {}
 
     def result_bytes(self, operator: Operator) -> int:
-        """Bytes of a layer's result in the global memory, as wide as the widest engine has them."""
-        elements = sum(t.footprint(operator.bounds) for t in operator.tensors if t.role is Role.OUTPUT)
-        return -(-elements * self._system.result_bits // 8)
+        """Bytes of a layer's result in the global memory.
+
+        As wide as the model states, or as the widest engine has them.
+        """
+        result = operator.output
+        return -(-result.footprint(operator.bounds) * (result.bits or self._system.result_bits) // 8)
 
     def split(self, operator: Operator, option: Option) -> Option:
         """The option with what it costs at DRAM apart from the rest."""

@@ -17,6 +17,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.foundation.database import PATIENCE
 from tilewright.foundation.store import Column, Layout, Table, Texts, Values
 from tilewright.foundation.units import exact
+from tilewright.hardware.mapping.fitted import fitted
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.solvers.mapping.machine_sizes import BestMapping, MachineSize
@@ -35,7 +36,7 @@ def costs_digest(operator: Operator, flow: DataflowStyle, memory: int) -> str:
     content = [
         *operator_content(operator),
         [(axis.name, axis.carries) for axis in flow.axes],
-        engine_hash(flow.engine_of((1, 1), Fraction(1), memory)),
+        engine_hash(fitted(flow.engine_of((1, 1), Fraction(1), memory), operator)),
         [demand.text for demand in style_demands(flow.fixes(operator))],
     ]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

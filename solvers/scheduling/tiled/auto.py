@@ -18,6 +18,7 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSear
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow, Start
+from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
 from tilewright.heuristics.scheduling.tiled.kapla.methods import Kapla
 from tilewright.heuristics.scheduling.tiled.planning import Heuristic
 from tilewright.heuristics.scheduling.tiled.refining import Judged
@@ -33,6 +34,9 @@ BEHIND = 16
 
 ATOMS = 0.4
 """Part of the time that the first plans of atoms may take."""
+
+SHORT = 5.0
+"""Seconds below which a plan of layers in turn comes first, for which all of them are there."""
 
 TREES: tuple[tuple[type[GrownTrees] | type[Kapla], float], ...] = ((GrownTrees, 0.25), (Kapla, 0.1))
 """Methods on trees, and the part of the time left that each may take."""
@@ -87,6 +91,9 @@ class _Portfolio:
 
     def begin_atoms(self) -> None:
         """Plans of shared layers, and neighbourhoods of the best."""
+        remaining = self.search.limits.remaining
+        if self.search.answer is None and remaining is not None and remaining < SHORT:
+            LayerSequential(room=self.room).offer(self.search, f"{self._name('atoms')}, layers in turn")
         search = self.search.within(self.search.limits.share(ATOMS))
         start = AtomicDataflow(room=self.room).start(search, Stages(search, self._name("atoms")))
         if start is not None:
@@ -139,10 +146,7 @@ class Auto(Heuristic):
         """Begin both kinds of plans, then visit neighbourhoods."""
         portfolio = _Portfolio(search, self.room)
         portfolio.attempt(portfolio.begin_atoms)
-        if (
-            search.problem.problem.machine.engine.own is None
-        ):  # closed forms of trees know three kinds of tiles
-            portfolio.attempt(portfolio.begin_trees)
+        portfolio.attempt(portfolio.begin_trees)
         portfolio.visit(self.steps)
         if search.answer is None and portfolio.failures:
             raise portfolio.failures[0]

@@ -9,7 +9,7 @@ is a product along channels, rows and columns; along each, that is
 
 A result is a finished sum, so what it reads in turn has all parts of the sum.  Followed through the network,
 a producer of which all channels, rows and columns are needed on one way is needed as a whole.  Behind
-reshaping and transposing an atom depends on all of the producer.
+movement that mixes coordinates an atom depends on all of the producer.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class _Needs:
         self._fewests: dict[tuple[object, ...], int] = {}
         kinds: dict[Operator, int] = {}
         readers = (read.layer.operator for unit in units for read in unit.reads)
-        operators = [*readers, *(unit.layer.operator for unit in units)]
+        members = (layer.operator for unit in units for layer in (unit.layer, *unit.fused))
+        operators = [*readers, *members]
         # equal layers have equal numbers; hashing an operator takes long
         self._kinds = {id(operator): kinds.setdefault(operator, len(kinds)) for operator in operators}
         # per unit, in their order: what its producers must have done for some extents of its results
@@ -107,15 +108,16 @@ class _Needs:
         """
         if read.producer is None:
             return None
-        maker = self._units[read.producer].layer.operator
-        view = None if read.link is None else (read.link.channel, read.link.moves)
-        kinds = self._kinds[id(read.layer.operator)], self._kinds[id(maker)]
+        unit, link = self._units[read.producer], read.link
+        view = None if link is None else (link.channel, link.moves, link.rows, link.view)
+        made = unit.layer.operator, unit.maker(link)
+        kinds = tuple(self._kinds[id(operator)] for operator in (read.layer.operator, *made))
         key = (kinds, read.operand, view, extent, parts)
         if key not in self._extents:
-            self._extents[key] = self._traced(read, maker, (*extent, parts))
+            self._extents[key] = self._traced(read, unit, (*extent, parts))
         return self._extents[key]
 
-    def _traced(self, read: Read, maker: Operator, has: tuple[bool, bool, bool, bool]) -> Extent | None:
+    def _traced(self, read: Read, maker: Unit, has: tuple[bool, bool, bool, bool]) -> Extent | None:
         operator = read.layer.operator
         own = shape_of(operator).sizes
         has = (has[0] or own[0] == 1, has[1] or own[1] == 1, has[2] or own[2] == 1, has[3])
@@ -148,6 +150,8 @@ def _fewest(operator: Operator, one: OperandAxes, size: int, has: tuple[bool, bo
         if has[axis]:
             ranges |= loop_ranges(operator, axis, 0, bounds[axis])
     fewest = size
+    # where each loop is a digit of the positions, one iteration of it reads as many wherever it lies
+    alike = not any(shape.scattered) and one.covers(size) and all(len(axis.terms) == 1 for axis in one.axes)
     places = itertools.product(*(range(bounds[axis]) for axis in cut))
     for count, place in enumerate(places):
         if count == MOST_POSITIONS:
@@ -156,6 +160,6 @@ def _fewest(operator: Operator, one: OperandAxes, size: int, has: tuple[bool, bo
         for axis, at in zip(cut, place, strict=True):
             here |= loop_ranges(operator, axis, at, at + 1)
         fewest = min(fewest, len(positions_read(operator, one, size, here)))
-        if fewest == 0:
+        if fewest == 0 or alike:
             break
     return fewest

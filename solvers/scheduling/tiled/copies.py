@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from tilewright.formulation.scheduling.tiled.coordinates import (
     shape_of,
 )
 from tilewright.formulation.scheduling.tiled.dag import WEIGHTS, AtomicDag
+from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.overlap import OperandAxes, positions_read
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.reading import (
@@ -39,6 +41,7 @@ from tilewright.formulation.scheduling.tiled.reading import (
 )
 from tilewright.formulation.scheduling.tiled.trips import operator_kind
 from tilewright.formulation.scheduling.tiled.units import Read
+from tilewright.formulation.scheduling.tiled.widths import result_bits, tensor_bits
 from tilewright.foundation.arrays import Floats
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine, TileEngine
 from tilewright.workloads.mapping.operator import Operator, Role
@@ -172,12 +175,19 @@ def _shared(problem: TiledProblem, whole: AtomicDag, index: int, *, first: bool)
     blocks = whole.reads_of(index)
     mine = whole.block_parent[blocks] == (-1 if early[0].producer is None else early[0].producer)
     stored = whole.block_kind[blocks] == WEIGHTS
+    tensor = next(tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT)
+    producer = early[0].producer
+    bits = (
+        tensor_bits(operator.tensor(early[0].operand), engine)
+        if producer is None
+        else result_bits(problem.units, engine)[producer]
+    )
     multiplications = channels * shape.parts * pixels * (weights // (channels * shape.parts))
     return SharedLayer(
         unit=index,
         work=multiplications / fastest(engine, operator),
-        weights=weights * engine.element_bytes,
-        inputs=met * shape.parts * pixels * engine.element_bytes,
+        weights=weights * tensor_bits(tensor, engine) // 8,
+        inputs=met * shape.parts * pixels * bits // 8,
         sums=channels * pixels * SUM_BYTES,
         read=int(whole.block_bytes[blocks[mine & ~stored]].sum()),
         outside=early[0].producer is None,
@@ -224,7 +234,7 @@ def _met(problem: TiledProblem, read: Read) -> int | None:
     if read.producer is None:
         origin = from_outside(input_sizes(operator, read.operand, read.link), read.link, nothing)
     else:
-        origin = made_by(problem.units[read.producer].layer.operator, read.link, nothing)
+        origin = made_by(problem.units[read.producer], read.link, nothing)
     along = axes_along(operator, read.operand, origin)
     if along is None or along[1]:
         return None
@@ -234,8 +244,14 @@ def _met(problem: TiledProblem, read: Read) -> int | None:
         return None
     if rows.depends not in ((ROW,), ()) or columns.depends not in ((COLUMN,), ()):
         return None
-    own = [_own(operator, axes, sizes[axis], axis) for axis, axes in ((ROW, rows), (COLUMN, columns))]
+    own = [
+        _OWN.get(operator, (axes, sizes[axis], axis), partial(_own, operator, axes, sizes[axis], axis))
+        for axis, axes in ((ROW, rows), (COLUMN, columns))
+    ]
     return own[0] * own[1] or None
+
+
+_OWN: Memo[int] = Memo(lambda value: 1)
 
 
 def _own(operator: Operator, axes: OperandAxes, size: int, axis: int) -> int:

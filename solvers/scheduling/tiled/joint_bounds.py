@@ -16,15 +16,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.costs import least_cycles
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledGoal
-from tilewright.formulation.scheduling.tiled.trips import whole_shapes
 from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.tiled.barriers import barriers
 from tilewright.solvers.scheduling.tiled.bounds import ROUNDING, Bounds, bound_key
 from tilewright.solvers.scheduling.tiled.copies import Prices, copies, energy_prices, shared_layers
-from tilewright.solvers.scheduling.tiled.size_bounds import incoming_bytes, size_bounds, whole_layers
+from tilewright.solvers.scheduling.tiled.size_bounds import (
+    incoming_bytes,
+    size_bounds,
+    whole_cycles,
+    whole_layers,
+)
 
 FINE = 1.004
 """Each interval of cycles ends at that many times its first one."""
@@ -73,8 +76,8 @@ class CopiesOverCycles:
     def _waiting(self) -> list[float]:
         """Per layer, cycles of a plan in which none of its atoms can run."""
         problem = self._problem
-        engine, engines = problem.machine.engine, problem.machine.engines
-        work = [int(least_cycles(engine, whole_shapes(u.layer.operator, 1))[0]) for u in problem.units]
+        engines = problem.machine.engines
+        work = whole_cycles(problem, 1)
         before = barriers(problem.units)
         waiting = [sum(work[other] for other in others) / engines for others in before]
         for unit, others in enumerate(before):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 from tilewright.formulation.limits import Limits
@@ -13,7 +13,6 @@ from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledMethod, TiledSearch
 from tilewright.formulation.search import DisagreementError
-from tilewright.foundation.errors import InputError
 from tilewright.solvers.compiling import PHASE, Kernels, compiled_in_turn
 from tilewright.solvers.running import SearchRun
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
@@ -25,18 +24,19 @@ GRACE = 0.8
 """Seconds that a search has to come back; all that it has found is in its state, so that none is lost."""
 
 FIRST_PLAN = 8
-"""Where less time is left than so many times that of a quick bound, the closer one is left out."""
+"""Where less time is left than so many times that of a quick bound, the closer one waits for the plans."""
+
+PER_LAYER = 0.015
+"""Where fewer seconds than these are left for every layer, a quick plan comes even before the bounds."""
+
+ALL_SIZES = "all sizes"
+"""What a trace names as the source of bounds over all sizes of atoms."""
 
 WARM_START = "warm start"
 """What a trace names as the source of a plan that was given."""
 
-_MEANWHILE = "ls"
-"""The method that plans while others wait for their machine code."""
-
-NEEDS_KINDS = (
-    "has closed forms for tiles of kc, yx and pairs, not for a machine file, expected auto, atomic, ls, "
-    "cnn-p, il-pipe, rammer, sizes, lns, windows or exact"
-)
+_QUICK = "ls"
+"""The method that plans where another one may be late: it waits for its machine code, or time is short."""
 
 TiledRun = SearchRun[TiledGoal, AtomicPlan, Evaluation | None]
 
@@ -89,8 +89,6 @@ def plan_run(
 
     def begin(notify: Callable[[TracePoint], None]) -> TiledSearch:
         problem = state()
-        if problem.machine.engine.own is not None and getattr(planner, "needs_tile_kinds", False):
-            raise InputError("--method", None, f"{planner.name} {NEEDS_KINDS}")
         goal = TiledGoal(priced(problem, limits))
         phase(f"{planner.name} on {len(goal.problem.units)} layers")
         return TiledSearch(goal, limits, notify, exact=planner.exact)
@@ -102,20 +100,28 @@ def plan_run(
             if kernels is PLANS:
                 offer(search)
                 if not (limits.deterministic or all(other.are_compiled for other in needed)):
-                    METHODS.make(_MEANWHILE).solve(search)
+                    METHODS.make(_QUICK).solve(search)
 
     def offer(search: TiledSearch) -> None:
+        layers = len(search.problem.problem.units)
+        if (
+            not limits.deterministic
+            and limits.remaining is not None
+            and limits.remaining < PER_LAYER * layers
+        ):
+            METHODS.make(_QUICK).solve(search)
         clock = limits.clock()
-        for key in least_keys(search.problem.problem):
-            search.raise_bound(key, "all sizes")
+        closing.keys = least_keys(search.problem.problem)
+        for key in closing.keys:
+            search.raise_bound(key, ALL_SIZES)
             took = limits.clock() - clock
             if limits.remaining is not None and limits.remaining < FIRST_PLAN * took:
-                break  # a plan first; the bound that is left out takes longer than this one
+                break  # a plan first; the bound that waits takes longer than this one
         if warm is not None and not isinstance(planner, FromPlan):
             search.confirm(warm, WARM_START, Origin.HEURISTIC)
 
-    solver = _Given(planner, warm) if isinstance(planner, FromPlan) and warm is not None else planner
-    return SearchRun(begin, solver, method, limits, reported, before, grace=GRACE)
+    closing = _Closing(planner, warm)
+    return SearchRun(begin, closing, method, limits, reported, before, grace=GRACE)
 
 
 @runtime_checkable
@@ -126,28 +132,30 @@ class FromPlan(Protocol):
         """Search from a legal plan."""
 
 
-@dataclass(frozen=True)
-class _Given:
-    """Such a method with its plan."""
+class _Closing:
+    """A method, from its plan where it takes it; then the bounds that had to wait.
 
-    planner: TiledMethod
-    given: AtomicPlan
+    Parameters
+    ----------
+    planner : the method
+    given : the plan to begin with, if there is one
+    """
 
-    @property
-    def name(self) -> str:
-        return self.planner.name
-
-    @property
-    def version(self) -> str:
-        return self.planner.version
-
-    @property
-    def exact(self) -> bool:
-        return self.planner.exact
+    def __init__(self, planner: TiledMethod, given: AtomicPlan | None) -> None:
+        self.planner, self.given = planner, given
+        self.keys: Iterator[Fraction] = iter(())
+        self.name, self.version, self.exact = planner.name, planner.version, planner.exact
 
     def solve(self, search: TiledSearch) -> Outcome:
-        """Search from the plan, if it is legal."""
-        assert isinstance(self.planner, FromPlan)
+        """Search, and raise the bounds in what is left of the time."""
+        outcome = self._planned(search)
+        while not search.done and (key := next(self.keys, None)) is not None:
+            search.raise_bound(key, ALL_SIZES)
+        return outcome
+
+    def _planned(self, search: TiledSearch) -> Outcome:
+        if not isinstance(self.planner, FromPlan) or self.given is None:
+            return self.planner.solve(search)
         judged = search.problem.judge(self.given)
         if judged.violations:
             raise DisagreementError(judged.violations[0])

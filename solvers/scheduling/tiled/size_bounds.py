@@ -11,12 +11,13 @@ tile from a machine file no PE is taken to be idle, and only products and result
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.costs import least_cycles
 from tilewright.formulation.scheduling.tiled.dag import INPUT, WEIGHTS, AtomicDag
+from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes, whole_tiling
 from tilewright.formulation.scheduling.tiled.units import Read
@@ -25,13 +26,13 @@ from tilewright.solvers.scheduling.tiled.ancestors import fetch_rate
 from tilewright.solvers.scheduling.tiled.barriers import barriers
 from tilewright.solvers.scheduling.tiled.bounds import Bounds, least_energy, leaving_bytes, traffic_cycles
 from tilewright.solvers.scheduling.tiled.task_prices import least_priced
+from tilewright.workloads.mapping.operator import Operator
 
 
 def size_bounds(problem: TiledProblem) -> Bounds:
     """Bounds on every legal plan over all sizes of atoms."""
     machine = problem.machine
-    shapes = [whole_shapes(unit.layer.operator, problem.batch) for unit in problem.units]
-    work = sum(int(least_cycles(machine.engine, shape)[0]) for shape in shapes)
+    work = sum(whole_cycles(problem, problem.batch))
     whole = whole_layers(problem)
     weights = _weights(whole)
     traffic, leaving = incoming_bytes(whole), leaving_bytes(whole)
@@ -44,6 +45,22 @@ def size_bounds(problem: TiledProblem) -> Bounds:
     }
     cycles["staged"] = _staged(problem, weights, max(cycles.values()))
     return Bounds(**cycles, energy=least_energy(whole, machine, traffic, leaving, max(cycles.values())))
+
+
+def whole_cycles(problem: TiledProblem, samples: int) -> list[int]:
+    """Per unit, cycles that no way to cut so many of its samples undercuts in sum."""
+    engine = problem.machine.engine
+
+    def cycles(operator: Operator) -> int:
+        return int(least_cycles(engine, whole_shapes(operator, samples))[0])
+
+    key = engine, samples
+    return [
+        _CYCLES.get(unit.layer.operator, key, partial(cycles, unit.layer.operator)) for unit in problem.units
+    ]
+
+
+_CYCLES: Memo[int] = Memo(lambda value: 1)
 
 
 def whole_layers(problem: TiledProblem) -> AtomicDag:
@@ -80,24 +97,22 @@ def _staged(problem: TiledProblem, weights: Int64s, least: int) -> int:
     before then, no more than fit all buffers are there, and the others follow.
     """
     machine = problem.machine
-    work = [
-        int(least_cycles(machine.engine, whole_shapes(unit.layer.operator, 1))[0]) for unit in problem.units
-    ]
+    work = np.array(whole_cycles(problem, 1), dtype=np.int64)
 
-    def after(before: Iterable[Iterable[int]]) -> int:
-        begins = [-(-sum(work[unit] for unit in units) // machine.engines) for units in before]
-        latest = 0
-        for begin in set(begins):
-            later = sum(int(size) for size, at in zip(weights, begins, strict=True) if at >= begin)
-            if later > machine.on_chip_bytes:
-                late = math.ceil((later - machine.on_chip_bytes) / fetch_rate(machine))
-                latest = max(latest, begin + late)
-        return latest
+    def after(before: Int64s) -> int:
+        begins = -(-before // machine.engines)
+        order = np.argsort(-begins, kind="stable")
+        later = np.cumsum(weights[order])
+        # of layers that begin together, the last one's sum has the weights of all
+        last = np.append(np.diff(begins[order]) != 0, True) & (later > machine.on_chip_bytes)
+        rest = zip(later[last].tolist(), begins[order][last].tolist(), strict=True)
+        rate = fetch_rate(machine)
+        return max((at + math.ceil((size - machine.on_chip_bytes) / rate) for size, at in rest), default=0)
 
     # with all layers before each, which are quick to tell, no less comes out
-    if after(range(unit) for unit in range(len(work))) <= least:
+    if after(np.cumsum(work) - work) <= least:
         return 0
-    return after(barriers(problem.units))
+    return after(np.array([work[list(units)].sum() for units in barriers(problem.units)], dtype=np.int64))
 
 
 def _weights(whole: AtomicDag) -> Int64s:

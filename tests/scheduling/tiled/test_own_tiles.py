@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,36 @@ def test_a_task_takes_the_cycles_of_its_mapping(grid: Path) -> None:
     assert planned(grid, "gemm:M=1,N=4,K=4", "makespan")["metrics"]["compute_cycles"] == 2 + 5 + 1
 
 
+@pytest.mark.parametrize(("clock", "cycles"), [(1500, 24), (400, 7), (333.25, 6)])
+def test_cycles_are_those_of_the_clock_of_the_grid(grid: Path, clock: float, cycles: int) -> None:
+    """The 8 cycles at the tile's 500 MHz are 24 at 1500 MHz, and 6.4 at 400 MHz: the last counts whole."""
+    grid.write_text(GRID.replace("clock_mhz: 500", f"clock_mhz: {clock}"))
+    data = planned(grid, "gemm:M=1,N=4,K=4", "makespan")
+    assert data["metrics"]["compute_cycles"] == cycles
+    assert not faults(data)
+    for other in ("500", "0", "1501"):
+        data["problem"]["machine"]["engine"]["own"]["clock_mhz"] = other
+        assert faults(data)
+
+
+def test_static_power_of_the_tile_counts_in_every_cycle(grid: Path) -> None:
+    """At 500 MHz 1 mW is 2 pJ a cycle and at 1 GHz 1 pJ: the buffer's, and half a mW of each of four PEs.
+
+    The power of the DRAM, which the grid has instead, does not count.
+    """
+    text = TILE.replace("mac_energy: 1", "mac_energy: 1, static_power: 0.0005")
+    text = text.replace("capacity: 2 kB", "capacity: 2 kB\n    static_power: 0.001")
+    grid.with_name("tile.yaml").write_text(text.replace("energy: 200", "energy: 200, static_power: 3 W"))
+    grid.write_text(GRID.replace("clock_mhz: 500", "clock_mhz: 1000"))
+    data = planned(grid, "gemm:M=1,N=4,K=4", "energy")
+    metrics = data["metrics"]
+    assert metrics["energy_by_component_pj"]["static"] == 3 * metrics["cycles"]
+    assert metrics["energy_by_component_pj"]["registers"] == 80 * 0.25 + 24 * 0.5
+    assert not faults(data)
+    data["problem"]["machine"]["engine"]["static_power"] = 1.0
+    assert any("not the tile that tile makes" in fault for fault in faults(data))
+
+
 def _parts(draw: random.Random, size: int) -> list[int]:
     """A random division into one to three parts."""
     cuts = sorted({draw.randint(1, size) for _ in range(draw.randint(0, 2))} | {size})
@@ -107,7 +138,8 @@ def test_no_division_undercuts_the_least_prices(seed: int) -> None:
         text = text.replace("carries: [K]", "carries: [K, P, G]").replace(
             "reduction: false", "reduction: true"
         )
-    tile = own_tile(parse_engine(text, "tile.yaml", "tile"), "BUF")
+    clock = Fraction(draw.choice((500, 500, 333, 1250)))
+    tile = own_tile(parse_engine(text, "tile.yaml", "tile"), "BUF", clock)
     stride = draw.choice((1, 2))
     window = (draw.choice((1, 3)), draw.choice((1, 2)), stride, 1, 1, 1)
     sizes = [draw.randint(1, top) for top in (2, 2, 7, 5, 5, 3)]
@@ -153,12 +185,19 @@ def test_a_plan_of_a_file_can_begin_the_next(grid: Path) -> None:
     assert again.value <= data["value"]
 
 
-def test_methods_with_closed_forms_say_what_they_need(grid: Path) -> None:
-    """Trees and chains count tiles of three kinds; the message names methods that take a machine file."""
-    with pytest.raises(
-        InputError, match=r"closed forms for tiles of kc, yx and pairs.*expected auto, atomic"
-    ):
-        planned(grid, "gemm:M=8,N=8,K=8", "edp", "set")
+@pytest.mark.parametrize("method", ["set", "set-lp", "kapla", "tangram", "chains", "set-all"])
+def test_methods_on_trees_take_machine_files(grid: Path, method: str) -> None:
+    """Trees are ranked by the least costs of tasks; their plans have mappings, and check."""
+    grid.with_name("tile.yaml").write_text(TILE.replace("2 kB", "32 kB"))
+    grid.write_text(GRID.replace("width: 1, height: 1", "width: 2, height: 1"))
+    grid.with_name("two.yaml").write_text(
+        "- {name: a, layer: 'gemm:M=8,N=8,K=8'}\n- {name: b, layer: 'gemm:M=8,N=4,K=8', reads: {A: a}}\n"
+    )
+    data = planned(grid, str(grid.with_name("two.yaml")), "edp", method)
+    assert data["status"] in ("feasible", "optimal")
+    assert data["bound"] <= data["value"]
+    assert data["plan"]["mappings"]
+    assert not faults(data)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +210,7 @@ def test_methods_with_closed_forms_say_what_they_need(grid: Path) -> None:
         ),
         ("buffer: BUF, ", "", "engine.buffer: expected a level of tile"),
         ("vector_lanes: 4", "vector_lanes: 4, mac_energy: 1", "engine.mac_energy: expected none beside arch"),
-        ("clock_mhz: 500", "clock_mhz: 400", "engine.arch: expected the clock of the grid, 400 MHz"),
+        ("arch: tile.yaml", "arch: dmazerunner-256", "engine.arch: expected the cost model hierarchy"),
         ("arch: tile.yaml, ", "", "engine.array: missing, expected it, or arch"),
         ("arch: tile.yaml", "arch: none.yaml", "engine.arch: .*none.yaml"),
     ],

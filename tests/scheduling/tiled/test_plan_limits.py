@@ -135,3 +135,15 @@ def test_every_method_plans_pnasnet_at_batch_20(method: str) -> None:
     assert result.status is Status.FEASIBLE, result.message
     assert limits.elapsed <= 60 + delay()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < 8 * 2**30
+
+
+@pytest.mark.parametrize("method", ["set[shakes=0,longest=2]", "kapla", "set-ls"])
+def test_trees_that_fit_no_buffer_leave_a_plan_of_atoms(method: str) -> None:
+    """Where no tree fits, the plan is one of atoms, and the message says what does not fit."""
+    machine = load_tiled_machine("atomic-2x2[buffer=64]")
+    problem = TiledProblem(resolve_model("alexnet", 1), machine, tiled_objective("edp"))
+    result = plan_run(lambda: problem, method, Limits(seconds=60, threads=1)).run()
+    assert result.answer is not None
+    assert problem.evaluate(result.answer.dag, result.answer.plan).cycles > 0
+    assert "fits" in result.message
+    assert not result.answer.closed_form

@@ -7,6 +7,7 @@ from fractions import Fraction
 from random import Random
 from typing import ClassVar
 
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
@@ -20,11 +21,13 @@ from tilewright.formulation.scheduling.tiled.set.trees.closed_form import (
 )
 from tilewright.formulation.scheduling.tiled.set.trees.expansion import expand
 from tilewright.formulation.scheduling.tiled.set.trees.rules import PUBLISHED, Rules
-from tilewright.formulation.scheduling.tiled.set.trees.tree import Node
+from tilewright.formulation.scheduling.tiled.set.trees.tree import Node, chain
 from tilewright.formulation.scheduling.tiled.set.trees.tree_text import format_tree
+from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.options import option
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
 from tilewright.heuristics.scheduling.tiled.planning import Heuristic
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
@@ -32,6 +35,9 @@ from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSe
 
 RULES = ("paper", "program")
 FIGURES = ("engine", "program")
+
+FIRST = 0.25
+"""Part of the time that is left in which the first tree may be expanded."""
 
 WORTH = 0.01
 """A tree is expanded while others are sought where its closed form is better by that part."""
@@ -60,7 +66,6 @@ class TreeMethod(Heuristic):
     rules: str = option("paper", "closed form: the paper's, or with the program's defects", choices=RULES)
 
     on_trees: ClassVar = True
-    needs_tile_kinds: ClassVar = True
     """Whether the machine code of trees is needed in addition to that of plans."""
 
     def form(self, search: TiledSearch) -> ClosedForm:
@@ -83,23 +88,43 @@ class TreeMethod(Heuristic):
     def solve(self, search: TiledSearch) -> Outcome:
         """Offer plans; the message has the closed form of the best tree next to the cost of its plan."""
         self.offer(search)
-        return Outcome(message=beside(search))
+        return Outcome(message=beside(search) or self.without_tree(search))
+
+    def without_tree(self, search: TiledSearch) -> str:
+        """Why there is no plan of a tree; empty where the reason is not known from all layers in turn."""
+        form = self.form(search)
+        cost = form.attempt(chain(tuple(range(len(form.network))), form.batch, form.batch))
+        reason = f"all layers in turn do not fit: {cost.reason}" if isinstance(cost, Unfit) else ""
+        plan = "" if search.answer is None else "the plan is of atoms, layer by layer"
+        return "; ".join(part for part in (plan, reason) if part)
 
     def offer_first(self, search: TiledSearch, form: ClosedForm) -> None:
-        """Offer all layers in turn, a chain of every space, so that a plan is there whenever time is up."""
+        """Offer all layers in turn, a chain of every space, so that a plan is there whenever time is up.
+
+        Where no such tree fits, or its plan does not or takes too long, the first plan is one of atoms.
+        """
         first = first_tree(form)
         if first is not None:
-            self.offer_tree(search, form, first[0])
+            self.offer_tree(search, form, first[0], search.limits.share(FIRST))
+        if search.answer is None:
+            LayerSequential().offer(search, f"{self.name}, atoms layer by layer")
 
-    def offer_tree(self, search: TiledSearch, form: ClosedForm, tree: Node) -> None:
-        """Expand a tree and offer its plan, with what the closed form says of it."""
+    def offer_tree(
+        self, search: TiledSearch, form: ClosedForm, tree: Node, limits: Limits | None = None
+    ) -> None:
+        """Expand a tree and offer its plan, with what the closed form says of it.
+
+        Parameters
+        ----------
+        search : what judges the plan
+        form, tree : the closed form, and what it is of
+        limits : within which it is expanded; by default however long that takes
+        """
         cost = form.evaluate(tree)
         try:
-            dag, plan = expand(search.problem.problem, cost, form.dataflow, form.engine.grid)
-        except (
-            InputError,
-            IllegalPlanError,
-        ):  # no division of its shares fits: the closed form cuts no finer
+            dag, plan = expand(search.problem.problem, cost, form.dataflow, form.engine.grid, limits)
+        except (InputError, IllegalPlanError, LimitReachedError):
+            # no division of its shares fits, as the closed form cuts no finer; or time is up
             return
         closed = Fraction(form.value(cost.energy, cost.cycles))
         source = f"{self.name}, closed form {float(closed):.4g}"
@@ -143,10 +168,8 @@ class GrownTrees(TreeMethod):
     def offer(self, search: TiledSearch) -> None:
         """Search by the closed form; offer the plans of the best trees."""
         form = self.form(search)
+        self.offer_first(search, form)
         offers = _Offers(self, search, form)
-        begun = first_tree(form)
-        if begun is not None:
-            offers(*begun)
         limits = search.limits
         total = limits.remaining
         clock = Clock(
@@ -174,11 +197,11 @@ class AnnealedTrees(TreeMethod):
     def offer(self, search: TiledSearch) -> None:
         """Section 4.2 from the tree of all leaves under one T cut."""
         form = self.form(search)
+        self.offer_first(search, form)
         begun = first_tree(form)
         if begun is None:
             return
         offers = _Offers(self, search, form)
-        offers(*begun)
         schedule = Cooling(self.heat, self.cooling, self.steps)
         anneal(form, begun, schedule, Random(search.limits.seed), lambda: search.done, offers)
         offers.end()

@@ -9,7 +9,7 @@ from fractions import Fraction
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
 from tilewright.foundation.errors import InputError
-from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system, with_steps
+from tilewright.hardware.scheduling.herald.classes import make_system
 from tilewright.report.checks.mapping.document import claim_faults
 from tilewright.report.checks.scheduling.herald.schedule import (
     ScheduleCheck,
@@ -22,9 +22,8 @@ from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
     PartitionPointRecord,
     objective_name,
-    parts_of,
 )
-from tilewright.solvers.scheduling.herald.partition import partitions_of
+from tilewright.solvers.scheduling.herald.partition import divisions_of
 
 _CLOSE = 1e-12
 """Herald's energy is shown rounded."""
@@ -48,7 +47,10 @@ def check_codesign(document: CodesignDocument, where: str) -> CodesignCheck:
         faults += _shown_faults("value", document.value, document.value_key)
     faults += trace_faults(document, document.trace, shown, document.wall_s)
     faults += schedule_settings_faults(document)
-    shapes = [*_shape_faults(document)]
+    try:
+        shapes = [*_shape_faults(document)]
+    except InputError as error:  # machine files or fields that are none
+        shapes = [str(error)]
     if shapes:
         return CodesignCheck(document, None, (*faults, *shapes))
     faults += _grid_faults(document)
@@ -63,10 +65,15 @@ def check_codesign(document: CodesignDocument, where: str) -> CodesignCheck:
 
 
 def _shape_faults(document: CodesignDocument) -> Iterator[str]:
-    """Every partition names whole PEs and bytes per cycle for each dataflow, and nothing else."""
+    """Every partition names whole PEs and bytes per cycle for each dataflow, and a variant that there is."""
     for name, record in document.engines.items():
         if name not in document.dataflows or name != record.name:
             yield f"engines.{name}: not the machine of a dataflow"
+    for name in document.machine_files:
+        if name not in document.dataflows or name in document.engines:
+            yield f"machine_files.{name}: not the machine of a dataflow"
+        elif not any(document.own.owner(path) == name for axis in document.vary for path in axis.fields):
+            yield f"machine_files.{name}: nothing of it varies"
     named = [("partition", document.partition or [])] if document.partition is not None else []
     named += [(f"points[{index}].partition", point.partition) for index, point in enumerate(document.points)]
     for where, parts in named:
@@ -76,6 +83,14 @@ def _shape_faults(document: CodesignDocument) -> Iterator[str]:
             yield f"{where}: expected pes, a whole number, and bytes_per_cycle of every part"
         elif any(min(part.values()) <= 0 for part in parts):
             yield f"{where}: expected more than 0"
+    for where, fields in (
+        *([] if document.partition is None else [("", document.fields)]),
+        *((f"points[{index}].", point.fields) for index, point in enumerate(document.points)),
+    ):
+        try:
+            document.division([], fields)
+        except InputError as error:
+            yield f"{where}{error}"
 
 
 def _shown_faults(field: str, shown: float, key: Fraction) -> Iterator[str]:
@@ -113,22 +128,20 @@ def _point_faults(point: PartitionPointRecord, objective: ScheduleObjective) -> 
 def _grid_faults(document: CodesignDocument) -> Iterator[str]:
     """The points must be those of the class's grid, as far as every layer fits and time was left."""
     try:
-        resources = with_steps(
-            accelerator_class(document.accelerator_class), document.pe_step, document.bandwidth_step
-        )
-        grid = partitions_of(
-            resources, document.dataflows, document.search, document.settings.seed, document.machines
+        resources = document.resources
+        grid = divisions_of(
+            resources, document.dataflows, document.search, document.settings.seed, document.own
         )
     except InputError as error:
         yield str(error)
         return
-    points = [point.parts for point in document.points]
+    points = [document.division(point.partition, point.fields) for point in document.points]
     if len(set(points)) < len(points):
         yield "points: a partition appears twice"
     unknown = set(points) - set(grid)
     if unknown:
         yield f"points: {len(unknown)} are not of the grid of class {resources.name}"
-    elif points != [parts for parts in grid if parts in set(points)]:
+    elif points != [division for division in grid if division in set(points)]:
         yield "points: not in the order of the grid"
     missing = len(grid) - len(points) - document.unfit
     if document.bound is not None and missing:
@@ -166,11 +179,11 @@ def _best_faults(document: CodesignDocument) -> Iterator[str]:
     if document.partition is None:
         yield "partition: missing"
         return
-    parts = parts_of(document.partition)
+    division = document.division(document.partition, document.fields)
     try:
-        resources = accelerator_class(document.accelerator_class)
+        engines = document.own.at(division.place)
         system = make_system(
-            best.system.name, resources, document.dataflows, parts, engines=document.machines
+            best.system.name, document.resources, document.dataflows, division.parts, engines=engines
         )
         same = best.system.build().content_hash == system.content_hash
     except InputError as error:
@@ -178,7 +191,8 @@ def _best_faults(document: CodesignDocument) -> Iterator[str]:
         return
     if not same:
         yield "best.system: not the class with this partition and these dataflows"
-    at = [point for point in document.points if point.parts == parts]
+    reported = document.partition, document.fields
+    at = [point for point in document.points if (point.partition, point.fields) == reported]
     if not at:
         yield "partition: not one of the points"
     elif best.metrics is not None and (at[0].cycles, at[0].energy_pj_exact) != (
@@ -188,6 +202,8 @@ def _best_faults(document: CodesignDocument) -> Iterator[str]:
         yield "best.metrics: not cycles and energy of its point"
     elif best.bound_key is not None and best.bound_key > Fraction(at[0].bound_exact):
         yield f"best.bound: {best.bound} above the point's {at[0].bound}"
+    if at and {*at[0].open_mappings} != {*best.open_mappings}:
+        yield "open_mappings: of the best point other than those of best.problem"
     if best.settings != document.settings:
         yield "best.settings: not those of the document"
     if best.versions != document.versions:

@@ -14,6 +14,7 @@ from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
     PartitionPointRecord,
     PlacementRecord,
+    variant_text,
 )
 
 _MEBIBYTE = 2**20
@@ -116,7 +117,7 @@ def partitions_figure(document: CodesignDocument, seconds: float) -> Figure:
             "marker": marker,
             "x": [at(point)[0] for point in points],
             "y": [at(point)[1] for point in points],
-            "text": [partition_text(point.partition) for point in points],
+            "text": [division_text(point.partition, point.fields) for point in points],
             "hovertemplate": "%{text}<br>%{x:.4s}s, %{y:.4s}J",
         }
 
@@ -143,8 +144,8 @@ def partitions_figure(document: CodesignDocument, seconds: float) -> Figure:
     return {"data": data, "layout": layout}
 
 
-def partition_text(partition: Sequence[MappingABC[str, float]]) -> str:
-    """PEs and bandwidths in one line."""
+def division_text(partition: Sequence[MappingABC[str, float]], fields: MappingABC[str, object]) -> str:
+    """PEs, bandwidths and what machine files have in one line."""
     pes = " / ".join(f"{part['pes']:g}" for part in partition)
     rates = " / ".join(f"{part['bytes_per_cycle']:g}" for part in partition)
-    return f"{pes} PEs, {rates} B/cycle"
+    return ", ".join([f"{pes} PEs", f"{rates} B/cycle", *filter(None, [variant_text(fields)])])

@@ -31,9 +31,9 @@ from tilewright.report.html.scheduling.claims import (
     versions_fact,
 )
 from tilewright.report.html.scheduling.herald.figures import (
+    division_text,
     gantt_figure,
     memory_figure,
-    partition_text,
     partitions_figure,
 )
 from tilewright.report.pareto import pareto_front
@@ -80,8 +80,9 @@ def write_codesign_report(path: Path, document: CodesignDocument, command: str =
         claim_fact(document),
         f"{document.partitions} partitions, {document.discarded} ruled out by their bounds alone, "
         f"{document.scheduled} scheduled",
-        *([f"best: {partition_text(document.partition)}"] if document.partition else []),
+        *([f"best: {division_text(document.partition, document.fields)}"] if document.partition else []),
         *([document.message] if document.message else []),
+        *([document.open_text] if document.open_text else []),
         versions_fact(document.versions),
     ]
     sections: list[Section] = []
@@ -193,8 +194,12 @@ def _points(document: CodesignDocument) -> Table:
     def is_in_front(point: PartitionPointRecord) -> bool:
         return (float(point.cycles), point.energy_pj) in front
 
+    def varied(path: str) -> Point:
+        return Column(path), lambda point: text_cell(str(point.fields[path]))
+
     flows = [*enumerate(document.dataflows)]
     columns: list[Point] = [
+        *(varied(path) for axis in document.vary for path in axis.fields),
         *(part(index, flow, "PEs", "pes") for index, flow in flows),
         *(part(index, flow, "B/cycle", "bytes_per_cycle") for index, flow in flows),
         (Column("cycles", True), lambda point: count_cell(point.cycles)),

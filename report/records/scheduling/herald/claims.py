@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
-from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system
+from tilewright.hardware.scheduling.herald.classes import make_system
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
@@ -17,8 +18,10 @@ from tilewright.report.records.scheduling.herald.document import (
 )
 from tilewright.solvers.scheduling.herald.second_opinion import ScheduleClaim, prove_codesign, prove_schedule
 from tilewright.solvers.scheduling.herald.second_opinion_points import PointClaim
-from tilewright.solvers.second_opinion import Proof
+from tilewright.solvers.second_opinion import Proof, Verdict
 from tilewright.workloads.mapping.operator import Operator
+
+_TIES = "mappings on machine files that are searched anew may be others of the same metric"
 
 
 def schedule_proof(document: ScheduleDocument, problem: SchedulingProblem | None, limits: Limits) -> Proof:
@@ -46,13 +49,17 @@ def codesign_proof(document: CodesignDocument, problem: SchedulingProblem | None
     claim = _claim(document, problem)
     if problem is None or document.best is None or document.best.problem is None:
         return prove_codesign(_claim(document, None), (), (), (), limits)
-    resources = accelerator_class(document.accelerator_class)
-    systems = [
-        make_system("", resources, document.dataflows, point.parts, engines=document.machines)
-        for point in document.points
-    ]
+    resources = document.resources
+    own, systems = document.own, []
+    for point in document.points:
+        parts, place = document.division(point.partition, point.fields)
+        systems.append(make_system("", resources, document.dataflows, parts, engines=own.at(place)))
     points = [_point(document, point) for point in document.points]
-    return prove_codesign(claim, systems, points, document.best.problem.operators("best: problem"), limits)
+    operators = document.best.problem.operators("best: problem")
+    proof = prove_codesign(claim, systems, points, operators, limits)
+    if proof.verdict is Verdict.REFUTED and own.names:
+        return replace(proof, verdict=Verdict.UNDECIDED, text=f"{proof.text}; {_TIES}")
+    return proof
 
 
 def _point(document: CodesignDocument, point: PartitionPointRecord) -> PointClaim:
@@ -63,7 +70,7 @@ def _point(document: CodesignDocument, point: PartitionPointRecord) -> PointClai
         bound=Fraction(point.bound_exact),
         herald=(point.herald_cycles, point.herald_energy_pj),
         scheduled=point.scheduled,
-        reported=document.partition == point.partition,
+        reported=(document.partition, document.fields) == (point.partition, point.fields),
     )
 
 

@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 from pydantic import Field
 
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.scheduling.herald.codesign import Parts
+from tilewright.formulation.scheduling.herald.codesign import Division, Parts
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation, placement_energies
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleResult
-from tilewright.hardware.mapping.engine import Engine
+from tilewright.foundation.errors import InputError
+from tilewright.hardware.scheduling.herald.classes import AcceleratorClass, accelerator_class, with_steps
 from tilewright.hardware.scheduling.herald.system import System
+from tilewright.hardware.scheduling.herald.variants import OwnEngines
 from tilewright.report.records.claims import ClaimRecord, ExactText, Number, TraceRecord, claim, number
 from tilewright.report.records.head import Document
 from tilewright.report.records.mapping.build import trace_record, versions
 from tilewright.report.records.mapping.engine import EngineRecord
+from tilewright.report.records.mapping.explore import VariationRecord, plain_data
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.herald.problem import (
     OpenOptionRecord,
@@ -102,18 +108,26 @@ class ScheduleDocument(ClaimRecord, AskedSchedule):
     @property
     def open_text(self) -> str:
         """Layers, with their engines, whose mappings were not proven best in time; empty without any."""
-        if self.problem is None:
-            return ""
-        left = [
+        return _open_text(self.open_mappings, self.settings.metric)
+
+    @property
+    def open_mappings(self) -> list[str]:
+        """The same, one by one."""
+        return [
             f"{layer} on {option.engine}"
-            for run in self.problem.runs
+            for problem in ([] if self.problem is None else [self.problem])
+            for run in problem.runs
             for layer, costs in run.layers.items()
-            for option in self.problem.costs[costs].options
+            for option in problem.costs[costs].options
             if isinstance(option, OpenOptionRecord)
         ]
-        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-        named = ", ".join(left[:_NAMED])
-        return f"not proven in time to be of least {self.settings.metric}: {named}{more}" if left else ""
+
+
+def _open_text(left: Sequence[str], metric: str) -> str:
+    """Mappings that were not proven best in time, in words; empty without any."""
+    more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+    named = ", ".join(left[:_NAMED])
+    return f"not proven in time to be of least {metric}: {named}{more}" if left else ""
 
 
 class PartitionPointRecord(Record):
@@ -130,11 +144,12 @@ class PartitionPointRecord(Record):
     bound: float = Field(description="no schedule on this partition has a smaller value")
     bound_exact: ExactText
     scheduled: bool = Field(description="whether the exact scheduler was asked")
-
-    @property
-    def parts(self) -> Parts:
-        """PEs and bytes per cycle of every sub-accelerator."""
-        return parts_of(self.partition)
+    fields: dict[str, Any] = Field(
+        default_factory=dict, description="of machine files that vary, what this variant has"
+    )
+    open_mappings: list[str] = Field(
+        default_factory=list, description="layers with engines whose mappings were not proven best in time"
+    )
 
 
 class AskedCodesign(Document[Literal["tilewright.codesign/1"], Literal["codesign"]]):
@@ -145,18 +160,44 @@ class AskedCodesign(Document[Literal["tilewright.codesign/1"], Literal["codesign
     accelerator_class: str
     dataflows: list[str]
     engines: dict[str, EngineRecord] = Field(
-        default_factory=dict, description="machine files among the dataflows, by name"
+        default_factory=dict, description="machine files among the dataflows that stay as they are, by name"
+    )
+    machine_files: dict[str, Any] = Field(
+        default_factory=dict, description="those that vary, as plain data; decimals as text"
+    )
+    vary: list[VariationRecord] = Field(
+        default_factory=list, description="what varies; fields begin with the name of their machine"
     )
     search: str
     pe_step: int = Field(ge=1, description="PEs by which partitions of the grid differ")
     bandwidth_step: int = Field(ge=1, description="bytes per cycle, likewise")
+    keep_activations: bool = Field(False, description="whether results may stay in the global memory")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
 
     @property
-    def machines(self) -> dict[str, Engine]:
-        """The machine files among the dataflows."""
-        return {name: record.build() for name, record in self.engines.items()}
+    def resources(self) -> AcceleratorClass:
+        """What is divided, with the steps of the grid; raises ``InputError`` for none that there is."""
+        resources = with_steps(accelerator_class(self.accelerator_class), self.pe_step, self.bandwidth_step)
+        return replace(resources, keep_activations=self.keep_activations)
+
+    @cached_property
+    def own(self) -> OwnEngines:
+        """The machine files among the dataflows; raises ``InputError`` where they are none."""
+        kept = {name: record.build() for name, record in self.engines.items()}
+        axes = tuple(axis.build("vary") for axis in self.vary)
+        return OwnEngines(kept, self.machine_files, axes)
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, ...]]:
+        return {_text(plain_data(self.own.fields(place))): place for place in self.own.variants}
+
+    def division(self, partition: list[dict[str, float]], fields: dict[str, Any]) -> Division:
+        """A partition with the variant of some fields; raises ``InputError`` where there is none."""
+        text = _text(fields)
+        if text not in self._places:
+            raise InputError("fields", None, f"no variant of the machine files has {text}")
+        return Division(parts_of(partition), self._places[text])
 
 
 class CodesignDocument(ClaimRecord, AskedCodesign):
@@ -164,7 +205,10 @@ class CodesignDocument(ClaimRecord, AskedCodesign):
 
     bound: Number | None = Field(description="no partition of the grid has a schedule of smaller value")
     partition: list[dict[str, float]] | None
-    partitions: int = Field(description="number of examined ones")
+    fields: dict[str, Any] = Field(
+        default_factory=dict, description="of machine files that vary, what the best variant has"
+    )
+    partitions: int = Field(description="number of examined ones, of all variants")
     unfit: int = Field(description="how many others have a layer that fits nowhere")
     discarded: int = Field(description="how many their bound ruled out before any exact scheduling")
     scheduled: int
@@ -175,6 +219,21 @@ class CodesignDocument(ClaimRecord, AskedCodesign):
     wall_s: float
     trace: list[TraceRecord]
     versions: dict[str, str]
+
+    @property
+    def open_text(self) -> str:
+        """Layers, engines and variants with mappings that were not proven best in time; empty without any."""
+        left = [
+            f"{layer} ({variant_text(point.fields)})" if point.fields else layer
+            for point in self.points
+            for layer in point.open_mappings
+        ]
+        return _open_text([*dict.fromkeys(left)], self.settings.metric)
+
+
+def variant_text(fields: Mapping[str, object]) -> str:
+    """What a variant of machine files has, such as ``strip.levels.BUF.capacity=8kB``."""
+    return ", ".join(f"{path}={value}" for path, value in fields.items())
 
 
 def schedule_document(
@@ -248,6 +307,10 @@ def inputs_hash(
     machine = system.model_dump(exclude={"description"})
     content = [workload, machine, problem.model_dump(), objective, metric]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _text(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, sort_keys=True)
 
 
 def parts_of(partition: list[dict[str, float]]) -> Parts:

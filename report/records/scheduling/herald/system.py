@@ -7,9 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.styles import dataflow
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System, system_to_dict
-from tilewright.hardware.scheduling.own_engine import Flow, OwnEngine
+from tilewright.hardware.scheduling.own_engine import Flow, OwnEngine, expect_engine_of_system
 from tilewright.report.records.claims import EXACT_DIGITS
 from tilewright.report.records.mapping.engine import EngineRecord
 from tilewright.report.records.mapping.operator import Record
@@ -43,7 +44,12 @@ class OwnEngineRecord(SubAcceleratorRecord):
 
     def flows(self, clock_mhz: Fraction) -> tuple[Flow, ...]:
         energies = Fraction(self.memory_energy_pj), Fraction(self.dram_energy_pj)
-        return (OwnEngine(self.arch.build(), clock_mhz, *energies),)
+        engine = self.arch.build()
+        try:
+            expect_engine_of_system(engine)
+        except ValueError as error:
+            raise InputError(f"sub_accelerators.{self.name}", "arch", str(error)) from None
+        return (OwnEngine(engine, clock_mhz, *energies),)
 
 
 class SystemRecord(Record):

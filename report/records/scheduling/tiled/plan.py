@@ -24,6 +24,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.trips import atom_shapes
+from tilewright.formulation.scheduling.tiled.widths import Bits
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
 from tilewright.report.records.mapping.document import MappingRecord
@@ -102,6 +103,10 @@ class TaskMappingRecord(Record):
     )
     mapping: MappingRecord
     proven: bool = Field(description="whether no mapping of the space is better")
+    bits: list[int] = Field(
+        default_factory=list,
+        description="of inputs, weights, results and sums where the model states any, 0 for the machine's",
+    )
 
 
 class PlanRecord(Record):
@@ -208,7 +213,9 @@ class MappedPlanRecord(PlanRecord):
             here = f"{where}.mappings[{index}]"
             if len(entry.trips) != _TRIPS or min(entry.trips) < 1:
                 raise InputError(here, "trips", f"expected {_TRIPS} counts of at least 1")
-            shape = TaskShape.of(entry.trips)
+            if len(entry.bits) not in (0, len(Bits._fields)) or min(entry.bits, default=0) < 0:
+                raise InputError(here, "bits", f"expected none or {len(Bits._fields)} of at least 0")
+            shape = TaskShape.of(entry.trips, entry.bits)
             given.append((shape, (Mapping.from_data(entry.mapping.nodes, here), entry.proven)))
         if len(dict(given)) < len(given):
             raise InputError(where, "mappings", "a kind of task has two")
@@ -231,7 +238,9 @@ def task_mappings(dag: AtomicDag) -> list[TaskMappingRecord]:
         mapping, proven = engine.prices.mapping(engine.own, shape)
         trips = [*shape[:6], *shape.window]
         records.append(
-            TaskMappingRecord(trips=trips, mapping=MappingRecord(nodes=mapping.to_data()), proven=proven)
+            TaskMappingRecord(
+                trips=trips, mapping=MappingRecord(nodes=mapping.to_data()), proven=proven, bits=[*shape.bits]
+            )
         )
     return records
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -16,7 +17,7 @@ from tilewright.hardware.scheduling.tiled.machine import (
     machine_to_dict,
     tile_engine,
 )
-from tilewright.report.records.mapping.engine import EngineRecord
+from tilewright.report.records.mapping.engine import EngineRecord, Exact
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
 from tilewright.workloads.network import Layer, Link, Network
 
@@ -145,6 +146,7 @@ class OwnTileRecord(Record):
 
     arch: EngineRecord
     buffer: str = Field(description="the level that is the tile's buffer")
+    clock_mhz: Exact | None = Field(default=None, description="of the grid, where the machine has another")
 
 
 class OwnTileEngineRecord(TileEngineRecord):
@@ -184,7 +186,11 @@ class TiledMachineRecord(Record):
             if len(port) != 2 or not (0 <= port[0] < self.width and 0 <= port[1] < self.height):
                 raise InputError(where, "dram_ports", f"expected positions on the grid, got {port}")
         data = self.model_dump()
-        data["engine"] = _tile(self.engine, where)
+        data["engine"] = tile = _tile(self.engine, where)
+        if tile.own is not None and float(tile.own.clock_mhz or tile.own.engine.clock_mhz) != self.clock_mhz:
+            raise InputError(
+                where, "engine.own.clock_mhz", "expected the grid's, where the machine has another"
+            )
         data["dram_ports"] = tuple((port[0], port[1]) for port in self.dram_ports)
         return TiledMachine(**data)
 
@@ -194,7 +200,8 @@ def _tile(record: TileEngineRecord, where: str) -> TileEngine:
     if not isinstance(record, OwnTileEngineRecord):
         return TileEngine(**record.model_dump())
     try:
-        own = own_tile(record.own.arch.build(), record.own.buffer)
+        clock = None if record.own.clock_mhz is None else Fraction(record.own.clock_mhz)
+        own = own_tile(record.own.arch.build(), record.own.buffer, clock)
     except ValueError as error:
         raise InputError(where, "engine.own", str(error)) from None
     engine = tile_engine(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
 
 from rich.console import RenderableType
@@ -15,6 +17,7 @@ from tilewright.report.records.scheduling.herald.document import (
     ScheduleDocument,
     ScheduleMetricsRecord,
     objective_name,
+    variant_text,
 )
 from tilewright.report.text.quantities import (
     count_text,
@@ -41,9 +44,10 @@ def space_line(document: ScheduleDocument | CodesignDocument) -> Text:
     if isinstance(document, CodesignDocument):
         steps = f"{document.pe_step} PEs and {document.bandwidth_step} B/cycle"
         text += f"; partitions in steps of {steps}, {document.search} search"
-    best = document if isinstance(document, ScheduleDocument) else document.best
-    if best is not None and best.open_text:
-        text += f"; {best.open_text}"
+        if document.vary:
+            text += f"; {variants_text(document)}"
+    if document.open_text:
+        text += f"; {document.open_text}"
     return Text(text, "dim")
 
 
@@ -94,6 +98,13 @@ def _scheduled_text(document: CodesignDocument) -> str:
     return "0 (the search ended before)"
 
 
+def variants_text(document: CodesignDocument) -> str:
+    """How many variants of machine files there are, and how many of them are no machines or too large."""
+    known = len({json.dumps(point.fields) for point in document.points})
+    every = math.prod(len(axis.values) for axis in document.vary)
+    return f"{known} of {every} variants of machine files"
+
+
 def codesign_views(document: CodesignDocument, seconds: float) -> list[RenderableType]:
     """The best partition, the proof, and the partitions that come next."""
     title = head_text(
@@ -107,8 +118,10 @@ def codesign_views(document: CodesignDocument, seconds: float) -> list[Renderabl
     figures.add_row("partitions", str(document.partitions))
     figures.add_row("discarded by bound", str(document.discarded))
     figures.add_row("scheduled exactly", _scheduled_text(document))
+    varies = [("variant", "left")] if document.vary else []
     table = plain_table(
         [
+            *varies,
             ("PEs", "left"),
             ("GB/s at 1 GHz", "left"),
             ("cycles", "right"),
@@ -119,6 +132,7 @@ def codesign_views(document: CodesignDocument, seconds: float) -> list[Renderabl
     )
     for point in sorted(document.points, key=lambda candidate: candidate.value)[:_MOST]:
         table.add_row(
+            *([", ".join(map(str, point.fields.values()))] if document.vary else []),
             " / ".join(f"{part['pes']:g}" for part in point.partition),
             " / ".join(f"{part['bytes_per_cycle']:g}" for part in point.partition),
             count_text(point.cycles),
@@ -128,4 +142,6 @@ def codesign_views(document: CodesignDocument, seconds: float) -> list[Renderabl
         )
     message: list[RenderableType] = ["", Text(document.message)] if document.message else []
     ending = [space_line(document), Text(f"took {seconds_text(seconds)}")]
-    return [title, "", figures, "", table, *message, "", *ending]
+    variant: list[RenderableType] = [Text(f"best variant: {variant_text(document.fields)}"), ""]
+    variant = variant if document.fields else []
+    return [title, "", figures, "", *variant, table, *message, "", *ending]

@@ -17,12 +17,14 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.foundation.arrays import Int32s
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
+from tilewright.heuristics.scheduling.tiled.planning import quiet_end
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
-from tilewright.heuristics.scheduling.tiled.size_menus import fitting_menu
+from tilewright.heuristics.scheduling.tiled.size_menus import SizeMenu, fitting_menu
 from tilewright.solvers.scheduling.tiled.exact.climbing import single_steps
 from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
 
@@ -71,7 +73,10 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     Raises
     ------
     InputError : for a layer whose least atom fits no buffer
+    LimitReachedError : where limits strike before there is a plan
     """
+    if len(problem.units) > most:  # even one atom per layer is too many
+        return _unstated_plan(search)
     limits = search.limits.share(SHARE, LONGEST)
     inner: TiledSearch = TiledSearch(TiledGoal(problem), limits, exact=False)
     if sizes != "coarse" and not limits.expired:
@@ -80,7 +85,11 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     free = inner.answer
     if free is not None and (sizes == "incumbent" or free.dag.tasks <= most):
         return Beginning(free.dag, [*quick_plans(free.dag, problem.machine)], free)
-    coarse = problem.dag(coarse_sizes(problem, most))
+    search.limits.check()
+    try:
+        coarse = problem.dag(coarse_sizes(problem, most), search.limits)
+    except (InputError, LimitReachedError):
+        return _unstated_plan(search) if free is None else Beginning(free.dag, [], free)
     plans = [*quick_plans(coarse, problem.machine)]
     least = min((problem.evaluate(coarse, plan).cycles for plan in plans), default=None)
     dear = inner.key is not None and (least is None or least > WORSE * inner.key)
@@ -89,22 +98,34 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     return Beginning(coarse, plans, free)
 
 
+def _unstated_plan(search: TiledSearch) -> Beginning:
+    """A plan of more atoms than can be stated, found within all the time that is left."""
+    with quiet_end(search):
+        AtomicDataflow(moves=MOVES).offer(search)
+    if search.answer is None:
+        raise LimitReachedError("a limit struck before a plan was complete")
+    return Beginning(search.answer.dag, [], search.answer)
+
+
 def coarse_sizes(problem: TiledProblem, most: int) -> tuple[AtomSize, ...]:
     """Per layer the size of least estimated time, all layers with so few atoms that `most` is kept.
 
     Where even one atom per layer, or as few as buffers allow, are more than that, those are given.
     """
     engines = problem.machine.engines
+    ranked: list[SizeMenu] = []
+    for unit in problem.units:
+        menu = fitting_menu(problem, unit, 1.0)
+        rounds = -(-menu.atoms * problem.batch // engines)
+        time = rounds * np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
+        ranked.append(menu.picked(np.lexsort((menu.atoms * menu.need, time))))
     sizes: list[AtomSize] = []
     for cap in (*range(4 * engines, engines, -engines), *range(engines, 0, -1)):
         sizes, total = [], 0
-        for unit in problem.units:
-            menu = fitting_menu(problem, unit, 1.0)
+        for menu in ranked:
             atoms = menu.atoms * problem.batch
-            time = -(-atoms // engines) * np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
-            fits = np.flatnonzero(atoms <= max(cap, int(atoms.min())))
-            best = fits[np.lexsort(((menu.atoms * menu.need)[fits], time[fits]))[0]]
-            sizes.append(AtomSize(*(int(side) for side in menu.sizes[best])))
+            best = int(np.argmax(atoms <= max(cap, int(atoms.min()))))
+            sizes.append(menu.size(best))
             total += int(atoms[best])
         if total <= most:
             break

@@ -34,11 +34,8 @@ class ChainedTrees(TreeMethod):
     def solve(self, search: TiledSearch) -> Outcome:
         """Prove the best tree and offer its plan; the message says what is proven of the closed form."""
         form = self.form(search)
-        if self.space == "all":
-            known = self._begun(search, form)
-        else:
-            known = None
-            self.offer_first(search, form)
+        self.offer_first(search, form)
+        known = self._begun(search, form) if self.space == "all" else None
         proven = best_tree(form, self.space, lambda: search.done, known)
         if proven.tree is None:
             return Outcome(message=f"no {self.space} tree {'fits' if proven.proven else 'was found in time'}")

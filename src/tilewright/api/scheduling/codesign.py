@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tilewright.api.arguments import SearchRequest, named_arguments
 from tilewright.api.live import LiveDocument
+from tilewright.api.mapping.exploration import Vary
 from tilewright.api.scheduling.herald_question import chosen_metric, schedule_objective
 from tilewright.api.scheduling.plan import Codesign
 from tilewright.api.scheduling.question import SearchedQuestion
@@ -16,7 +18,9 @@ from tilewright.api.scheduling.workload import Workload, workload
 from tilewright.api.solving import solve
 from tilewright.formulation.scheduling.herald.codesign import CodesignResult
 from tilewright.formulation.stopping import Stop
-from tilewright.hardware.scheduling.herald.classes import accelerator_class, named_flows, with_steps
+from tilewright.hardware.mapping.variations import Variation, variation
+from tilewright.hardware.scheduling.herald.classes import accelerator_class, with_steps
+from tilewright.hardware.scheduling.herald.variants import named_flows
 from tilewright.report.records.scheduling.herald.codesign import codesign_document
 from tilewright.solvers.observer import Observer
 from tilewright.solvers.scheduling.herald.codesign import CodesignRun, codesign_run
@@ -27,7 +31,8 @@ class WorkloadOnClass(SearchedQuestion[Codesign]):
 
     Parameters
     ----------
-    work, resources, dataflows, objective, metric, search, pe_step, bandwidth_step : as for `codesign`
+    work, resources, dataflows, vary, objective, metric, search, pe_step, bandwidth_step, keep_activations :
+        as for `codesign`
     """
 
     method = "cpsat"
@@ -38,18 +43,21 @@ class WorkloadOnClass(SearchedQuestion[Codesign]):
         resources: str,
         *,
         dataflows: Sequence[str] = ("nvdla", "shidiannao"),
+        vary: Sequence[Variation] = (),
         objective: str = "edp",
         metric: str | None = None,
         search: str = "exhaustive",
         pe_step: int | None = None,
         bandwidth_step: int | None = None,
+        keep_activations: bool = False,
     ) -> None:
         self.objective = schedule_objective(objective)
         self.metric = chosen_metric(metric, self.objective)
         self.search = search
         with named_arguments():
-            self.resources = with_steps(accelerator_class(resources), pe_step, bandwidth_step)
-            self.dataflows, self.engines = named_flows(dataflows)
+            divided = with_steps(accelerator_class(resources), pe_step, bandwidth_step)
+            self.resources = replace(divided, keep_activations=keep_activations)
+            self.dataflows, self.engines = named_flows(dataflows, vary)
             self.workload = work if isinstance(work, Workload) else workload(work)
         name = self.workload.name
         head = f"{name}, class {self.resources.name}, {' + '.join(self.dataflows)}"
@@ -94,11 +102,13 @@ def codesign(
     resources: str,
     *,
     dataflows: Sequence[str] = ("nvdla", "shidiannao"),
+    vary: Vary | None = None,
     objective: str = "edp",
     metric: str | None = None,
     search: str = "exhaustive",
     pe_step: int | None = None,
     bandwidth_step: int | None = None,
+    keep_activations: bool = False,
     stop: Stop | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -110,24 +120,31 @@ def codesign(
     ----------
     work : a workload, or what `workload` takes
     resources : the class of the chip: ``edge``, ``mobile`` or ``cloud``
-    dataflows : one per sub-accelerator: a dataflow style, or a machine's preset or file, which stays as it is
+    dataflows : one per sub-accelerator: a dataflow style, or a machine's preset or file
+    vary : fields of machine files and their values as for `explore`, each behind the name of its machine:
+        ``{"strip.levels.BUF.capacity": "8kB,16kB"}``; without it such a machine stays as it is
     objective, metric : as for `WorkloadOnSystem`
     search : ``exhaustive``, ``binary`` or ``random``: which splits are looked at
     pe_step, bandwidth_step : by which splits differ (PEs, GB/s); by default the class's own
+    keep_activations : whether results may stay in the global memory for the layers that read them
     stop, threads, seed, observer : as for `solve`
 
     Raises
     ------
     InputError : for an unknown name, or steps that leave no split
     """
+    with named_arguments():
+        axes = [variation(field, values) for field, values in (vary or {}).items()]
     question = WorkloadOnClass(
         work,
         resources,
         dataflows=dataflows,
+        vary=axes,
         objective=objective,
         metric=metric,
         search=search,
         pe_step=pe_step,
         bandwidth_step=bandwidth_step,
+        keep_activations=keep_activations,
     )
     return solve(question, stop=stop, threads=threads, seed=seed, observer=observer)

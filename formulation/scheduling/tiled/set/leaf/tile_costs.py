@@ -6,11 +6,13 @@ on its bus and in its multipliers, and the normalized processing time (NPT) of a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.costs import AtomShapes, atom_costs, energy
+from tilewright.formulation.scheduling.tiled.own_costs import LeastPrices
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import SUM_BYTES, SetLayer
 from tilewright.formulation.scheduling.tiled.set.released import tile as released_tile
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
@@ -119,10 +121,14 @@ class ProgramTile:
 
 
 class EngineTile:
-    """The machine's engine with the costs of atoms, so that closed form and common evaluator count alike."""
+    """The machine's engine with the costs of atoms, so that closed form and common evaluator count alike.
+
+    A tile from a machine file has the least costs of any mapping here: mappings of all shares that a search
+    looks at would take too long.  Plans have mappings.
+    """
 
     def __init__(self, engine: TileEngine) -> None:
-        self.engine = engine
+        self.engine = engine if engine.own is None else replace(engine, prices=LeastPrices())
         self.known: dict[tuple[SetLayer, int, int, int, int], ShareCost] = {}
 
     def share(self, layer: SetLayer, samples: int, channels: int, rows: int, columns: int) -> ShareCost:
@@ -156,7 +162,9 @@ class EngineTile:
         taps = layer.taps_rows * layer.taps_columns * (1 if layer.is_mac else layer.operands)
         values = samples, groups, outputs, inputs, rows, columns, taps, positions
         kind = "depthwise" if depthwise else "mac" if layer.is_mac else "vector"
-        shapes = AtomShapes(kind, *(np.array([value], dtype=np.int64) for value in values))
+        window = (layer.taps_rows, layer.taps_columns, layer.stride_rows, layer.stride_columns, 1, 1)
+        arrays = (np.array([value], dtype=np.int64) for value in values)
+        shapes = AtomShapes(kind, *arrays, window=window)
         costs = atom_costs(self.engine, shapes)
         compute, buffer, registers = energy(self.engine, costs, np.array([not layer.is_mac]))
         written = results * self.engine.element_bytes * self.engine.buffer_write_energy

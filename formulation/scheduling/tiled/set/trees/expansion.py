@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.build import build_dag
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, ROW, inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
@@ -169,7 +170,9 @@ def _row_shares(cost: NodeCost, rows: int) -> Borders:
     return stripe_parts(cost.leaf.borders, parts) if cost.leaf.borders else shares(rows, parts)
 
 
-def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid) -> tuple[AtomicDag, Plan]:
+def expand(
+    problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid, limits: Limits | None = None
+) -> tuple[AtomicDag, Plan]:
     """The atoms and the plan of an evaluated tree over the units of a problem.
 
     Parameters
@@ -178,11 +181,13 @@ def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid
     tree : its leaves have partitions
     dataflow : stages of the children of S cuts
     grid : engine of every tile
+    limits : within which that must be done; by default however long it takes
 
     Raises
     ------
     InputError : where no division of a share into atoms fits a buffer
     IllegalPlanError : from transfer routing and residency
+    LimitReachedError : where limits strike on the way
     """
     units, batch = problem.units, problem.batch
     leafs = {leaf.node.layer: leaf for leaf in tree.walk() if isinstance(leaf.node, Leaf)}
@@ -195,6 +200,7 @@ def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid
             problem.machine.engine,
             batch=batch,
             partial_sums=problem.partial_sums,
+            limits=limits,
         )
         over = np.flatnonzero(dag.needs > problem.machine.engine.buffer_bytes)
         if not len(over):
@@ -202,7 +208,7 @@ def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid
         for unit in {int(leaf) for leaf in dag.unit[over]}:
             finer[unit] = _finer(problem, units[unit], finer[unit])
     engine, step, last = _assign(dag, cut, runs_of(tree, dataflow), leafs, grid)
-    plan = complete(dag, problem.machine, engine, step)
+    plan = complete(dag, problem.machine, engine, step, limits=limits)
     return dag, _lasting(problem, dag, plan, step, last)
 
 

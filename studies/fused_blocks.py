@@ -1,0 +1,72 @@
+"""Inverted residuals of MobileNetV2 as fused groups, a row for each block and machine.
+
+    python -m studies.fused_blocks                                  the rows of the manual
+    python -m studies.fused_blocks --blocks 56x56-24-144-24 --machines tpu-edge --seconds 30
+
+A block is a 1x1 convolution, a depthwise 3x3 one and a 1x1 one, without the addition, written as pixels and
+channels.  Perfect factors and even storage; machines of other cost models are counted by ``hierarchy``.
+Seconds are those of the processor, of one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.fused.search import search_fused
+from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d
+
+BLOCKS = ("14x14-64-384-64", "56x56-24-144-24")
+MACHINES = ("tpu-edge", "eyeriss-168", "dmazerunner-256")
+HEADS = ("block", "machine", "fused µJ", "bound µJ", "turns solved", "CPU s")
+
+
+def inverted_residual(block: str) -> FusedGroup:
+    """The three convolutions of a block."""
+    pixels, before, inside, after = block.split("-")
+    p, q = (int(size) for size in pixels.split("x"))
+    layers = (
+        ("expand", conv2d(k=int(inside), c=int(before), p=p, q=q, r=1, s=1)),
+        ("depthwise", depthwise_conv2d(c=int(inside), p=p, q=q, r=3, s=3, pad=1)),
+        ("project", conv2d(k=int(after), c=int(inside), p=p, q=q, r=1, s=1)),
+    )
+    readings = (
+        Reading("depthwise", "I", "expand", (0, 1, 2, 3), (0, 0, 1, 1)),
+        Reading("project", "I", "depthwise", (0, 1, 2, 3), (0, 0, 0, 0)),
+    )
+    return FusedGroup(layers, readings, frozenset({"project"}))
+
+
+def row(block: str, machine: str, seconds: float) -> list[str]:
+    """The cells of one block on one machine."""
+    begun = time.process_time()
+    limits = Limits(seconds, threads=1, clock=time.process_time, started=begun)
+    answer = search_fused(inverted_residual(block), load_engine(machine), cost_model("hierarchy"), limits)
+    taken = time.process_time() - begun
+    value = "–" if answer.value is None else f"{float(answer.value) / 1e6:.2f}"
+    bound = "–" if answer.bound is None else f"{float(answer.bound) / 1e6:.2f}"
+    proof = "proven" if answer.complete and answer.value is not None else bound
+    return [block, machine, value, proof, str(answer.solves), f"{taken:.0f}"]
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Print the rows as they are found."""
+    parser = argparse.ArgumentParser(prog="python -m studies.fused_blocks")
+    parser.add_argument("--blocks", nargs="+", default=BLOCKS)
+    parser.add_argument("--machines", nargs="+", default=MACHINES)
+    parser.add_argument("--seconds", type=float, default=60)
+    asked = parser.parse_args(given)
+    print("| " + " | ".join(HEADS) + " |")
+    print("|---|---" + "|---:" * (len(HEADS) - 2) + "|")
+    for block in asked.blocks:
+        for machine in asked.machines:
+            print("| " + " | ".join(row(block, machine, asked.seconds)) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""Reads behind reshaping, transposing, slicing and concatenation, against numpy that moves elements."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+import pytest
+from tests.onnx_models import FLOAT, model, node, numbers, value, weights
+from tiled_plans import random_plan
+
+from tilewright.formulation.scheduling.tiled.build import build_dag
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize, tiling
+from tilewright.formulation.scheduling.tiled.units import units_of
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.solvers.scheduling.tiled.barriers import barriers
+from tilewright.solvers.scheduling.tiled.joint_bounds import least_key
+from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.network import Network
+from tilewright.workloads.onnx.importer import load_onnx
+
+TOKENS, HEADS, WIDTH = 4, 2, 3
+CHANNELS = HEADS * WIDTH
+Moves = dict[tuple[str, str], tuple[str, np.ndarray]]
+"""Per consumer and operand its producer, and which element of its result stands where; -1 for others."""
+
+
+def attention() -> tuple[Network, Moves]:
+    """Heads of attention as exporters write them."""
+    nodes = [node("MatMul", f"x w{name}", name) for name in "qkv"]
+    for name, order in (("q", (0, 2, 1, 3)), ("k", (0, 2, 3, 1)), ("v", (0, 2, 1, 3))):
+        nodes += [
+            node("Reshape", f"{name} heads", f"{name}r"),
+            node("Transpose", f"{name}r", f"{name}t", perm=order),
+        ]
+    nodes += [
+        node("MatMul", "qt kt", "scores"),
+        node("Softmax", "scores", "shares", axis=-1),
+        node("MatMul", "shares vt", "mix"),
+        node("Transpose", "mix", "mt", perm=(0, 2, 1, 3)),
+        node("Reshape", "mt joined", "mr"),
+        node("MatMul", "mr wo", "y"),
+    ]
+    stored = [weights(f"w{name}", CHANNELS, CHANNELS) for name in "qkvo"]
+    stored += [numbers("heads", [1, TOKENS, HEADS, WIDTH]), numbers("joined", [1, TOKENS, CHANNELS])]
+    shape = (1, TOKENS, CHANNELS)
+    network = load_onnx(
+        model(nodes, [value("x", FLOAT, shape)], [value("y", FLOAT, shape)], stored), name="heads"
+    )
+    made = np.arange(prod(shape)).reshape(1, TOKENS, HEADS, WIDTH)
+    square = np.arange(HEADS * TOKENS * TOKENS).reshape(HEADS, TOKENS, TOKENS)
+    joined = np.arange(prod(shape)).reshape(HEADS, TOKENS, WIDTH).transpose(1, 0, 2)
+    return network, {
+        ("scores", "A"): ("q", made.transpose(0, 2, 1, 3)),
+        ("scores", "B"): ("k", made.transpose(0, 2, 3, 1)),
+        ("shares", "I"): ("scores", square),
+        ("mix", "A"): ("shares", square),
+        ("mix", "B"): ("v", made.transpose(0, 2, 1, 3)),
+        ("y", "A"): ("mix", joined),
+    }
+
+
+def cropped() -> tuple[Network, Moves]:
+    """A convolution of another one's crop beside a third one, as U-Net has it."""
+    nodes = [
+        node("Conv", "x wa", "a", pads=[1, 1, 1, 1]),
+        node("Slice", "a low high axes", "cut"),
+        node("Conv", "x wb", "b"),
+        node("Concat", "cut b", "both", axis=1),
+        node("Conv", "both wc", "y"),
+    ]
+    stored = [weights("wa", 4, 2, 3, 3), weights("wb", 3, 2, 3, 3), weights("wc", 4, 7, 3, 3)]
+    stored += [numbers("low", [2, 1]), numbers("high", [8, 7]), numbers("axes", [2, 3])]
+    network = load_onnx(
+        model(nodes, [value("x", FLOAT, (1, 2, 8, 8))], [value("y", FLOAT, (1, 4, 4, 4))], stored),
+        name="crop",
+    )
+    crop = np.full((1, 7, 6, 6), -1)
+    crop[:, :4] = np.arange(4 * 64).reshape(1, 4, 8, 8)[:, :, 2:8, 1:7]
+    beside = np.full((1, 7, 6, 6), -1)
+    beside[:, 4:] = np.arange(3 * 36).reshape(1, 3, 6, 6)
+    return network, {("y", "I"): ("a", crop), ("y", "I2"): ("b", beside)}
+
+
+def coordinates(operator: Operator, at: dict[str, int]) -> tuple[int, int, int]:
+    """Channel, row and column of the result that an iteration adds to."""
+    like = {dimension.name: dimension.like for dimension in operator.dimensions}
+    spot = [0, 0, 0]
+    for axis in operator.output.axes:
+        (term,) = axis.terms
+        along = {"K": 0, "G": 0, "Q": 2}.get(like[term.dim], 1)
+        spot[along] = spot[along] * operator.bounds[term.dim] + at[term.dim]
+    return spot[0], spot[1], spot[2]
+
+
+def owners(dag: AtomicDag, unit: int) -> np.ndarray:
+    """The task that finishes each element of a unit's result, in row-major order."""
+    operator = dag.units[unit].layer.operator
+    last = int(dag.slots[unit]) - 1
+    tasks = [
+        t
+        for t in range(int(dag.base[unit]), int(dag.base[unit + 1]))
+        if (t - int(dag.base[unit])) % (last + 1) == last
+    ]
+    names = [axis.terms[0].dim for axis in operator.output.axes]
+    owner = []
+    for values in itertools.product(*(range(operator.bounds[name]) for name in names)):
+        spot = coordinates(operator, dict(zip(names, values, strict=True)))
+        owner.append(
+            next(
+                t
+                for t in tasks
+                if all(low <= at < high for at, (low, high) in zip(spot, dag.box(t)[1:4], strict=True))
+            )
+        )
+    return np.array(owner)
+
+
+def expected(dag: AtomicDag, task: int, moves: Moves, made: dict[str, np.ndarray]) -> dict[int, int]:
+    """Elements of every producing task that the loops of a task touch, one by one."""
+    unit = int(dag.unit[task])
+    layer = dag.units[unit].layer
+    operator, part = layer.operator, shape_of(layer.operator).part
+    box = dag.box(task)
+    met: dict[tuple[str, str], set[int]] = defaultdict(set)
+    names = list(operator.bounds)
+    for values in itertools.product(*(range(operator.bounds[name]) for name in names)):
+        at = dict(zip(names, values, strict=True))
+        inside = all(
+            low <= spot < high for spot, (low, high) in zip(coordinates(operator, at), box[1:4], strict=True)
+        )
+        if not inside or (part is not None and not box[4][0] <= at[part] < box[4][1]):
+            continue
+        for (consumer, operand), (producer, places) in moves.items():
+            if consumer != layer.name.removeprefix("at_"):
+                continue
+            axes = operator.tensor(operand.rstrip("2")).axes
+            index = tuple(sum(t.stride * at[t.dim] for t in axis.terms) for axis in axes)
+            place = int(places.reshape([axis.size for axis in axes])[index])
+            if place >= 0:
+                met[operand, producer].add(place)
+    counts: dict[int, int] = defaultdict(int)
+    for (_, producer), elements in met.items():
+        for element in elements:
+            counts[int(made[producer][element])] += 1
+    return dict(counts)
+
+
+def cut(network: Network, rng: random.Random) -> AtomicDag:
+    """The network's atoms in random sizes."""
+    units = units_of(network, fuse=False)
+    sizes = [AtomSize(*(rng.randint(1, 6) for _ in range(4))) for _ in units]
+    return build_dag(
+        units,
+        [tiling(unit, size, 1) for unit, size in zip(units, sizes, strict=True)],
+        load_tiled_machine("atomic-2x2").engine,
+    )
+
+
+@pytest.mark.parametrize("made", [attention, cropped])
+@pytest.mark.parametrize("seed", range(3))
+def test_reads_behind_movement_are_exact(made: Callable[[], tuple[Network, Moves]], seed: int) -> None:
+    """Atoms of random sizes read exactly the elements that their loops touch, of the tasks that make them."""
+    network, moves = made()
+    dag = cut(network, random.Random(seed))
+    layers = {unit.layer.name.removeprefix("at_"): index for index, unit in enumerate(dag.units)}
+    made_by = {producer: owners(dag, layers[producer]) for producer, _ in moves.values()}
+    readers = {layers[consumer] for consumer, _ in moves}
+    for task in range(dag.tasks):
+        unit = int(dag.unit[task])
+        if unit not in readers:
+            continue
+        size: dict[int, int] = defaultdict(int)
+        for block in dag.reads_of(task):
+            parent = int(dag.block_parent[block])
+            if parent >= 0 and int(dag.unit[parent]) != unit:
+                size[parent] += int(dag.block_bytes[block])
+        assert dict(size) == expected(dag, task, moves, made_by)
+
+
+@pytest.mark.parametrize("made", [attention, cropped])
+def test_bounds_hold_behind_movement(made: Callable[[], tuple[Network, Moves]]) -> None:
+    """Atoms wait for all barriers of their layers, and random plans cost no less than the bound."""
+    network, _ = made()
+    rng = random.Random(5)
+    machine = load_tiled_machine("atomic-2x2[link=4]")
+    for seed in range(8):
+        problem = TiledProblem(network, machine, tiled_objective(("edp", "makespan", "energy")[seed % 3]))
+        goal, least = TiledGoal(problem), least_key(problem)
+        dag = problem.dag([AtomSize(*(rng.randint(1, 6) for _ in range(4))) for _ in problem.units])
+        assert least <= goal.judge(AtomicPlan(dag, random_plan(rng, problem, dag))).key
+        starts, producers = dag.edges
+        known: list[set[int]] = []
+        for task in range(dag.tasks):
+            direct = set(producers[starts[task] : starts[task + 1]].tolist())
+            known.append(direct.union(*(known[parent] for parent in direct)))
+        before = barriers(problem.units)
+        for task in range(dag.tasks):
+            for unit in before[int(dag.unit[task])]:
+                assert set(range(int(dag.base[unit]), int(dag.base[unit + 1]))) <= known[task]
