@@ -7,6 +7,7 @@
     python -m studies set all --size smoke
     python -m studies summary                  # five papers in one picture
     python -m studies all --write              # every figure; docs/papers.md gets its parts and pictures
+    python -m studies kapla --write            # those of one paper; the others stay on the page
 
 PAPER is dmazerunner, kapla, herald, atomic or set.  What has been measured is kept in a folder, the store of
 `studies.figures`, and never measured again there; a run that was stopped goes on where it was.
@@ -122,7 +123,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--limit", type=float, default=float("inf"), help="seconds of the processor for a figure"
     )
-    parser.add_argument("--write", action="store_true", help="write docs/papers.md and its pictures")
+    parser.add_argument(
+        "--write", action="store_true", help="what is measured into docs/papers.md, and its pictures"
+    )
     return parser
 
 
@@ -167,21 +170,30 @@ def _run(asked: argparse.Namespace, words: Sequence[str]) -> int:
             missing += shown.data is None
             print("\n\n".join(figure_section(shown, entry)), end="\n\n", flush=True)
     if asked.write:
-        _write(every, asked)
+        for paper, figures in every.items():
+            for name, shown in figures.items():
+                if shown.picture:
+                    shutil.copy(shown.study.folder / f"{paper}-{name}.png", PICTURES / f"{paper}-{name}.png")
+        _write(every)
+        if asked.paper == "all":
+            missing += _summary(asked)
     return 1 if missing else 0
 
 
-def _write(every: dict[str, dict[str, Shown]], asked: argparse.Namespace) -> None:
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    for paper, figures in every.items():
-        for name, shown in figures.items():
-            if shown.picture:
-                shutil.copy(shown.study.folder / f"{paper}-{name}.png", PICTURES / f"{paper}-{name}.png")
+def _summary(asked: argparse.Namespace) -> int:
     known = summarise(asked)
-    text = "" if known is None else f"{markdown(known[0])}\n\n{stated(known[1], 'python -m studies summary')}"
-    if known is not None:
-        shutil.copy(known[1].folder / "summary.png", PICTURES / "summary.png")
-    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), every, text), encoding="utf-8")
+    if known is None:
+        return 1
+    rows, study = known
+    print(markdown(rows))
+    if asked.write:
+        shutil.copy(study.folder / "summary.png", PICTURES / "summary.png")
+        _write({}, f"{markdown(rows)}\n\n{stated(study, 'python -m studies summary')}")
+    return 0
+
+
+def _write(every: dict[str, dict[str, Shown]], summary: str = "") -> None:
+    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), every, summary), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -193,13 +205,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if asked.paper is None:
         parser.error("a PAPER and a FIGURE, or --list")
-    if asked.write and (asked.paper, asked.figure) != ("all", "all"):
-        parser.error("--write takes all")
     try:
         if asked.paper == "summary":
-            known = summarise(asked)
-            print("" if known is None else markdown(known[0]))
-            return int(known is None)
+            return _summary(asked)
         return _run(asked, words)
     except InputError as error:
         print(error, file=sys.stderr)

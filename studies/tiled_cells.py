@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from studies.answers import AnswerStore
+from studies.command import Work
 from tilewright.benchmarks.arena.work import prepare
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
@@ -128,3 +129,11 @@ def cell_store(path: Path) -> AnswerStore[Cell, Found]:
 def failed(message: str) -> Found:
     """The answer of a worker that died."""
     return Found("error", message)
+
+
+def _reported(cell: Cell, found: Found) -> str:
+    what = f"{found.cycles:,}" if found.is_plan else f"{found.status} {found.message}"
+    return f"{cell.network} {cell.system} {cell.method} {cell.batch}: {what}"
+
+
+WORK = Work(cell_store, compute, failed, _reported, fresh=True)

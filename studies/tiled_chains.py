@@ -64,13 +64,13 @@ def study(name: str, pipelining: str, args: argparse.Namespace) -> None:
         )
 
     state = "`chains`, proven" if proven.proven else f"`chains`, bound {proven.bound:.4g}"
-    report(state, best, start, f"{proven.evaluated:,}", f"{proven.schemes:,}")
+    report(state, best, start, f"{proven.kept:,}", f"{proven.schemes:,}")
     for solver in args.cover:
         form, start = form_of(name, args), time.process_time()
         limits = Limits(args.seconds, threads=1, started=start, clock=time.process_time)
         covered = Cover(form, limits, slicing, solver).solve()
         state = f"`cover` by {solver}, bound {covered.bound:.4g}"
-        report(state, value(form, covered.chain), start, f"{covered.evaluated:,}", f"{covered.schemes:,}")
+        report(state, value(form, covered.chain), start, f"{covered.kept:,}", f"{covered.schemes:,}")
     if pipelining == "spatial":
         form, start = form_of(name, args), time.process_time()
         reached = value(form, tangram_chain(form, longest=args.spatial, stripes=args.bands))

@@ -56,6 +56,12 @@ HEURISTICS: Registry[LayerMethod] = Registry(
             "The tiling that Gemmini's library takes by itself, on the machine gemmini",
             "include/gemmini.h of ucb-bar/gemmini-rocc-tests at 928aba8c",
         ),
+        "autotvm": Entry(
+            "tilewright.heuristics.mapping.autotvm",
+            "AutoTvm",
+            "Annealing guided by boosted trees proposes the mappings that are measured (extra `learning`)",
+            "AutoTVM (Chen et al., NeurIPS 2018), as KAPLA compares with it",
+        ),
         "random": Entry(
             "tilewright.heuristics.mapping.random_search",
             "RandomSearch",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -118,27 +118,34 @@ class Verdict:
     compared : what the text prints or says, beside ours
     differs : why the others differ, shown by a measurement; or that no measurement shows it
     needed : what a better repetition would take
-    explained : whether changing the suspected cause alone takes the difference away
+    explained : those of the compared, by what they are, whose difference goes where a measurement changes the
+        suspected cause alone
     best : our proven optimum or bound beside the published heuristic, one sentence
     """
 
     compared: Sequence[Compared] = ()
     differs: str = ""
     needed: str = ""
-    explained: bool = False
+    explained: Collection[str] = ()
     best: str = ""
 
     @property
     def word(self) -> str:
         """One of `WORDS`."""
-        holding = sum(one.holds for one in self.compared)
-        if not self.compared:
+        states = [self.state(one) for one in self.compared]
+        if not states:
             return "nothing printed to compare"
-        if holding == len(self.compared):
+        if set(states) == {"holds"}:
             return "reproduced"
-        if self.explained:
+        if "not reproduced" not in states:
             return "differs, explained"
-        return "reproduced in part" if holding else "not reproduced"
+        return "reproduced in part" if "holds" in states else "not reproduced"
+
+    def state(self, one: Compared) -> str:
+        """Of one comparison: ``holds``, ``explained`` or ``not reproduced``."""
+        if one.holds:
+            return "holds"
+        return "explained" if one.what in self.explained else "not reproduced"
 
     @property
     def first(self) -> str:

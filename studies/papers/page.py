@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from studies.figures import DOCS
 from studies.papers.figure import Data, PaperFigure, Plain, Row, Verdict
@@ -15,6 +16,8 @@ from tilewright import __version__
 
 PAGE = DOCS / "papers.md"
 PICTURES = DOCS / "figures" / "papers"
+NOWHERE = Study(Path("figures"), "short", {}, draw_only=True)
+"""Of figures that nobody asked for."""
 PART = re.compile(r"(<!-- paper: (\w+) -->\n).*?(<!-- end of paper -->)", re.DOTALL)
 
 
@@ -88,7 +91,7 @@ def figure_section(shown: Shown, described: PaperFigure) -> Iterator[str]:
     if verdict.compared:
         heads = ["| what | paper | here | |", "|---|---:|---:|---|"]
         cells = [
-            f"| {' | '.join(map(_cell, (one.what, *one.cells)))} | {'holds' if one.holds else 'differs'} |"
+            f"| {' | '.join(map(_cell, (one.what, *one.cells, verdict.state(one))))} |"
             for one in verdict.compared
         ]
         yield "\n".join([*heads, *cells])
@@ -100,7 +103,53 @@ def figure_section(shown: Shown, described: PaperFigure) -> Iterator[str]:
     yield stated(shown.study, f"python -m studies {shown.paper} {shown.name}")
 
 
-def paper_part(name: str, every: dict[str, Shown]) -> str:
+@dataclass(frozen=True)
+class Section:
+    """A figure as the page has it: the words of its verdict and size, and all below its heading."""
+
+    state: str
+    text: str
+
+    @property
+    def title(self) -> str:
+        """Of its heading."""
+        return self.text.partition("\n")[0].partition(": ")[2]
+
+
+def sections(text: str, name: str) -> dict[str, Section]:
+    """The sections of a paper that the page has, by figure."""
+    part = next((mark[0] for mark in PART.finditer(text) if mark[2] == name), "")
+    states = {
+        row[1]: row[2] for row in re.finditer(r"^\| \[([^]]+)\]\(#.*\| ([^|]+) \|$", part, re.MULTILINE)
+    }
+    texts = re.split(r"^### ", part.partition("\n<!-- end")[0], flags=re.MULTILINE)[1:]
+    known = {f"### {own.partition(':')[0]}": own for own in texts}
+    return {
+        own: Section(states[label(own)], f"### {known[f'### {label(own)}'].strip()}")
+        for own in names(name)
+        if label(own) in states and f"### {label(own)}" in known
+    }
+
+
+def section_of(shown: Shown, described: PaperFigure) -> Section:
+    """What a run has come to."""
+    state = "not measured" if shown.verdict is None else f"{shown.verdict.word} ({shown.study.size} run)"
+    return Section(state, "\n\n".join(figure_section(shown, described)))
+
+
+def newer(text: str, name: str, every: dict[str, Shown]) -> dict[str, Section]:
+    """Sections of what was measured, and the page's own of what was not."""
+    known = sections(text, name)
+    for own in names(name):
+        entry = figure(name, own)
+        measured = own in every and every[own].verdict is not None
+        if isinstance(entry, PaperFigure) and (measured or own not in known):
+            shown = every.get(own) or Shown(name, own, NOWHERE, note="never asked for")
+            known[own] = section_of(shown, entry)
+    return known
+
+
+def paper_part(name: str, known: dict[str, Section]) -> str:
     """What stands between the marks of a paper."""
     described = paper(name)
     rows: list[Row] = []
@@ -111,32 +160,31 @@ def paper_part(name: str, every: dict[str, Shown]) -> str:
                 {"": label(own), "what it shows": entry.title, "here": entry.here, "state": entry.kind}
             )
             continue
-        shown = every[own]
-        state = "not measured" if shown.verdict is None else f"{shown.verdict.word} ({shown.study.size} run)"
-        link = f"[{label(own)}](#{anchor(own, entry)})"
-        command = f"`python -m studies {name} {own}`"
+        title = known[own].title
         rows.append(
-            {"": link, "what it shows": f"{entry.title}.  {entry.claim}", "here": command, "state": state}
+            {
+                "": f"[{label(own)}](#{anchor(own, title)})",
+                "what it shows": f"{title}.  {entry.claim}",
+                "here": f"`python -m studies {name} {own}`",
+                "state": known[own].state,
+            }
         )
     parts = [f"## {described.title}", _wrapped(f"{described.source}  {described.about}"), markdown(rows)]
-    for own in names(name):
-        entry = figure(name, own)
-        if isinstance(entry, PaperFigure):
-            parts += list(figure_section(every[own], entry))
+    parts += [known[own].text for own in names(name) if own in known]
     return "\n\n".join(["", *parts, ""]).lstrip("\n")
 
 
-def anchor(name: str, described: PaperFigure) -> str:
+def anchor(name: str, title: str) -> str:
     """The anchor of a figure's heading."""
-    text = f"{label(name)}: {described.title}".lower()
+    text = f"{label(name)}: {title}".lower()
     return re.sub(r"[^\w -]", "", text).replace(" ", "-")
 
 
-def counted(papers: dict[str, dict[str, Shown]]) -> list[Row]:
+def counted(papers: dict[str, dict[str, Section]]) -> list[Row]:
     """How many figures of each paper have which verdict."""
     rows: list[Row] = []
     for name in PAPERS:
-        words = [shown.verdict.word if shown.verdict else "not measured" for shown in papers[name].values()]
+        words = [section.state.partition(" (")[0] for section in papers[name].values()]
         plain = sum(isinstance(figure(name, own), Plain) for own in names(name))
         row: Row = {
             "paper": f"[{paper(name).title}](#{re.sub(r'[^a-z0-9]+', '-', paper(name).title.lower())})"
@@ -150,20 +198,21 @@ def counted(papers: dict[str, dict[str, Shown]]) -> list[Row]:
 
 
 def rewritten(text: str, papers: dict[str, dict[str, Shown]], summary: str = "") -> str:
-    """The page with all of its parts.
+    """The page with all that is measured; the rest stays as it is.
 
     Parameters
     ----------
     text : of the page
-    papers : every figure by paper and name
-    summary : the table of the summary
+    papers : figures by paper and name
+    summary : the table of the summary; empty to keep the page's
     """
+    known = {name: newer(text, name, papers.get(name, {})) for name in PAPERS}
 
     def replaced(mark: re.Match[str]) -> str:
         if mark[2] == "summary":
-            return f"{mark[1]}\n{summary}\n\n{mark[3]}"
+            return f"{mark[1]}\n{summary}\n\n{mark[3]}" if summary else mark[0]
         if mark[2] == "all":
-            return f"{mark[1]}\n{markdown(counted(papers))}\n\n{mark[3]}"
-        return f"{mark[1]}\n{paper_part(mark[2], papers[mark[2]])}{mark[3]}"
+            return f"{mark[1]}\n{markdown(counted(known))}\n\n{mark[3]}"
+        return f"{mark[1]}\n{paper_part(mark[2], known[mark[2]])}{mark[3]}"
 
     return PART.sub(replaced, text)

@@ -11,19 +11,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from studies.kapla_tables import DEFAULT_KEPT
-from studies.kapla_tables import WORK as CHAINS
-from studies.papers.atomic.cells import least
+from studies.papers.atomic.cells import PRINTED, least
 from studies.papers.dmazerunner.fig11 import pruned
 from studies.papers.figure import Row
-from studies.papers.herald.spaces import WORKLOADS, on_preset
-from studies.papers.kapla.chains import STORE as CHAIN_STORE
-from studies.papers.kapla.chains import asked
+from studies.papers.herald.spaces import WORKLOADS, preset_of
+from studies.papers.kapla.chains import INFERRED, OTHERS, PROVEN
+from studies.papers.kapla.chains import cell as chain
 from studies.papers.set.trees import answers, cell, label
 from studies.papers.study import Study
+from studies.tiled_cells import WORK as PLANS
 from studies.tiled_cells import Cell
-from studies.tiled_figures import PRINTED
-from studies.tiled_figures import WORK as PLANS
 from tilewright.report.plots.style import PALETTE, canvas
 
 if TYPE_CHECKING:
@@ -34,7 +31,7 @@ SIZES = {
         "layers": ("conv5_2",),
         "herald": (("handposex2", "hda-edge-maelstrom"),),
         "networks": ("mlp",),
-        "kapla": {"networks": ("mlp",), "seconds": 2.0},
+        "kapla": INFERRED["smoke"],
         "trees": (("edge", "darknet", 1),),
         "seconds": 0.3,
         "plans": 0.3,
@@ -43,7 +40,7 @@ SIZES = {
         "layers": ("conv1", "conv2_2", "conv3_2", "conv4_2", "conv5_1", "conv5_2"),
         "herald": tuple((name, "hda-edge-maelstrom") for name in WORKLOADS),
         "networks": ("resnet50", "efficientnet-b0"),
-        "kapla": {},
+        "kapla": INFERRED["short"],
         "trees": (("edge", "resnet", 1), ("edge", "goog", 1), ("edge", "resnet", 4), ("cloud", "resnet", 1)),
         "seconds": 6.0,
         "plans": 3.0,
@@ -70,10 +67,8 @@ def _herald(study: Study) -> Instances:
     """Workloads on Maelstrom: Herald's schedule, ours, and the bound of our search."""
     rows = []
     for workload, system in study["herald"]:
-        herald = study.cell("preset", on_preset, name=workload, system=system, method="herald", seconds=None)
-        ours = study.cell(
-            "preset", on_preset, name=workload, system=system, method="cpsat", seconds=study["seconds"]
-        )
+        herald = preset_of(study, workload, system, "herald")
+        ours = preset_of(study, workload, system, "cpsat", study["seconds"])
         best, bound = min(herald["edp"], ours["edp"]), max(herald["bound"], ours["bound"])
         rows.append(
             {"instance": f"{workload} on {system}", "published": herald["edp"], "best": best, "bound": bound}
@@ -83,19 +78,20 @@ def _herald(study: Study) -> Instances:
 
 def _kapla(study: Study) -> Instances:
     """Networks of figure 9: KAPLA by its loose estimate, the proven best chain and its bound."""
-    own = asked(_with(study, study["kapla"]), "inference")
-    rows = []
-    for network in own.networks:
-        ways = (("kapla-printed", DEFAULT_KEPT), ("proven", 0))
-        printed, proven = study.cells(CHAINS, CHAIN_STORE, [own.cell(network, "edp", *way) for way in ways])
+    own, rows = replace(study, values=study["kapla"]), []
+    for network in own["networks"]:
+        printed, proven = (
+            chain(own, network, "edp", method) for method in (OTHERS["K, loose estimate"], PROVEN)
+        )
         rows.append(
-            {"instance": network, "published": printed.value, "best": proven.value, "bound": proven.bound}
+            {
+                "instance": network,
+                "published": printed["value"],
+                "best": proven["value"],
+                "bound": proven["bound"],
+            }
         )
     return rows
-
-
-def _with(study: Study, values: dict[str, object]) -> Study:
-    return replace(study, values=values)
 
 
 def _atomic(study: Study) -> Instances:

@@ -44,6 +44,20 @@ def test_pictures_are_those_of_the_page() -> None:
     assert shown == {path.name for path in page.PICTURES.glob("*.png")}
 
 
+def test_what_is_not_measured_stays_on_the_page(tmp_path: Path) -> None:
+    """Writing nothing changes nothing; writing one figure changes its section and the counts alone."""
+    assert page.rewritten(TEXT, {}) == TEXT
+    entry = figure("dmazerunner", "fig6")
+    assert isinstance(entry, PaperFigure)
+    verdict = Verdict((Number("a", 1, 2),))
+    shown = page.Shown("dmazerunner", "fig6", Study(tmp_path, "short", {}), {"rows": []}, verdict)
+    changed = page.rewritten(TEXT, {"dmazerunner": {"fig6": shown}})
+    before, after = page.sections(TEXT, "dmazerunner"), page.sections(changed, "dmazerunner")
+    assert after["fig6"].state == "not reproduced (short run)"
+    assert {name for name in after if after[name] != before[name]} == {"fig6"}
+    assert page.sections(changed, "set") == page.sections(TEXT, "set")
+
+
 def test_links_of_rows_lead_to_headings() -> None:
     """A row links to the heading of its figure."""
     headings = {
@@ -72,8 +86,9 @@ def test_verdicts_follow_from_what_holds() -> None:
     assert Verdict((met, Statement("c", "", True))).word == "reproduced"
     assert Verdict((met, missed)).word == "reproduced in part"
     assert Verdict((missed,)).word == "not reproduced"
-    assert Verdict((missed,), explained=True).word == "differs, explained"
-    assert Verdict((met,), explained=True).word == "reproduced"
+    assert Verdict((missed,), explained=["b"]).word == "differs, explained"
+    assert Verdict((missed, Number("d", 1, 3)), explained=["b"]).word == "not reproduced"
+    assert Verdict((met,), explained=["a"]).word == "reproduced"
     assert Verdict().word == "nothing printed to compare"
     assert Verdict((met, missed)).first.startswith("1 of 2 ")
 

@@ -120,6 +120,30 @@ METHODS: Registry[TiledMethod] = Registry(
             "Segments side by side or in turn, the best few chains by their least costs, then partitions",
             "KAPLA (Li and Gao), section IV-B",
         ),
+        "nn-dataflow": Entry(
+            f"{_ROOM}.kapla.approaches",
+            "NnDataflow",
+            "KAPLA's B: every segment of layers side by side, each layer with its best partition",
+            "nn-dataflow (Gao et al.), as KAPLA compares with it",
+        ),
+        "directives": Entry(
+            f"{_ROOM}.kapla.approaches",
+            "Directives",
+            "KAPLA's S: the same over segments side by side and in turn",
+            "KAPLA (Li and Gao), section V",
+        ),
+        "random": Entry(
+            f"{_ROOM}.kapla.approaches",
+            "RandomChains",
+            "KAPLA's R: a part of the segments, each layer with the best of a part of its partitions",
+            "Timeloop's random search, as KAPLA compares with it",
+        ),
+        "autotvm": Entry(
+            f"{_ROOM}.kapla.approaches",
+            "LearnedChains",
+            "KAPLA's M: every segment, partitions by annealing guided by boosted trees",
+            "AutoTVM (Chen et al.), as KAPLA compares with it",
+        ),
         "chains": Entry(
             "tilewright.solvers.scheduling.tiled.kapla.method",
             "ProvenChains",

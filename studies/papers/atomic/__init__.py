@@ -14,7 +14,8 @@ PAPER: Final = Paper(
     about="Machine `atomic-8x8` (64 engines of 16 x 16 PEs and 128 KB), KC dataflow, links of 16 B/cycle, "
     "which the paper "
     "does not print; `printed` is its pipeline as printed, `atomic` the repaired one "
-    "([tables](tiled-figures.md)).",
+    "([methods](tiled-methods.md)).  Searches end by seconds of the processor; two runs of `atomic` "
+    "differ by a few percent.",
     plain={
         "fig1": Plain(
             "drawing", "An engine, a convolution, a machine of several engines", "[tiled machines](tiled.md)"

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from studies.papers.atomic.cells import OPTIONS, SIZES, label, rows_of
+from studies.papers.atomic.cells import ONE_SAMPLE, OPTIONS, cycles, places, plans, setting_of
+from studies.papers.atomic.pictures import curves
 from studies.papers.figure import Compared, Data, PaperFigure, Row, Statement, Verdict
-from studies.papers.pictures import legend, lines
-from studies.papers.study import Study, number
-from studies.tiled_figures import GRIDS
-from tilewright.report.plots.style import canvas
+from studies.papers.study import Study
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+GRIDS = {
+    "2x2": "engines=2x2,array=64x64,buffer=2048",
+    "4x4": "engines=4x4,array=32x32,buffer=512",
+    "8x8": "engines=8x8,array=16x16,buffer=128",
+    "16x16": "engines=16x16,array=8x8,buffer=32",
+}
+"""16,384 PEs and 8 MB in all."""
 ON_4X4 = ("VGG-19", "ResNet-152", "NasNet")
 
 
-def series_of(study: Study, name: str, columns: Sequence[str]) -> list[Row]:
-    """Cycles by network along a table's columns."""
+def scaled(study: Study, machines: Mapping[str, str]) -> list[Row]:
+    """Mcycles of ``atomic`` at batch 1 on variants of the machine, given by their options."""
     return [
-        {"network": label(row["network"]), **{column: number(row[column]) for column in columns}}
-        for row in rows_of(study, name)
+        setting_of(*place)
+        | {name: cycles(plans(study, place, ["atomic"], 1, more)[0]) / 1e6 for name, more in machines.items()}
+        for place in places(study)
     ]
 
 
 def measure(study: Study) -> Data:
     """Cycles by network and grid."""
-    return {"rows": series_of(study, "figure12", list(GRIDS))}
+    return {"rows": scaled(study, GRIDS)}
 
 
 def judge(data: Data) -> Verdict:
@@ -49,33 +51,13 @@ def judge(data: Data) -> Verdict:
     )
 
 
-def curves(data: Data, columns: Sequence[str], axis_label: str) -> Figure:
-    """A line per network, relative to its least."""
-    figure, axes = canvas(1, 2.8)
-    series = {
-        row["network"]: [row[column] / min(row[name] for name in columns) for column in columns]
-        for row in data["rows"]
-    }
-    lines(axes[0], list(range(len(columns))), series)
-    axes[0].set_xticks(range(len(columns)), columns)
-    axes[0].set_xlabel(axis_label)
-    axes[0].set_ylabel("cycles over the least")
-    legend(axes[0], 4)
-    return figure
-
-
-def drawn(columns: Sequence[str], axis_label: str) -> Callable[[Data], Figure]:
-    """The picture of a scaling figure."""
-    return lambda data: curves(data, columns, axis_label)
-
-
 FIGURE = PaperFigure(
-    title="Scaling the number of engines",
+    title="Scaling the number of engines, Mcycles",
     claim="Curves are U-shaped; VGG-19, ResNet-152 and NasNet are fastest on 4 x 4 engines.",
-    sizes=SIZES,
+    sizes=ONE_SAMPLE,
     measure=measure,
     judge=judge,
-    draw=drawn(list(GRIDS), "engines at 16,384 PEs and 8 MB"),
+    draw=curves(list(GRIDS), "engines at 16,384 PEs and 8 MB"),
     options=OPTIONS,
     shown=("rows",),
 )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from studies.papers.atomic.cells import OPTIONS, SIZES
-from studies.papers.atomic.fig12 import drawn, series_of
+from studies.papers.atomic.cells import ONE_SAMPLE, OPTIONS
+from studies.papers.atomic.fig12 import scaled
+from studies.papers.atomic.pictures import curves
 from studies.papers.figure import Compared, Data, PaperFigure, Statement, Verdict
 from studies.papers.study import Study
-from studies.tiled_figures import BUFFERS
 
-COLUMNS = [f"{size} KiB" for size in BUFFERS]
+BUFFERS = {f"{size} KiB": f"buffer={size}" for size in (32, 64, 128, 256, 512)}
 
 
 def measure(study: Study) -> Data:
     """Cycles by network and buffer."""
-    return {"rows": series_of(study, "figure13", COLUMNS)}
+    return {"rows": scaled(study, BUFFERS)}
 
 
 def judge(data: Data) -> Verdict:
@@ -28,20 +28,19 @@ def judge(data: Data) -> Verdict:
     return Verdict(
         compared,
         differs="Every plan for a small buffer is legal in a larger one, so a slower plan there is the "
-        "search's doing, which "
-        "offers sizes that take half of a buffer; longer searches (`--size full`) show how much of it is "
-        "time.",
+        "search's doing, which offers sizes that take half of a buffer; longer searches (`--size full`) show "
+        "how much of it is time.",
         needed="More seconds of search would be needed.",
     )
 
 
 FIGURE = PaperFigure(
-    title="Scaling the buffer of an engine",
+    title="Scaling the buffer of an engine, Mcycles",
     claim="Larger buffers help, less beyond 128 KB; small ones hurt little.",
-    sizes=SIZES,
+    sizes=ONE_SAMPLE,
     measure=measure,
     judge=judge,
-    draw=drawn(COLUMNS, "buffer of an engine"),
+    draw=curves(list(BUFFERS), "buffer of an engine"),
     options=OPTIONS,
     shown=("rows",),
 )

@@ -109,12 +109,13 @@ def judge(data: Data) -> Verdict:
         "the mean utilization "
         f"as follows, in percent: {', '.join(spans)}.",
         needed="The directions of every layer would be needed.",
-        explained=all(
-            min(row[f"{way} [%]"] for way in ways)
+        explained=[
+            one.what
+            for one, row in zip(compared, data["rows"], strict=True)
+            if min(row[f"{way} [%]"] for way in ways)
             <= row["printed [%]"]
             <= max(row[f"{way} [%]"] for way in ways)
-            for row in data["rows"]
-        ),
+        ],
         best="With the best even cut of every layer, by enumeration of all cuts into 64, the means are "
         f"{min(best):.1f} to {max(best):.1f} %: no even cut over all engines fills them.",
     )

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Statement, Verdict
 from studies.papers.pictures import grouped_bars, legend
 from studies.papers.study import Study
-from studies.tiled_cells import Cell
-from studies.tiled_figures import WORK
+from studies.tiled_cells import WORK, Cell
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.heuristics.scheduling.tiled.lists import zigzag

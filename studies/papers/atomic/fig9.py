@@ -2,43 +2,64 @@
 
 from __future__ import annotations
 
-from studies.papers.atomic.cells import OPTIONS, SIZES
-from studies.papers.atomic.fig8 import contest, draw, proven, ratios, span
+from studies.papers.atomic.cells import (
+    BATCHES,
+    METHODS,
+    OPTIONS,
+    by_width,
+    contest,
+    cycles,
+    in_setting,
+    main_rows,
+    proven,
+    ratios,
+    span,
+    widths,
+)
+from studies.papers.atomic.pictures import bars
 from studies.papers.figure import Compared, Data, PaperFigure, Statement, Verdict
 from studies.papers.study import Study
 
+KC, YX = (1.12, 1.38), (1.08, 1.42)
+"""Atomic's throughput over CNN-P's by dataflow."""
+
 
 def measure(study: Study) -> Data:
-    """Cycles by network and method."""
-    return {"rows": contest(study, "figure9", 20, 1.0, "cycles")}
+    """Cycles by network, setting and method."""
+    rows = contest(study, 20, cycles, 1e6)
+    table = widths(rows, {"atomic over CNN-P": (KC, lambda row: float(row["cnn-p"] / row["atomic"]))})
+    return {"rows": rows, "widths": table}
 
 
 def judge(data: Data) -> Verdict:
     """1.12 to 1.38 times CNN-P's throughput; CNN-P exceeds LS."""
-    own = ratios(data, "ls", "cnn-p")
+    rows, across = main_rows(data), in_setting(data["rows"], "yx", 16)
+    own = ratios(rows, "ls", "cnn-p")
     compared: list[Compared] = [
-        span("atomic over CNN-P", (1.12, 1.38), ratios(data, "cnn-p", "atomic")),
+        span("atomic over CNN-P", KC, ratios(rows, "cnn-p", "atomic")),
         Statement(
             "CNN-P exceeds LS in all cases", f"{min(own):.2f} to {max(own):.2f} times LS", min(own) > 1
         ),
     ]
+    if across:
+        compared.append(span("YX: atomic over CNN-P", YX, ratios(across, "cnn-p", "atomic")))
     return Verdict(
         compared,
         differs="LS and atomic take all samples of a layer through sizes of their own, and pipelines wait "
-        "for their longest "
-        "region; no measurement here separates that from the width of links.",
+        f"for their longest region.{by_width(data['widths'])}",
         needed="The paper's sizes of atoms and regions would be needed.",
-        best=proven(data),
+        best=proven(rows),
     )
 
 
 FIGURE = PaperFigure(
-    title="Throughput, batch 20",
+    title="Throughput, batch 20: Mcycles",
     claim="Atomic Dataflow has 1.12 to 1.38 times CNN-P's throughput (KC), 1.08 to 1.42 (YX); CNN-P "
     "exceeds LS.",
-    sizes=SIZES,
+    sizes=BATCHES,
     measure=measure,
     judge=judge,
-    draw=draw,
+    draw=bars((*METHODS, "bound"), "Mcycles"),
     options=OPTIONS,
+    shown=("rows", "widths"),
 )

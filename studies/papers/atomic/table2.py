@@ -1,87 +1,89 @@
-"""PE utilization without memory delay, overhead of the network and reuse on chip, batch 20; three link "
-"widths."""
+"""PE utilization without memory delay, overhead of the network and reuse on chip, batch 20."""
 
 from __future__ import annotations
 
-from math import isfinite
-from typing import TYPE_CHECKING
+from math import isfinite, nan
 
-from studies.papers.atomic.cells import OPTIONS, asked, label, rows_of
+from studies.papers.atomic.cells import (
+    BATCHES,
+    METHODS,
+    NETWORKS,
+    OPTIONS,
+    by_width,
+    main_rows,
+    places,
+    plans,
+    setting_of,
+    widths,
+)
 from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Verdict
-from studies.papers.study import Study, number
-from studies.tiled_cells import Cell
-from studies.tiled_figures import NETWORKS, OVERHEAD, REUSE, UTILIZATION, WORK
+from studies.papers.study import Study
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-COLUMNS = {"ls [%]": "ls", "cnn-p [%]": "cnn-p", "il-pipe [%]": "il-pipe", "atomic [%]": "atomic"}
+UTILIZATION = {
+    "ls": (64.3, 51.1, 60.3, 49.0, 63.7, 69.2, 59.2, 56.4),
+    "cnn-p": (74.2, 59.5, 70.3, 57.4, 76.7, 79.8, 72.8, 72.8),
+    "il-pipe": (57.1, 47.4, 64.6, 45.7, 58.7, 61.8, 53.7, 67.7),
+    "atomic": (86.0, 82.2, 88.9, 78.8, 85.0, 90.2, 95.0, 91.5),
+}
+"""Percent, by network."""
+OVERHEAD = (15.6, 13.2, 15.4, 10.0, 15.9, 17.6, 9.4, 10.5)
+REUSE = (60.2, 82.0, 85.7, 90.8, 54.1, 61.2, 87.3, 79.6)
+PRINTED = {
+    **{f"{name} [%]": values for name, values in UTILIZATION.items()},
+    "NoC overhead [%]": OVERHEAD,
+    "reuse [%]": REUSE,
+}
 
 
 def measure(study: Study) -> Data:
-    """A row per network, and the overhead of atomic at other link widths."""
+    """A row per network and setting; NoC overhead and reuse are those of atomic."""
     rows: list[Row] = []
-    for own in rows_of(study, "table2"):
-        row: Row = {"network": label(own["network"])}
-        for column in (*COLUMNS, "NoC overhead [%]", "reuse [%]"):
-            row[column] = number(own[column])
-            row[f"printed {column}"] = number(own[column].split("(")[-1])
+    for place in places(study):
+        runs = dict(zip(METHODS, plans(study, place, list(METHODS.values()), 20), strict=True))
+        row = setting_of(*place)
+        row |= {f"{name} [%]": 100 * runs[name].compute_utilization for name in UTILIZATION}
+        atomic = runs["atomic"]
+        row |= {"NoC overhead [%]": 100 * atomic.network_overhead, "reuse [%]": 100 * atomic.reuse}
         rows.append(row)
-    return {"rows": rows, "links": _links(study, study.values.get("links", ()))}
-
-
-def _links(study: Study, widths: Sequence[int]) -> list[Row]:
-    """Overhead and reuse of atomic at link widths, on the first network."""
-    values = asked(study, "table2")
-    cells = [
-        Cell(values.networks[0], f"atomic-8x8[link={width}]", "atomic", 20, "makespan", values.seconds)
-        for width in widths
-    ]
-    answers = study.cells(WORK, "tiled.sqlite", cells)
-    place = list(NETWORKS).index(values.networks[0]) if values.networks[0] in NETWORKS else None
-    return [
-        {
-            "B/cycle": width,
-            "utilization [%]": 100 * answer.compute_utilization,
-            "NoC overhead [%]": 100 * answer.network_overhead,
-            "reuse [%]": 100 * answer.reuse,
-            "printed": ""
-            if place is None
-            else f"{UTILIZATION['atomic'][place]}, {OVERHEAD[place]}, {REUSE[place]}",
-        }
-        for width, answer in zip(widths, answers, strict=True)
-    ]
+    names = list(NETWORKS.values())
+    nearest: list[Row] = []
+    for network in dict.fromkeys(row["network"] for row in rows):
+        if network in names:
+            at, own = names.index(network), [row for row in rows if row["network"] == network]
+            table = {
+                f"{network}: {column}": (
+                    (values[at], values[at]),
+                    lambda row, column=column: float(row[column]),
+                )
+                for column, values in PRINTED.items()
+            }
+            nearest += widths(own, table, "{:.1f}")
+    return {"rows": rows, "widths": nearest}
 
 
 def judge(data: Data) -> Verdict:
     """Every printed number."""
-    compared: list[Compared] = [
-        Number(f"{row['network']}: {column}", row[f"printed {column}"], row[column], "{:.1f}")
-        for row in data["rows"]
-        for column in (*COLUMNS, "NoC overhead [%]", "reuse [%]")
-        if isfinite(row[f"printed {column}"])
-    ]
-    differs = "Utilization is over all multiply-accumulates here and over layers in the paper."
-    if data["links"]:
-        spread = [row["NoC overhead [%]"] for row in data["links"]]
-        printed = data["rows"][0]["printed NoC overhead [%]"]
-        nearest = min(data["links"], key=lambda row: abs(row["NoC overhead [%]"] - printed))
-        differs += (
-            f"  Changing the width of links alone, from {data['links'][0]['B/cycle']} to "
-            f"{data['links'][-1]['B/cycle']} "
-            f"B/cycle, takes the overhead from {spread[0]:.1f} to {spread[-1]:.1f} %; {nearest['B/cycle']} "
-            "B/cycle comes "
-            "nearest to the printed one."
-        )
-    return Verdict(compared, differs=differs, needed="The width of links and the paper's LS would be needed.")
+    names = list(NETWORKS.values())
+    compared: list[Compared] = []
+    for row in main_rows(data):
+        for column, values in PRINTED.items():
+            printed = values[names.index(row["network"])] if row["network"] in names else nan
+            if isfinite(printed):
+                compared.append(Number(f"{row['network']}: {column}", printed, row[column], "{:.1f}"))
+    return Verdict(
+        compared,
+        differs="Utilization is over all multiply-accumulates here and over layers in the paper."
+        + by_width(data["widths"]),
+        needed="The width of links and the paper's LS would be needed.",
+    )
 
 
 FIGURE = PaperFigure(
     title="PE utilization, overhead of the network, reuse on chip",
     claim="Atomic Dataflow has 78.8 to 95.0 % utilization, 9.4 to 17.6 % overhead, 54.1 to 90.8 % reuse.",
-    sizes={"smoke": {"networks": ("mlp",), "seconds": 0.2}, "short": {}, "full": {"links": (8, 16, 32)}},
+    sizes=BATCHES,
     measure=measure,
     judge=judge,
     options=OPTIONS,
-    shown=("links",),
+    shown=("rows", "widths"),
 )

@@ -55,9 +55,8 @@ def judge(data: Data) -> Verdict:
             else Statement(one.what, "it is" if one.holds else "it is not", one.holds)
             for one in compared
         ],
-        differs=f"Bounds prove that {most_gained(max(certain))}; the rest is costs of layers, as in figure "
-        "11.",
-        needed="MAESTRO's costs of both networks would be needed.",
+        differs=f"Bounds prove that {most_gained(max(certain))}, so that the scheduler is not the cause.",
+        needed="The paper's latencies and energies of the FDAs would be needed.",
         best="Every point has a bound.",
     )
 

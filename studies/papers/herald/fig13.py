@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING
 from studies.papers.figure import Data, Number, PaperFigure, Row, Verdict
 from studies.papers.herald.fig11 import chosen
 from studies.papers.herald.spaces import (
-    ALL,
     CLASSES,
     FEW,
-    MAELSTROM,
     QUICK,
     STEPS,
     WORKLOADS,
     best_fda,
-    design_space,
-    monoliths,
-    on_parts,
-    on_preset,
+    best_of,
+    part_of,
+    points_of,
+    singles_of,
 )
 from studies.papers.pictures import grouped_bars
 from studies.papers.study import Study
@@ -33,36 +31,13 @@ def measure(study: Study) -> Data:
     """A row per class, workload and machine."""
     rows: list[Row] = []
     for size in chosen(study["class"]):
-        designs = {}
-        for workload in study["workloads"]:
-            points = study.cell(
-                "design space",
-                design_space,
-                name=workload,
-                size=size,
-                flows=list(MAELSTROM),
-                steps=list(study["steps"][size]),
-                method=study["method"],
-            )
-            designs[workload] = min(points, key=lambda row: row["edp"])["parts"]
+        designs = {own: best_of(points_of(study, own, size))["parts"] for own in study["workloads"]}
         for workload in study["workloads"]:
             place = {"class": size, "workload": workload}
-            for name, preset in monoliths(size, study.values.get("monoliths", ALL)).items():
-                cell = study.cell(
-                    "preset", on_preset, name=workload, system=preset, method=study["method"], seconds=None
-                )
+            for name, cell in singles_of(study, workload, size).items():
                 rows.append({**place, "machine": name, "of": "", **cell})
             for own, parts in designs.items():
-                cell = study.cell(
-                    "partition",
-                    on_parts,
-                    name=workload,
-                    size=size,
-                    flows=list(MAELSTROM),
-                    parts=parts,
-                    method=study["method"],
-                    seconds=None,
-                )
+                cell = part_of(study, workload, size, parts)
                 rows.append({**place, "machine": f"HDA for {own}", "of": own, **cell})
     return {"rows": rows}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from studies.papers.figure import Data, Number, PaperFigure, Row, Statement, Verdict
-from studies.papers.herald.spaces import MAELSTROM, on_parts, on_preset, resources
+from studies.papers.herald.spaces import part_of, preset_of, resources
 from studies.papers.pictures import lines
 from studies.papers.study import Study
 from tilewright.report.plots.style import canvas
@@ -20,28 +20,12 @@ def measure(study: Study) -> Data:
     own = resources(size, step, 1)
     rows: list[Row] = []
     for flow, pes in (("shidiannao", 0), ("nvdla", own.pes)):
-        cell = study.cell(
-            "preset",
-            on_preset,
-            name=study["workload"],
-            system=f"fda-{size}-{flow}",
-            method="greedy",
-            seconds=None,
-        )
+        cell = preset_of(study, study["workload"], f"fda-{size}-{flow}", "greedy")
         rows.append({"PEs for NVDLA": pes, **cell})
     half = own.bandwidth // 2
     for pes in range(step, own.pes, step):
         parts = [[pes, half], [own.pes - pes, half]]
-        cell = study.cell(
-            "partition",
-            on_parts,
-            name=study["workload"],
-            size=size,
-            flows=list(MAELSTROM),
-            parts=parts,
-            method=study["method"],
-            seconds=None,
-        )
+        cell = part_of(study, study["workload"], size, parts)
         rows.append({"PEs for NVDLA": pes, **cell})
     return {"rows": sorted(rows, key=lambda row: float(row["PEs for NVDLA"]))}
 
@@ -101,7 +85,7 @@ FIGURE = PaperFigure(
     title="EDP over the partition of PEs",
     claim="With equal bandwidth the even split of PEs has 17 % more EDP than the best one (AR/VR-A, cloud).",
     sizes={
-        "smoke": {"workload": "handposex2", "class": "edge", "step": 256, "method": "herald"},
+        "smoke": {"workload": "handposex2", "class": "edge", "step": 512, "method": "herald"},
         "short": {"workload": "ar-vr-a", "class": "cloud", "step": 1024, "method": "herald[feedback=loads]"},
         "full": {"workload": "ar-vr-a", "class": "cloud", "step": 256, "method": "herald"},
     },

@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
+from studies.papers.figure import Row
+from studies.papers.study import Study
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
@@ -128,6 +130,83 @@ def _on(name: str, system: Any, method: str, seconds: float | None) -> dict[str,
     table = cost_table(workload_operators(work), [system], Limits(threads=1))
     metric = METRIC_OF[ScheduleObjective.EDP]
     return scheduled(problem_from_table(work, system, metric, table), method, seconds)
+
+
+def points_of(
+    study: Study, work: str, size: str, flows: Sequence[str] = MAELSTROM, steps: Sequence[int] = ()
+) -> list[Row]:
+    """The cell of a whole design space, by the study's method and its steps of the class.
+
+    Parameters
+    ----------
+    study : whose cells these are
+    work, size : workload and class
+    flows : the dataflow of each sub-accelerator
+    steps : others than the study's
+    """
+    points: list[Row] = study.cell(
+        "design space",
+        design_space,
+        name=work,
+        size=size,
+        flows=list(flows),
+        steps=list(steps or study["steps"][size]),
+        method=study["method"],
+    )
+    return points
+
+
+def best_of(points: Sequence[Row]) -> Row:
+    """The point of least EDP."""
+    return min(points, key=lambda row: float(row["edp"]))
+
+
+def part_of(study: Study, work: str, size: str, parts: Sequence[Sequence[float]]) -> Row:
+    """The cell of one partition of Maelstrom by the study's method.
+
+    Parameters
+    ----------
+    study, work, size : as of `points_of`
+    parts : PEs and GB/s of each sub-accelerator
+    """
+    point: Row = study.cell(
+        "partition",
+        on_parts,
+        name=work,
+        size=size,
+        flows=list(MAELSTROM),
+        parts=list(parts),
+        method=study["method"],
+        seconds=None,
+    )
+    return point
+
+
+def preset_of(study: Study, work: str, system: str, method: str = "", seconds: float | None = None) -> Row:
+    """The cell of a preset.
+
+    Parameters
+    ----------
+    study, work : as of `points_of`
+    system : name of the preset
+    method : another than the study's
+    seconds : limit of the search
+    """
+    values = {"system": system, "method": method or study["method"], "seconds": seconds}
+    point: Row = study.cell("preset", on_preset, name=work, **values)
+    return point
+
+
+def singles_of(study: Study, work: str, size: str, styles: Sequence[str] = ()) -> dict[str, Row]:
+    """The cells of a class's monoliths by the names that the paper's pictures have.
+
+    Parameters
+    ----------
+    study, work, size : as of `points_of`
+    styles : others than the study's
+    """
+    named = monoliths(size, styles or study.values.get("monoliths", ALL))
+    return {name: preset_of(study, work, system) for name, system in named.items()}
 
 
 def monoliths(size: str, styles: Sequence[str] = ALL) -> dict[str, str]:

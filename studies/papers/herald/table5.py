@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studies.papers.figure import Compared, Data, PaperFigure, Row, Statement, Verdict
 from studies.papers.herald.fig11 import chosen
-from studies.papers.herald.spaces import CLASSES, MAELSTROM, QUICK, STEPS, WORKLOADS, design_space, on_parts
+from studies.papers.herald.spaces import CLASSES, QUICK, STEPS, WORKLOADS, best_of, part_of, points_of
 from studies.papers.study import Study
 from tilewright.hardware.scheduling.herald.classes import TABLE_V
 
@@ -14,16 +14,8 @@ def measure(study: Study) -> Data:
     rows: list[Row] = []
     for workload in chosen(study["workload"]):
         for size in chosen(study["class"]):
-            points = study.cell(
-                "design space",
-                design_space,
-                name=workload,
-                size=size,
-                flows=list(MAELSTROM),
-                steps=list(study["steps"][size]),
-                method=study["method"],
-            )
-            best = min(points, key=lambda row: row["edp"])
+            points = points_of(study, workload, size)
+            best = best_of(points)
             rates, pes = (
                 TABLE_V[size, workload.removesuffix("-1")] if workload in WORKLOADS else ((4, 12), (128, 896))
             )
@@ -34,17 +26,7 @@ def measure(study: Study) -> Data:
                 "bound": min(p["bound"] for p in points),
             }
             for name, parts in (("printed", printed), ("exchanged", printed[::-1])):
-                cell = study.cell(
-                    "partition",
-                    on_parts,
-                    name=workload,
-                    size=size,
-                    flows=list(MAELSTROM),
-                    parts=parts,
-                    method=study["method"],
-                    seconds=None,
-                )
-                row[name] = cell["edp"]
+                row[name] = part_of(study, workload, size, parts)["edp"]
             row["PEs and GB/s"] = best["parts"]
             row["printed partition"] = printed
             rows.append(row)
@@ -84,7 +66,7 @@ def judge(data: Data) -> Verdict:
         "has more PEs for "
         "NVDLA.",
         needed="Which column is whose would be needed.",
-        explained=mirrored < 1 + (straight - 1) / 2,
+        explained=[one.what for one in compared] if mirrored < 1.1 else (),
         best="The bound is the least of all partitions of the grid, so that no other partition or schedule "
         "is below it.",
     )

@@ -11,11 +11,10 @@ PAPER: Final = Paper(
     source="Li and Gao, *KAPLA: Pragmatic Representation and Fast Solving of Scalable NN Accelerator "
     "Dataflow*, 2023.",
     about="Chains of segments by the closed form on 8 x 8 nodes of 16 x 16 PEs with 512 kB, four samples "
-    "([where this differs](kapla-segments.md#beside-the-papers-tables)).  B is the proven best chain, S "
-    "the same by pricing "
-    "every segment, R a tenth of the segments at random, T Tangram, K KAPLA.  M, annealing guided by "
-    "boosted trees, is not "
-    "here: on one node plain annealing (A) stands in its place.",
+    "([where this differs](kapla-segments.md#beside-the-papers-tables)).  The letters are [methods of "
+    "`schedule`](kapla-segments.md#the-approaches-that-kapla-compares-itself-with): B `nn-dataflow`, S "
+    "`directives`, R `random` (the median of five seeds), M `autotvm`, K `kapla`; T is Tangram.  Losses are "
+    "percent above the proven best chain (`chains`).",
     plain={
         "fig1": Plain("drawing", "A machine of several nodes", "[tiled machines](tiled.md)"),
         "fig2": Plain("drawing", "A taxonomy of dataflows", "[segments](kapla-segments.md)"),

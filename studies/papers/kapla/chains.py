@@ -1,117 +1,252 @@
-"""Tables of `studies.kapla_tables` as figures of the paper read them."""
+"""Chains of segments by every approach: a cell is what one method comes to by the closed form alone."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
-from dataclasses import replace
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean, median_low
 from typing import TYPE_CHECKING, Any, Final
 
-from studies.kapla_cells import ChainCell, ChainFound, chain_store
-from studies.kapla_tables import DEFAULT_KEPT, NETWORKS, SYSTEM, TABLES, WORK, table
-from studies.kapla_tables import Study as Asked
 from studies.papers.figure import Data, Row
 from studies.papers.pictures import grouped_bars, legend
-from studies.papers.study import Study, number
+from studies.papers.study import Study
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.heuristics.scheduling.tiled.kapla.methods import ChainMethod, PipelineMethod
 from tilewright.report.plots.style import canvas
+from tilewright.solvers.scheduling.tiled.registry import METHODS
+from tilewright.solvers.scheduling.tiled.running import prepare
+from tilewright.workloads.catalog import resolve_model
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-STORE: Final = "kapla.sqlite"
-WAYS: Final = ("B", "S", "R", "T", "K")
-SMOKE: Final = {"networks": ("mlp",), "seconds": 2.0}
-SIZES: Final = {"smoke": SMOKE, "short": {}, "full": {}}
-"""Short and full runs have the values of the manual's page."""
+NETWORKS: Final = ("alexnet", "mobilenet-v1", "vgg16", "googlenet", "resnet50", "mlp", "lstm")
+"""The paper's seven, in the order of its tables."""
+SYSTEM: Final = "kapla-16x16[engines=8x8,array=16x16,buffer=512]"
+"""As many PEs as the paper's machine; buffers that are large enough for the leaves of trees."""
+SPACE: Final = "orders=own,spatial=4,temporal=4"
+"""Segments that all approaches choose from; nn-dataflow and Tangram have those side by side only."""
+PROVEN: Final = f"chains[{SPACE}]"
+KAPLA: Final = f"kapla[{SPACE}]"
+WAYS: Final = {
+    "B": "nn-dataflow[spatial=4]",
+    "S": f"directives[{SPACE},splits=on]",
+    "R": f"random[{SPACE},splits=on]",
+    "M": f"autotvm[{SPACE}]",
+    "T": "tangram[spatial=4]",
+    "K": KAPLA,
+}
+"""Methods by the letters of the paper, and T for Tangram."""
+OTHERS: Final = {
+    "K, loose estimate": f"kapla[{SPACE},estimate=aggregate]",
+    "R, 0.03": f"random[{SPACE},splits=on,probability=0.03]",
+    "M, 2 batches": f"autotvm[{SPACE},iterations=2]",
+}
+"""The same with one option changed: the suspected cause of a difference."""
+SMOKE: Final[Mapping[str, Any]] = {
+    "networks": ("mlp",),
+    "batch": 1,
+    "seconds": 0.1,
+    "learning": 0.0,
+    "seeds": 1,
+}
+FULL: Final[Mapping[str, Any]] = {"networks": NETWORKS, "batch": 64, "seconds": 3600.0, "seeds": 5}
 
 
-def asked(study: Study, mark: str) -> Asked:
-    """What the manual's table of this size asks for."""
-    values = study.parameters("kapla-segments", mark) | dict(study.values)
-    networks = values.get("networks", NETWORKS)
-    names = networks.split() if isinstance(networks, str) else networks
-    return Asked(names, SYSTEM, int(values.get("batch", 4)), 4, 4, float(values["seconds"]))
+def sizes(*networks: str) -> dict[str, Mapping[str, Any]]:
+    """Values of the three sizes; short runs have these networks."""
+    short = {"networks": networks, "batch": 4, "seconds": 20.0, "learning": 10.0, "seeds": 5}
+    return {"smoke": SMOKE, "short": short, "full": FULL}
 
 
-def printed(study: Study, name: str, own: Asked) -> str:
-    """A table of `studies.kapla_tables` with all of its cells in the store."""
-    study.cells(WORK, STORE, [cell for network in own.networks for cell in TABLES[name].cells(own, network)])
-    with contextlib.closing(chain_store(study.folder / STORE)) as store:
-        return table(name, own, store)
+TRAINED: Final = sizes("alexnet", "mobilenet-v1", "mlp", "lstm")
+INFERRED: Final = sizes("alexnet", "mobilenet-v1", "resnet50", "mlp", "lstm")
 
 
-def rows_of(study: Study, name: str, mark: str) -> list[Row]:
-    """The rows of a table that stands in the manual under a mark."""
-    return study.manual("kapla-segments", mark, lambda: printed(study, name, asked(study, mark)))
-
-
-def contest(study: Study, name: str, mark: str) -> Data:
-    """A contest of all ways: percent above the least by network."""
-    rows: list[Row] = []
-    for own in rows_of(study, name, mark):
-        row: Row = {
-            "network": own["network"],
-            "least": number(own["least"]),
-            "state": own.get("column 2", ""),
-        }
-        row |= {way: number(own[way]) for way in WAYS[:-1]}
-        rows.append({**row, "K": number(own["K [% above the least]"])})
-    losses = loosely(study, mark, ":training" if name == "figure7" else "")
-    for row, loss in zip(rows, losses, strict=True):
-        row["K, loose estimate"] = loss
-    return {"rows": rows}
-
-
-def loosely(study: Study, mark: str, kind: str) -> list[float]:
-    """What K loses by the estimate as the paper describes it, in percent above the proven best.
+def chosen(
+    network: str, system: str, batch: int, objective: str, method: str, seed: int, seconds: float
+) -> dict[str, Any]:
+    """The chain that a method chooses; a value of 0 stands for none.
 
     Parameters
     ----------
-    mark : of the manual's table, for networks and limits
-    kind : ``:training`` or nothing, behind the network's name
+    network : of the catalog, ``:training`` behind it for its training graph
+    system, batch, objective : of the problem
+    method : with its options
+    seed : of all chance
+    seconds : of the processor, after which the method stops where it is
     """
-    own, losses = asked(study, mark), []
-    for network in own.networks:
-        cells = [
-            own.cell(f"{network}{kind}", "energy", *way)
-            for way in (("proven", 0), ("kapla-printed", DEFAULT_KEPT))
-        ]
-        best, printed_one = study.cells(WORK, STORE, cells)
-        fits = best.value > 0 and printed_one.value > 0
-        losses.append(100 * (printed_one.value / best.value - 1) if fits else float("nan"))
-    return losses
+    planner = METHODS.make(method)
+    assert isinstance(planner, PipelineMethod)
+    prepare(method)
+    machine = load_tiled_machine(system)
+    problem = TiledProblem(resolve_model(network, 1), machine, tiled_objective(objective), batch=batch)
+    form, begun = planner.form_of(problem, seed), time.process_time()
+    answer = planner.choose(form, seed, lambda: time.process_time() - begun > seconds, lambda chain: None)
+    chain = answer.chain
+    return {
+        "value": 0.0 if chain is None else form.value(chain.energy, chain.cycles),
+        "bound": answer.bound,
+        "proven": answer.proven,
+        "seconds": time.process_time() - begun,
+        "schemes": answer.schemes,
+        "valid": answer.valid,
+        "kept": answer.kept,
+        "late": answer.note.startswith("the time"),
+    }
 
 
-def known(values: Sequence[float]) -> list[float]:
+def segments(network: str, batch: int, method: str) -> int:
+    """How many schemes a method on chains chooses from."""
+    planner = METHODS.make(method)
+    assert isinstance(planner, ChainMethod)
+    machine = load_tiled_machine(SYSTEM)
+    problem = TiledProblem(resolve_model(network, 1), machine, tiled_objective("energy"), batch=batch)
+    spaces = planner.slicing.spaces(planner.form_of(problem, 0))
+    return sum(1 for _, space in spaces for start in space.starts[:-1] for _ in space.schemes(start))
+
+
+def cell(
+    study: Study, network: str, objective: str, method: str, seed: int = 0, **other: Any
+) -> dict[str, Any]:
+    """A cell of a figure, on the paper's machine and the size's batch unless said otherwise.
+
+    Parameters
+    ----------
+    study : whose size, batch and seconds hold; ``learning`` has those of M where they are others
+    network, objective, method, seed : as of `chosen`
+    other : ``system`` or ``batch``
+    """
+    limit = "learning" if method.startswith("autotvm") else "seconds"
+    values: dict[str, Any] = {"system": SYSTEM, "batch": study["batch"], **other}
+    known: dict[str, Any] = study.cell(
+        "chain",
+        chosen,
+        network=network,
+        objective=objective,
+        method=method,
+        seed=seed,
+        seconds=study.values.get(limit, study["seconds"]),
+        **values,
+    )
+    return known
+
+
+def above(value: float, least: float) -> float:
+    """Percent by which a value is above another; not a number where one is missing."""
+    return 100 * (value / least - 1) if value > 0 and least > 0 else float("nan")
+
+
+def contest(study: Study, objective: str, kind: str = "", others: Iterable[str] = ()) -> list[Row]:
+    """Every approach on every network: percent above the proven best chain, and seconds.
+
+    Parameters
+    ----------
+    study : whose networks, batch and seconds hold
+    objective : ``energy`` or ``makespan``
+    kind : ``:training`` or nothing, behind the networks' names
+    others : of `OTHERS`
+    """
+    rows: list[Row] = []
+    for network in study["networks"]:
+        proven = cell(study, f"{network}{kind}", objective, PROVEN)
+        row: Row = {
+            "network": network,
+            "least": proven["value"] / (1e9 if objective == "energy" else 1e6),
+            "state": "proven" if proven["proven"] else "not proven",
+        }
+        spent = {"proven [s]": proven["seconds"]}
+        for way, method in {**WAYS, **{name: OTHERS[name] for name in others}}.items():
+            seeds = range(study["seeds"] if way.startswith("R") else 1)  # the median of R
+            own = [cell(study, f"{network}{kind}", objective, method, seed) for seed in seeds]
+            row[way] = above(median_low([answer["value"] for answer in own]), proven["value"])
+            spent[f"{way} [s]"] = median_low([answer["seconds"] for answer in own])
+            if way == "M":
+                place = {"network": f"{network}{kind}", "batch": study["batch"]}
+                there = study.cell("segments", segments, **place, method=method)
+                row["segments that M priced"] = f"{own[0]['schemes']} of {there}"
+                row["time was up"] = own[0]["late"]
+        rows.append({**row, **spent})
+    return rows
+
+
+def shown(rows: Sequence[Row]) -> list[Row]:
+    """The rows for the page: percentages, and how far M came."""
+    hidden = {name for row in rows for name in row if name.endswith("[s]")} | {"time was up"}
+    return [{name: value for name, value in row.items() if name not in hidden} for row in rows]
+
+
+def known(values: Iterable[float]) -> list[float]:
     """Those that are numbers."""
     return [value for value in values if value == value]
 
 
-def mean(values: Sequence[float]) -> float:
+def mean(values: Iterable[float]) -> float:
     """Of the numbers among the values; not a number where there is none."""
     there = known(values)
-    return sum(there) / len(there) if there else float("nan")
+    return fmean(there) if there else float("nan")
+
+
+def losses(data: Data, way: str) -> list[float]:
+    """Percent of a way above the proven best, where it has a chain."""
+    return known(row[way] for row in data["rows"])
+
+
+def together(data: Data, *ways: str) -> list[float]:
+    """The mean loss of some ways over the networks on which all of them have a chain."""
+    both = [row for row in data["rows"] if all(row[way] == row[way] for way in ways)]
+    return [mean(row[way] for row in both) for way in ways]
+
+
+def worst(data: Data, way: str) -> float:
+    """The most of these; not a number where there is none."""
+    return max(losses(data, way), default=float("nan"))
+
+
+def changed(data: Data, *pairs: tuple[str, str]) -> str:
+    """What changing one option does to the mean loss of a way, where both have a chain, in words.
+
+    Parameters
+    ----------
+    pairs : a way, and what is changed
+    """
+    words = []
+    for way, what in pairs:
+        other = next(name for name in OTHERS if name.startswith(way))
+        before, after = together(data, way, other)
+        words.append(f"{what} alone takes {way}'s mean loss from {before:.1f} to {after:.1f} %")
+    text = "; ".join(words)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def proven(data: Data) -> str:
     """How many of the networks have a proven best chain."""
     count = sum(row["state"] == "proven" for row in data["rows"])
-    return f"B is proven on {count} of {len(data['rows'])} networks: no chain of these segments is better."
+    return (
+        f"The best chain is proven on {count} of {len(data['rows'])} networks, in "
+        f"{max(row['proven [s]'] for row in data['rows']):.1f} s at most: no chain of these is better."
+    )
+
+
+def reached(data: Data) -> str:
+    """How far M came."""
+    late = [row for row in data["rows"] if row["time was up"]]
+    if not late:
+        return "M priced all segments on every network."
+    none = sum(row["M"] != row["M"] for row in late)
+    return f"M was stopped by its limit on {len(late)} of {len(data['rows'])} networks" + (
+        f", on {none} before it had a chain." if none else "."
+    )
 
 
 def bars(data: Data, label: str) -> Figure:
     """Every way's value over the least, by network, as in the paper."""
     figure, axes = canvas(1, 2.8)
-    ways = (*WAYS, "K, loose estimate") if "K, loose estimate" in data["rows"][0] else WAYS
+    ways = [*WAYS, *(name for name in OTHERS if name.startswith("K") and name in data["rows"][0])]
     series = {way: [1 + row[way] / 100 for row in data["rows"]] for way in ways}
     grouped_bars(axes[0], [row["network"] for row in data["rows"]], series)
     axes[0].set_ylim(0.9)
     axes[0].set_ylabel(label)
-    legend(axes[0], 6)
+    legend(axes[0], 7)
     return figure
-
-
-def on_system(study: Study, cell: ChainCell, system: str, rooms: str = "set") -> ChainFound:
-    """The cell on another machine."""
-    changed: dict[str, Any] = {"system": system, "rooms": rooms}
-    return study.cells(WORK, STORE, [replace(cell, **changed)])[0]

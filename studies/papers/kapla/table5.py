@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from studies.kapla_tables import DEFAULT_KEPT
+from typing import Any
+
 from studies.papers.figure import Compared, Data, PaperFigure, Row, Statement, Verdict
-from studies.papers.kapla.chains import asked, mean, on_system
+from studies.papers.kapla.chains import INFERRED, KAPLA, PROVEN, above, cell, mean
 from studies.papers.study import Study
 
 PRINTED = (4.4, 2.7, 1.5, 8.3, 6.7)
@@ -21,29 +22,18 @@ MACHINES = {
 
 def measure(study: Study) -> Data:
     """A row per machine: the mean overhead over the networks."""
-    values = asked(study, "inference")
     rows: list[Row] = []
     for name in study["machines"]:
         brackets, batch = MACHINES[name]
-        above, proven = [], 0
-        for network in values.networks:
-            own = type(values)(
-                values.networks, values.system, batch, values.spatial, values.temporal, values.seconds
-            )
-            system = f"kapla-16x16[{brackets}]"
-            best = on_system(study, own.cell(network, "energy", "proven"), system)
-            kapla = on_system(study, own.cell(network, "energy", "kapla", DEFAULT_KEPT), system)
-            above.append(100 * (kapla.value / best.value - 1) if best.value and kapla.value else float("nan"))
-            proven += best.status == "proven"
-        rows.append(
-            {
-                "machine": name,
-                "batch": batch,
-                "overhead [%]": mean(above),
-                "proven": proven,
-                "networks": len(above),
-            }
-        )
+        place: dict[str, Any] = {"system": f"kapla-16x16[{brackets}]", "batch": batch}
+        lost, proven = [], 0
+        for network in study["networks"]:
+            best = cell(study, network, "energy", PROVEN, **place)
+            kapla = cell(study, network, "energy", KAPLA, **place)
+            lost.append(above(kapla["value"], best["value"]))
+            proven += best["proven"]
+        own: Row = {"machine": name, "batch": batch, "overhead [%]": mean(lost), "proven": proven}
+        rows.append({**own, "networks": len(lost)})
     return {"rows": rows}
 
 
@@ -66,9 +56,8 @@ FIGURE = PaperFigure(
     title="Other hardware configurations",
     claim="Overheads are 4.4, 2.7, 1.5, 8.3 and 6.7 % on five configurations.",
     sizes={
-        "smoke": {"networks": ("mlp",), "seconds": 2.0, "machines": tuple(MACHINES)[:1]},
-        "short": {"machines": tuple(MACHINES)},
-        "full": {"machines": tuple(MACHINES)},
+        size: {**values, "machines": tuple(MACHINES)[: 1 if size == "smoke" else None]}
+        for size, values in INFERRED.items()
     },
     measure=measure,
     judge=judge,

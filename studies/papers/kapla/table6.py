@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from studies.kapla_tables import PRUNED
 from studies.papers.figure import Compared, Data, PaperFigure, Row, Statement, Verdict
-from studies.papers.kapla.chains import SIZES, mean, rows_of
-from studies.papers.study import Study, number
+from studies.papers.kapla.chains import INFERRED, KAPLA, cell, mean
+from studies.papers.study import Study
+
+PRINTED = {
+    "alexnet": (700, 2),
+    "mobilenet-v1": (331, 42),
+    "vgg16": (7, 1),
+    "googlenet": (560, 1),
+    "resnet50": (63, 4),
+    "mlp": (784, 18),
+    "lstm": (70, 3),
+}
+"""Schemes of one segment, and those after both prunings."""
 
 
 def measure(study: Study) -> Data:
     """A row per network."""
     rows: list[Row] = []
-    for own in rows_of(study, "table6", "pruning"):
-        total, left = PRUNED[own["network"]]
+    for network in study["networks"]:
+        own = cell(study, network, "energy", KAPLA)
+        total, left = PRINTED[network]
         rows.append(
             {
-                "network": own["network"],
-                "schemes, all segments": number(own["schemes"]),
-                "left": number(own["beaten by none"]),
-                "pruned [%]": number(own["pruned [%]"]),
+                "network": network,
+                "schemes, all segments": own["schemes"],
+                "may fit": own["valid"],
+                "beaten by none": own["kept"],
+                "pruned [%]": 100 * (1 - own["kept"] / own["schemes"]),
                 "printed schemes, one segment": total,
                 "printed left": left,
                 "printed pruned [%]": 100 * (1 - left / total),
@@ -52,7 +64,7 @@ def judge(data: Data) -> Verdict:
 FIGURE = PaperFigure(
     title="Schemes between layers before and after pruning",
     claim="85.7 to 99.8 % of the schemes of a segment are pruned.",
-    sizes=SIZES,
+    sizes=INFERRED,
     measure=measure,
     judge=judge,
     shown=("rows",),

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from studies.answers import answers
+from studies.papers.atomic.cells import METHODS, span, widths
 from studies.tiled_cells import Cell, Found, cell_store, compute, failed
-from studies.tiled_figures import FIGURES, Study, main, table
 
 from tilewright.foundation.database import DamagedError
 
-STUDY = Study(["resnet50", "alexnet"], [16], 5.0, "", 1)
+CELLS = [Cell("resnet50", "atomic-8x8[link=16]", method, 1, "makespan", 5.0) for method in METHODS.values()]
 PLAN = Found("feasible", "", 10, 1000, 500, 600, 0.5, 0.8, 0.1, 0.9, 77, {"dram": 1.0, "static": 3.0})
 
 
 def test_what_is_stored_is_read_back_and_not_computed_again(tmp_path: Path) -> None:
     """A cell comes back as it was put; where all are there nothing runs; other seconds differ."""
     store = cell_store(tmp_path / "cells.sqlite")
-    cells = [cell for _, row in FIGURES["figure8"].rows(STUDY) for cell in row]
-    for cell in cells:
+    for cell in CELLS:
         store.put(cell, PLAN)
     store.close()
     again = cell_store(tmp_path / "cells.sqlite")
-    assert all(again.get(cell) == PLAN for cell in cells)
-    assert list(answers(again, cells, 1, compute, failed)) == []
-    other = Cell(cells[0].network, cells[0].system, cells[0].method, 1, "makespan", 6.0)
+    assert all(again.get(cell) == PLAN for cell in CELLS)
+    assert list(answers(again, CELLS, 1, compute, failed)) == []
+    other = replace(CELLS[0], seconds=6.0)
     assert again.get(other) is None
     again.close()
 
@@ -34,7 +34,7 @@ def test_what_is_stored_is_read_back_and_not_computed_again(tmp_path: Path) -> N
 def test_a_changed_row_is_damage(tmp_path: Path) -> None:
     """A row that is not what was written is told apart by its seal."""
     path = tmp_path / "cells.sqlite"
-    cell = STUDY.cell("resnet50", "ls", 16, 1)
+    cell = CELLS[0]
     store = cell_store(path)
     store.put(cell, PLAN)
     with sqlite3.connect(path) as base:
@@ -44,25 +44,19 @@ def test_a_changed_row_is_damage(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_tables_say_which_cells_were_not_run(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Every table has as many columns as heads, full or empty, and lists what is missing or failed."""
-    path = tmp_path / "cells.sqlite"
-    figure, store = FIGURES[name], cell_store(path)
-    rows = figure.rows(STUDY)
-    store.put(rows[0][1][0], PLAN)
-    store.put(rows[0][1][1], Found("error", "it died"))
-    lines = [line for line in table(figure, STUDY, store).splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in lines} == {len(figure.heads) + 1}
-    store.close()
-    asked = [name, "--networks", "resnet50", "alexnet", "--links", "16", "--seconds", "5", "--only-print"]
-    main([*asked, "--store", str(path)])
-    told = capsys.readouterr().out
-    assert "no plan: it died" in told
-    assert "alexnet" in told
-    assert "not run" in told
+def test_the_nearest_width_is_named() -> None:
+    """Of three widths the one whose numbers miss the printed range least; ties are all named."""
+    rows = [
+        {"dataflow": "KC", "B/cycle": link, "slow": slow, "fast": 1.0}
+        for link, slow in ((8, 3.0), (16, 2.2), (32, 1.5), (8, 2.5))
+    ]
+    printed = {"slow over fast": ((1.0, 2.0), lambda row: row["slow"])}
+    (row,) = widths(rows, printed)
+    assert (row["8 B/cycle"], row["16 B/cycle"], row["nearest"]) == ("2.50 to 3.00", "2.20", "32")
+    (row,) = widths([one | {"slow": 1.5} for one in rows], printed)
+    assert row["nearest"] == "8 and 16 and 32"
+    assert widths(rows[:1], printed) == []
+    assert span("a", (1.0, 2.0), [1.2, 2.1]).holds
 
 
 @pytest.mark.slow

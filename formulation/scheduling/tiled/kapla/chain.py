@@ -45,6 +45,29 @@ class Chain:
         return rooted([segment.tree for segment in self.segments], batch, self.splits)
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenChain:
+    """What a search for a chain has come to.
+
+    Parameters
+    ----------
+    chain : the best one known
+    bound : no chain of the slicing costs less; 0 where nothing is known
+    proven : whether the best one known is the best of all
+    schemes, valid : schemes looked at, and those of them that fit as far as is known
+    kept : of these, those that got their costs; of KAPLA, those that no other one beats
+    note : how far the search came, for people
+    """
+
+    chain: Chain | None
+    bound: float = 0.0
+    proven: bool = False
+    schemes: int = 0
+    valid: int = 0
+    kept: int = 0
+    note: str = ""
+
+
 def loads_of(form: ClosedForm, splits: int) -> int:
     """Samples for which weights are loaded once where the root runs in subbatches."""
     return form.batch if form.rules.split_root_weights_once else form.batch // splits

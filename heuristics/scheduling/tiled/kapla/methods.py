@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.kapla.aggregate import AggregateEstimator
+from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, ChosenChain
 from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimates, Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH, SPATIAL, TEMPORAL, Kind, Orders
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
@@ -14,7 +16,7 @@ from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules, in_sm
 from tilewright.foundation.options import option
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
-from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod
+from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod, beside
 
 PIPELINING: dict[str, tuple[Kind, ...]] = {"both": BOTH, "spatial": SPATIAL, "temporal": TEMPORAL}
 """Kinds of segments by the names that options have."""
@@ -50,6 +52,39 @@ class PipelineMethod(TreeMethod):
         if self.rooms == "set":
             return rules
         return in_small_buffers(rules, machine.in_elements().engine.buffer_bytes)
+
+    def choose(
+        self, form: ClosedForm, seed: int, stop: Callable[[], bool], found: Callable[[Chain], None]
+    ) -> ChosenChain:
+        """The chain by the closed form alone.
+
+        Parameters
+        ----------
+        form : of `form_of`
+        seed : of all chance
+        stop : whether the time is up
+        found : notified of every better chain
+        """
+        raise NotImplementedError
+
+    def begin(self, search: TiledSearch, form: ClosedForm) -> None:
+        """Offer all layers in turn, so that a plan is there whenever time is up."""
+        self.offer_first(search, form)
+
+    def solve(self, search: TiledSearch) -> Outcome:
+        """Offer the plans of ever better chains."""
+        form = self.form(search)
+        self.begin(search, form)
+
+        def found(chain: Chain) -> None:
+            self.offer_tree(search, form, chain.tree)
+
+        chosen = self.choose(form, search.limits.seed, lambda: search.done, found)
+        return Outcome(message=self.told(search, form, chosen))
+
+    def told(self, search: TiledSearch, form: ClosedForm, chosen: ChosenChain) -> str:
+        """What a user should know of the search: how far it came, and the best plan beside its tree."""
+        return "; ".join(text for text in (chosen.note, beside(search)) if text)
 
 
 @dataclass(frozen=True)
@@ -95,18 +130,18 @@ class Kapla(ChainMethod):
 
     name = "kapla"
 
-    def offer(self, search: TiledSearch) -> None:
-        """Section IV-B, then the partitions of every layer in the chains that are left."""
-        form = self.form(search)
-        self.begin(search, form)
-        KaplaSolver(
-            form,
-            self.slicing,
-            self.k,
-            ESTIMATES[self.estimate],
-            stop=lambda: search.done,
-            found=lambda chain: self.offer_tree(search, form, chain.tree),
-        ).solve()
+    def choose(
+        self, form: ClosedForm, seed: int, stop: Callable[[], bool], found: Callable[[Chain], None]
+    ) -> ChosenChain:
+        """Section IV-B, then the partitions of every layer in the chains that are left.
+
+        Parameters
+        ----------
+        form, seed, stop, found : as for `PipelineMethod.choose`
+        """
+        solver = KaplaSolver(form, self.slicing, self.k, ESTIMATES[self.estimate], stop, found)
+        chain, count = solver.solve(), solver.pruning
+        return ChosenChain(chain, schemes=count.schemes, valid=count.valid, kept=count.kept)
 
 
 @dataclass(frozen=True)
@@ -117,14 +152,15 @@ class Tangram(PipelineMethod):
 
     name = "tangram"
 
-    def offer(self, search: TiledSearch) -> None:
-        """Every segment is evaluated; one partial chain continues per layer."""
-        form = self.form(search)
-        self.offer_first(search, form)
-        tangram_chain(
-            form,
-            longest=self.spatial,
-            stripes=self.bands,
-            stop=lambda: search.done,
-            found=lambda chain: self.offer_tree(search, form, chain.tree),
+    def choose(
+        self, form: ClosedForm, seed: int, stop: Callable[[], bool], found: Callable[[Chain], None]
+    ) -> ChosenChain:
+        """Every segment is evaluated; one partial chain continues per layer.
+
+        Parameters
+        ----------
+        form, seed, stop, found : as for `PipelineMethod.choose`
+        """
+        return ChosenChain(
+            tangram_chain(form, longest=self.spatial, stripes=self.bands, stop=stop, found=found)
         )

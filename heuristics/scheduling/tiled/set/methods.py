@@ -11,6 +11,7 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, PlanTree, TiledSearch
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import (
@@ -68,8 +69,11 @@ class TreeMethod(Heuristic):
     """Whether the machine code of trees is needed in addition to that of plans."""
 
     def form(self, search: TiledSearch) -> ClosedForm:
-        """The closed form of the problem."""
-        problem = search.problem.problem
+        """The closed form of what is searched."""
+        return self.form_of(search.problem.problem, search.limits.seed)
+
+    def form_of(self, problem: TiledProblem, seed: int) -> ClosedForm:
+        """The closed form of a problem; the seed is for methods that choose partitions at random."""
         network = set_network(problem.units, problem.network.name)
         make = engine_form if self.figures == "engine" else program_form
         rules = self.rules_on(problem.machine)

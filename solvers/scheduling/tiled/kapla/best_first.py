@@ -14,12 +14,12 @@ from math import inf
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.kapla.chain import Chain
+from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, ChosenChain
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentSpace
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain
-from tilewright.solvers.scheduling.tiled.kapla.prices import BestKnown, Prices, ProvenChain, least_prices
+from tilewright.solvers.scheduling.tiled.kapla.prices import BestKnown, Prices, least_prices
 from tilewright.solvers.scheduling.tiled.kapla.relaxation import Edges, Relaxation
 
 AT_ONCE = 48
@@ -43,7 +43,7 @@ class BestFirst:
     found: Callable[[Chain], None] = lambda chain: None
     warm: int = 4
 
-    def solve(self) -> ProvenChain:
+    def solve(self) -> ChosenChain:
         """Prove the best chain, or return the bounds reached."""
         best = BestKnown(self.form, self.stop, self.found)
         if self.warm:

@@ -18,7 +18,7 @@ from math import ceil, exp, floor, inf, log
 import numpy as np
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.scheduling.tiled.kapla.chain import Chain
+from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, ChosenChain
 from tilewright.formulation.scheduling.tiled.kapla.layer_sets import Reach, grown_sets
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme, SegmentSpace, members
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
@@ -26,7 +26,7 @@ from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Sli
 from tilewright.solvers.mapping.mip.child import Child
 from tilewright.solvers.scheduling.tiled.kapla.cover_relaxation import CoverRelaxation
 from tilewright.solvers.scheduling.tiled.kapla.cover_statement import LOGARITHM, UNITS, CoverStatement, Side
-from tilewright.solvers.scheduling.tiled.kapla.prices import BestKnown, Prices, ProvenChain, least_prices
+from tilewright.solvers.scheduling.tiled.kapla.prices import BestKnown, Prices, least_prices
 from tilewright.solvers.scheduling.tiled.linear import child_of, solve_linear
 
 AT_ONCE = 48
@@ -72,7 +72,7 @@ class Cover:
     most_sets: int = MOST_SETS
     whole: int = field(init=False, default=0)
 
-    def solve(self) -> ProvenChain:
+    def solve(self) -> ChosenChain:
         """The best chain, and a bound; it is proven where the two are closer than `TOLERANCE`.
 
         Raises

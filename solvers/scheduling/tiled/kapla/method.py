@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.formulation.method import Outcome
+from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, ChosenChain
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.foundation.options import option
@@ -12,7 +14,6 @@ from tilewright.heuristics.scheduling.tiled.kapla.methods import ChainMethod
 from tilewright.solvers.mapping.mip.child import ChildError
 from tilewright.solvers.scheduling.tiled.kapla.best_first import BestFirst
 from tilewright.solvers.scheduling.tiled.kapla.cover import Cover
-from tilewright.solvers.scheduling.tiled.kapla.prices import ProvenChain
 from tilewright.solvers.scheduling.tiled.linear import SOLVERS, missing_solver
 
 EXACT = 1e-8
@@ -25,19 +26,19 @@ class ProvenChains(ChainMethod):
 
     name = "chains"
 
-    def solve(self, search: TiledSearch) -> Outcome:
-        """Best-first on the bounds of segments."""
-        form = self.form(search)
-        self.begin(search, form)
-        return reported(
-            form,
-            BestFirst(
-                form,
-                self.slicing,
-                stop=lambda: search.done,
-                found=lambda chain: self.offer_tree(search, form, chain.tree),
-            ).solve(),
-        )
+    def choose(
+        self, form: ClosedForm, seed: int, stop: Callable[[], bool], found: Callable[[Chain], None]
+    ) -> ChosenChain:
+        """Best-first on the bounds of segments.
+
+        Parameters
+        ----------
+        form, seed, stop, found : as for `PipelineMethod.choose`
+        """
+        return BestFirst(form, self.slicing, stop, found).solve()
+
+    def told(self, search: TiledSearch, form: ClosedForm, chosen: ChosenChain) -> str:
+        return reported(form, chosen)
 
 
 @dataclass(frozen=True)
@@ -64,18 +65,18 @@ class CoveredLayers(ChainMethod):
             found=lambda chain: self.offer_tree(search, form, chain.tree),
         )
         try:
-            return reported(form, cover.solve())
+            return Outcome(message=reported(form, cover.solve()))
         except ChildError as failure:
             return Outcome(message=f"solver {self.solver}: {failure}", error=True)
 
 
-def reported(form: ClosedForm, found: ProvenChain) -> Outcome:
+def reported(form: ClosedForm, found: ChosenChain) -> str:
     """What a search says of its chains."""
     if found.chain is None:
-        return Outcome(message="no chain of segments fits" if found.proven else "")
+        return "no chain of segments fits" if found.proven else ""
     value = form.value(found.chain.energy, found.chain.cycles)
     state = f"bound {found.bound:.4g}"
     if found.proven:
         left = 1 - found.bound / value
         state = "proven" if left <= EXACT else f"proven to {left:.0e}"
-    return Outcome(message=f"best chain by the closed form {value:.4g}, {state}")
+    return f"best chain by the closed form {value:.4g}, {state}"

@@ -10,32 +10,12 @@ from math import inf
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, loads_of, priced_chain
+from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, ChosenChain, loads_of, priced_chain
 from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.foundation.arrays import Bools, Floats
-
-
-@dataclass(frozen=True, slots=True)
-class ProvenChain:
-    """What is known of the chains of a slicing.
-
-    Parameters
-    ----------
-    chain : the best one known
-    bound : no chain of the slicing costs less
-    proven : whether the best one known is the best of all
-    schemes, valid, evaluated : how many there are, may fit by their estimates, and got their costs
-    """
-
-    chain: Chain | None
-    bound: float
-    proven: bool
-    schemes: int
-    valid: int
-    evaluated: int
 
 
 @dataclass
@@ -73,7 +53,7 @@ class BestKnown:
         if isinstance(chain, Chain):
             self.offer(chain)
 
-    def result(self, bound: float, tolerance: float = 0.0) -> ProvenChain:
+    def result(self, bound: float, tolerance: float = 0.0) -> ChosenChain:
         """What is known where no chain but the best one known costs less than ``bound``.
 
         Parameters
@@ -82,7 +62,7 @@ class BestKnown:
         """
         value = self.value
         proven = bound >= value * (1 - tolerance)
-        return ProvenChain(self.chain, min(bound, value), proven, self.schemes, self.valid, self.evaluated)
+        return ChosenChain(self.chain, min(bound, value), proven, self.schemes, self.valid, self.evaluated)
 
 
 @dataclass

@@ -18,6 +18,10 @@ METHODS = (
     "kapla",
     "kapla[k=1,pipelining=temporal,orders=own,estimate=aggregate]",
     "chains[spatial=4,bands=4,rooms=small]",
+    "nn-dataflow[spatial=3]",
+    "directives[spatial=3,temporal=3]",
+    "random[spatial=3,temporal=3]",
+    "autotvm[spatial=2,temporal=2,iterations=2,batch=4]",
 )
 
 
@@ -47,6 +51,6 @@ def test_proven_chains_say_so() -> None:
 
 def test_options_are_checked() -> None:
     """A number of chains below 1 and an unknown kind of pipelining are refused."""
-    for text in ("kapla[k=0]", "kapla[pipelining=sideways]", "tangram[k=2]"):
+    for text in ("kapla[k=0]", "kapla[pipelining=sideways]", "tangram[k=2]", "random[probability=0]"):
         with pytest.raises(InputError):
             plan_run(lambda: None, text, Limits(1))  # type: ignore[arg-type, return-value]

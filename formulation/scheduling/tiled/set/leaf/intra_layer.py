@@ -105,7 +105,7 @@ class IntraLayerEngine(LeafStatements):
         except KeyError:
             shape = self.shapes[layer]
             stated = self.statement(shape, batch, first, tiles, borders)
-            cost = self._best(
+            cost = self.best(
                 shape,
                 stated,
                 batch=batch,
@@ -141,7 +141,7 @@ class IntraLayerEngine(LeafStatements):
         shape = self.shapes[layer]
         stated = self.statement(shape, batch, first, partition.tiles, borders, partition)
         if borders:
-            return self._best(
+            return self.best(
                 shape,
                 stated,
                 batch=batch,
@@ -226,7 +226,7 @@ class IntraLayerEngine(LeafStatements):
         for streamed in self.stream_bytes(layer):
             yield streamed, self.flow(layer, stored, 1 if streamed else runs, direct)
 
-    def _best(
+    def best(
         self,
         layer: int,
         stated: LeafStatement,
@@ -239,7 +239,14 @@ class IntraLayerEngine(LeafStatements):
         borders: Borders,
         copies: int,
     ) -> LeafCost | None:
-        """The best partition of a menu, with weights that stay where any fits."""
+        """One run of a layer with the best partition of a menu; weights stay where any fits so.
+
+        Parameters
+        ----------
+        layer : its number in the network
+        stated : the leaf on its tiles, with its menu
+        batch, first, stored, runs, direct, borders, copies : as for `leaf`
+        """
         if not stated.menu.partitions:
             return None
         for streamed, flow in self.flows(layer, stored, runs, direct):

@@ -18,7 +18,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf.partition import (
 )
 from tilewright.formulation.scheduling.tiled.set.leaf.stripes import Borders, reach
 from tilewright.formulation.scheduling.tiled.set.leaf.tile_costs import TileCosts
-from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.foundation.arrays import Floats, Indices, Int64s
 
 INPUTS_IN_BUFFERS = 0.8
 """Part of all buffers that the inputs of a layer may take before it has to be cut along samples, rows or
@@ -46,6 +46,17 @@ class Menu(NamedTuple):
     numbers: Int64s
     energy: Floats
     cycles: Floats
+
+    def part(self, rows: Indices) -> Menu:
+        """Some of its partitions, by rising numbers of their rows."""
+        rows = np.sort(rows)
+        return Menu(
+            [self.partitions[row] for row in rows],
+            self.rows[rows],
+            self.numbers[rows],
+            self.energy[rows],
+            self.cycles[rows],
+        )
 
 
 def share_cost(

@@ -20,7 +20,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf.tile_costs import TileCost
 from tilewright.formulation.scheduling.tiled.set.leaf.traffic_kernel import ports_of
 from tilewright.formulation.scheduling.tiled.set.trees.placement import grid_of
 from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules
-from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.foundation.arrays import Floats, Indices, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
 
@@ -42,6 +42,10 @@ class LeafStatement:
     known: Int64s
     mesh: Mesh
     menu: Menu
+
+    def part(self, rows: Indices) -> LeafStatement:
+        """The same with some of its partitions only."""
+        return replace(self, menu=self.menu.part(rows))
 
 
 class LeafStatements:
