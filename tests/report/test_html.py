@@ -100,7 +100,7 @@ def test_report_of_a_mapping(tmp_path: Path) -> None:
     assert [len(some) for some in (energy, latency, roofline, convergence)] == [3, 1, 1, 2]
     sums = [sum(size for bar in figure["data"] for size in bar["x"]) for figure in energy]
     assert sums == pytest.approx([124.8e-9] * 3, rel=1e-3)
-    assert sum(size for bar in latency[0]["data"] for size in bar["x"]) == 179
+    assert sum(size for bar in latency[0]["data"] for size in bar["x"]) == 200
     assert run(["map", str(layers), "-a", "tpu-edge", "-q", "--report", "none/map.html"]) == 2
 
 

@@ -70,7 +70,7 @@ def test_front_by_repeated_solves_is_the_front(solver: str) -> None:
     assert points == [
         (solution.evaluation.energy, solution.evaluation.cycles) for solution in expected.solutions
     ]
-    assert len(points) == 4
+    assert len(points) == 3
 
 
 def test_front_without_time_is_not_complete() -> None:

@@ -104,7 +104,7 @@ class _Portfolio:
         best = _Best()
         for method, share in TREES:
             limits = self.search.limits.share(share)
-            method().offer(self.search.within(limits).telling(best.note))
+            method().solve(self.search.within(limits).telling(best.note))
         judged, key = best.judged, self.search.key
         if judged is not None and key is not None and judged[0] <= NEAR * key:
             self._add("trees", judged)

@@ -84,7 +84,7 @@ class PipelineMethod(TreeMethod):
 
     def told(self, search: TiledSearch, form: ClosedForm, chosen: ChosenChain) -> str:
         """What a user should know of the search: how far it came, and the best plan beside its tree."""
-        return "; ".join(text for text in (chosen.note, beside(search)) if text)
+        return "; ".join(text for text in (chosen.note, beside(search) or self.without_tree(search)) if text)
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ class WorkloadOnClass(SearchedQuestion[Codesign]):
 
     Parameters
     ----------
-    work, resources, dataflows, vary, objective, metric, search, pe_step, bandwidth_step, keep_activations :
-        as for `codesign`
+    work, resources, dataflows, vary, objective, metric, search : as for `codesign`
+    pe_step, bandwidth_step, keep_activations : as for `codesign`
     """
 
     method = "cpsat"
