@@ -21,9 +21,9 @@ BATCH = 4
 CONVOLUTIONS = ("conv1", "conv2", "conv3", "conv4", "conv5")
 
 
-def cycles(layer: str) -> dict[str, Any]:
+def cycles(layer: str, batch: int) -> dict[str, Any]:
     """Ideal cycles of a layer, those of its least-energy mapping, and the least there are."""
-    network, engine = resolve_model("alexnet", BATCH), load_engine("eyeriss-168")
+    network, engine = resolve_model("alexnet", batch), load_engine("eyeriss-168")
     operator = next(one.operator for one in network.layers if one.name == layer and one.operator is not None)
     row: dict[str, Any] = {"ideal": operator.macs / engine.instances}
     for name in ("energy", "cycles"):
@@ -37,7 +37,7 @@ def measure(study: Study) -> Data:
     """A row per layer."""
     rows: list[Row] = []
     for layer in study["layers"]:
-        cell = study.cell("AlexNet on Eyeriss", cycles, layer=layer)
+        cell = study.cell("AlexNet on Eyeriss", cycles, layer=layer, batch=study["batch"])
         rows.append(
             {
                 "layer": layer,
@@ -80,9 +80,9 @@ FIGURE = PaperFigure(
     title="Cycles of AlexNet's convolutions on Eyeriss",
     claim="Estimated cycles are within 11 % of the chip's in total.",
     sizes={
-        "smoke": {"layers": ("conv3",)},
-        "short": {"layers": CONVOLUTIONS},
-        "full": {"layers": CONVOLUTIONS},
+        "smoke": {"layers": ("conv5",), "batch": 1},
+        "short": {"layers": CONVOLUTIONS, "batch": BATCH},
+        "full": {"layers": CONVOLUTIONS, "batch": BATCH},
     },
     measure=measure,
     judge=judge,

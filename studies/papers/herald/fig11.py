@@ -170,7 +170,7 @@ FIGURE = PaperFigure(
             "workload": "handposex2",
             "class": "edge",
             "spaces": ("NVDLA + Shi-diannao",),
-            "steps": {"edge": (256, 8)},
+            "steps": {"edge": (512, 8)},
             "method": QUICK,
         },
         "short": {

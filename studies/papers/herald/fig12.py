@@ -71,7 +71,7 @@ FIGURE = PaperFigure(
             "workload": ("handposex4",),
             "class": "edge",
             "spaces": ("NVDLA + Shi-diannao",),
-            "steps": {"edge": (256, 8)},
+            "steps": {"edge": (512, 8)},
             "method": QUICK,
         },
         "short": {

@@ -112,7 +112,7 @@ FIGURE = PaperFigure(
     sizes={
         "smoke": {
             "class": "edge",
-            "workloads": ("handposex2", "mlpx2"),
+            "workloads": ("mlpx2", "mlpx4"),
             "steps": {"edge": (512, 8)},
             "method": QUICK,
         },
