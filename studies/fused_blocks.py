@@ -10,10 +10,10 @@ Seconds are those of the processor, of one thread.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Sequence
 
+from studies.fused_rows import print_rows
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
@@ -56,16 +56,7 @@ def row(block: str, machine: str, seconds: float) -> list[str]:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Print the rows as they are found."""
-    parser = argparse.ArgumentParser(prog="python -m studies.fused_blocks")
-    parser.add_argument("--blocks", nargs="+", default=BLOCKS)
-    parser.add_argument("--machines", nargs="+", default=MACHINES)
-    parser.add_argument("--seconds", type=float, default=60)
-    asked = parser.parse_args(given)
-    print("| " + " | ".join(HEADS) + " |")
-    print("|---|---" + "|---:" * (len(HEADS) - 2) + "|")
-    for block in asked.blocks:
-        for machine in asked.machines:
-            print("| " + " | ".join(row(block, machine, asked.seconds)) + " |", flush=True)
+    print_rows("studies.fused_blocks", HEADS, (BLOCKS, MACHINES), row, given)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ those of the processor, of one thread.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Sequence
 
 import tilewright as tw
+from studies.fused_rows import print_rows
 from tilewright.formulation.limits import Limits
 from tilewright.solvers.mapping.fused.answers import FusionAnswer
 from tilewright.solvers.mapping.fused.network import search_network_fusion
@@ -60,16 +60,7 @@ def row(network: str, machine: str, seconds: float) -> list[str]:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Print the rows as they are found."""
-    parser = argparse.ArgumentParser(prog="python -m studies.fused_networks")
-    parser.add_argument("--networks", nargs="+", default=NETWORKS)
-    parser.add_argument("--machines", nargs="+", default=MACHINES)
-    parser.add_argument("--seconds", type=float, default=60)
-    asked = parser.parse_args(given)
-    print("| " + " | ".join(HEADS) + " |")
-    print("|---|---" + "|---:" * (len(HEADS) - 2) + "|")
-    for network in asked.networks:
-        for machine in asked.machines:
-            print("| " + " | ".join(row(network, machine, asked.seconds)) + " |", flush=True)
+    print_rows("studies.fused_networks", HEADS, (NETWORKS, MACHINES), row, given)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_engine_files import SLOW, WIDE
 
 import tilewright as tw
 from tilewright.formulation.limits import Limits
@@ -29,20 +30,6 @@ from tilewright.solvers.scheduling.own_costs import (
 )
 from tilewright.workloads.mapping.matrices import gemm
 
-SLOW = """
-clock_mhz: 500
-compute: {mac_energy: 1, element_bits: 8}
-levels:
-  - {name: DRAM, energy: 7, fanout: {axes: [{name: k, size: 4, carries: [K]}], energy: 0.5, reduction: false}}
-  - {name: RF, elements: 64, energy: 0.25, double_buffered: true}
-"""
-WIDE = """
-clock_mhz: 1000
-compute: {mac_energy: 3, element_bits: 16}
-levels:
-  - {name: DRAM, energy: 7}
-  - {name: RF, elements: 64, energy: 1, double_buffered: true}
-"""
 TWO = """
 memory: 1 kB
 dram_bandwidth: 8 GB/s

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_engine_files import WIDE
 
 import tilewright as tw
 from tilewright.report.checks.scheduling.herald.schedule import check_schedule
@@ -18,13 +19,6 @@ from tilewright.workloads.network import Network
 from tilewright.workloads.scheduling.workload import Part
 from tilewright.workloads.scheduling.workload import Workload as Networks
 
-WIDE = """
-clock_mhz: 1000
-compute: {mac_energy: 3, element_bits: 16}
-levels:
-  - {name: DRAM, energy: 7}
-  - {name: RF, elements: 64, energy: 1, double_buffered: true}
-"""
 SYSTEM = """
 memory: 1 kB
 dram_bandwidth: 8 GB/s

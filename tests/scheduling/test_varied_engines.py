@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_engine_files import SLOW, WIDE
 
 import tilewright as tw
 from tilewright.formulation.limits import LimitReachedError
@@ -21,20 +22,6 @@ from tilewright.report.records.scheduling.herald.document import CodesignDocumen
 from tilewright.solvers.scheduling import own_costs
 from tilewright.solvers.scheduling.herald import division_costs
 
-SLOW = """
-clock_mhz: 500
-compute: {mac_energy: 1, element_bits: 8}
-levels:
-  - {name: DRAM, energy: 7, fanout: {axes: [{name: k, size: 4, carries: [K]}], energy: 0.5, reduction: false}}
-  - {name: RF, elements: 64, energy: 0.25, double_buffered: true}
-"""
-WIDE = """
-clock_mhz: 1000
-compute: {mac_energy: 3, element_bits: 16}
-levels:
-  - {name: DRAM, energy: 7}
-  - {name: RF, elements: 64, energy: 1, double_buffered: true}
-"""
 LAYER = "gemm:M=1,N=4,K=4"
 VARY = {"slow.levels.RF.energy": "0.25,4", "wide.compute.element_bits": "8,16"}
 

@@ -44,6 +44,12 @@ OTHERS: Final = {
     "M, 2 batches": f"autotvm[{SPACE},iterations=2]",
 }
 """The same with one option changed: the suspected cause of a difference."""
+CHANGES: Final = {
+    "K": "the loose estimate that the text describes",
+    "R": "a probability of 0.03 instead of 0.1",
+    "M": "two batches of a layer instead of eight",
+}
+"""What these options are, by the ways that they change."""
 SMOKE: Final[Mapping[str, Any]] = {
     "networks": ("mlp",),
     "batch": 1,
@@ -204,15 +210,10 @@ def worst(data: Data, way: str) -> float:
     return max(losses(data, way), default=float("nan"))
 
 
-def changed(data: Data, *pairs: tuple[str, str]) -> str:
-    """What changing one option does to the mean loss of a way, where both have a chain, in words.
-
-    Parameters
-    ----------
-    pairs : a way, and what is changed
-    """
+def changed(data: Data) -> str:
+    """What changing one option does to the mean loss of a way, where both have a chain, in words."""
     words = []
-    for way, what in pairs:
+    for way, what in CHANGES.items():
         other = next(name for name in OTHERS if name.startswith(way))
         before, after = together(data, way, other)
         words.append(f"{what} alone takes {way}'s mean loss from {before:.1f} to {after:.1f} %")

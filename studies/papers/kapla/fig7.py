@@ -43,13 +43,7 @@ def judge(data: Data) -> Verdict:
     ]
     return Verdict(
         compared,
-        differs=changed(
-            data,
-            ("K", "the loose estimate that the text describes"),
-            ("R", "a probability of 0.03 instead of 0.1"),
-            ("M", "two batches of a layer instead of eight"),
-        )
-        + f"  {reached(data)}",
+        differs=f"{changed(data)}  {reached(data)}",
         needed="nn-dataflow's loops inside a layer, batch 64 and hours for M would be needed.",
         best=proven(data),
     )

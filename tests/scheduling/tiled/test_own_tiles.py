@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_engine_files import TILE
 
 import tilewright as tw
 from tilewright.formulation.limits import Limits
@@ -27,18 +28,6 @@ from tilewright.report.checks.scheduling.tiled.plan import check_plan
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.solvers.scheduling.own_costs import MappingQuestion, answered
 
-TILE = """
-clock_mhz: 500
-compute: {mac_energy: 1, element_bits: 8}
-levels:
-  - {name: DRAM, energy: 200}
-  - name: BUF
-    capacity: 2 kB
-    energy: 4
-    bandwidth: 4 B/cycle
-    fanout: {axes: [{name: k, size: 4, carries: [K]}], energy: 0.5, reduction: false}
-  - {name: RF, elements: 64, energy: 0.25, double_buffered: true}
-"""
 GRID = """
 clock_mhz: 500
 grid: {width: 1, height: 1, link: 8 B/cycle}

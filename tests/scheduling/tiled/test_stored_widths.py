@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_engine_files import TILE
 from studies.tiled_random import random_problem
 from tiled_plans import random_plan
 
@@ -54,18 +55,6 @@ grid: {width: 1, height: 1, link: 8 B/cycle}
 dram: {bandwidth: 8 B/cycle, energy: 10, ports: left}
 engine: {arch: tile.yaml, buffer: BUF, vector_lanes: 4}
 hop_energy: 0
-"""
-TILE = """
-clock_mhz: 500
-compute: {mac_energy: 1, element_bits: 8}
-levels:
-  - {name: DRAM, energy: 200}
-  - name: BUF
-    capacity: 2 kB
-    energy: 4
-    bandwidth: 4 B/cycle
-    fanout: {axes: [{name: k, size: 4, carries: [K]}], energy: 0.5, reduction: false}
-  - {name: RF, elements: 64, energy: 0.25, double_buffered: true}
 """
 LAYER = "gemm:M=1,N=4,K=4"
 
