@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator
 
 from tilewright.formulation.mapping.search import LayerSearch
 
-SHARE = 0.5  # of the work of all else
-_HEAD_START = 300_000  # nodes of all else, if it has a mapping
-_STATED = 100_000  # nodes that stating a tree counts as
+SHARE = 0.25  # of the work of all else
+_HEAD_START, _EARLY = (
+    300_000,
+    1_000_000,
+)  # nodes of all else, if it has a mapping, and beyond the share after it
+_STATED, _FILLED = 100_000, 10  # nodes that a tree counts as, and bytes of its tables that count as one node
 
 
 class Beside:
     """Steps beside a search, which are taken whenever they are behind.
 
-    Work is counted in nodes and trees, not in seconds, so that two searches take the same steps.
+    Work is counted in nodes, trees and tables, not in seconds, so that two searches take the same steps.
 
     Parameters
     ----------
@@ -33,7 +36,8 @@ class Beside:
         if self._are_over:
             return False
         others = self._counted - self._began - self._spent
-        return self._spent < SHARE * (others if self._search.key is None else others - _HEAD_START)
+        early = others if self._search.key is None else others - _HEAD_START
+        return early > 0 and self._spent < min(early, _EARLY) + SHARE * others
 
     def keep_up(self) -> None:
         """Take steps until they are not behind; raises ``LimitReachedError`` where a limit strikes."""
@@ -61,4 +65,4 @@ class Beside:
     def _counted(self) -> int:
         """The work of the whole search so far, in nodes."""
         tally = self._search.tally
-        return tally.nodes + _STATED * tally.trees
+        return tally.nodes + _STATED * tally.trees + tally.table_bytes // _FILLED
