@@ -8,9 +8,11 @@ pattern has a dive on a machine of its own, with halved tiles where there are ve
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.pattern_machines import (
@@ -118,9 +120,10 @@ class Descent:
             return False
         before = self._search.key
         inner = PatternSearch(self._search, part)
-        tree = Tree(inner, Minimum(inner, self._source), part)
-        if not tree.empty:
-            tree.add({}, {}, dive=True)
+        with suppress(TablesTooLargeError):
+            tree = Tree(inner, Minimum(inner, self._source), part)
+            if not tree.empty:
+                tree.add({}, {}, dive=True)
         return self._search.key != before
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain, combinations, islice
 
 from tilewright.formulation.mapping.idle_levels import bypassable_blocks
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.beside import Beside
+from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.pattern_descent import Descent
 from tilewright.solvers.mapping.pattern_machines import PatternSearch, machine_of, machines_stand_alone
@@ -32,10 +34,11 @@ def beside(search: LayerSearch, source: str) -> Beside:
     ----------
     source : what finds mappings
     """
-    if not machines_stand_alone(search.problem):
+    loose = loose_levels(search.problem)
+    if not loose or not machines_stand_alone(search.problem):
         return Beside(search, iter(()))
     machines, walk = machine_steps(search, source), Descent(search, source).steps()
-    small = islice(machines, 1 + len(loose_levels(search.problem)))
+    small = islice(machines, 1 + len(loose))
     return Beside(search, chain(small, _in_turn(walk, machines)))
 
 
@@ -62,14 +65,16 @@ def machine_steps(search: LayerSearch, source: str) -> Iterator[None]:
 
     def take_turn(tree: Tree, turn: int) -> None:
         end = tree.bounded + turn
-        if tree.go_on(over=lambda: tree.bounded > end) is not None:
-            waiting.append((tree, _GROWTH * turn))
+        with suppress(TablesTooLargeError):
+            if tree.go_on(over=lambda: tree.bounded > end) is not None:
+                waiting.append((tree, _GROWTH * turn))
 
     for stored in level_sets(search.problem):
         tree = _tree(search, source, stored)
         if tree is not None:
-            tree.begin()
-            take_turn(tree, _TURN)
+            with suppress(TablesTooLargeError):
+                tree.begin()
+                take_turn(tree, _TURN)
         yield
     while waiting:
         take_turn(*waiting.popleft())
@@ -98,8 +103,10 @@ def _tree(search: LayerSearch, source: str, stored: tuple[int, ...]) -> Tree | N
     if _rows(part) > _MOST:
         return None
     inner = PatternSearch(search, part)
-    tree = Tree(inner, Minimum(inner, source))
-    return None if tree.empty else tree
+    with suppress(TablesTooLargeError):
+        tree = Tree(inner, Minimum(inner, source))
+        return None if tree.empty else tree
+    return None
 
 
 def _rows(problem: LayerProblem) -> int:
