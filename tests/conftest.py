@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,12 @@ settings.register_profile("ci", settings.get_profile("local"), derandomize=True,
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 __all__ = ["pytest_timeout_set_timer"]
+
+# Tests start some hundred processes: they share compiled modules, whatever the caller's environment says.
+sys.pycache_prefix = str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "bytecode")
+sys.dont_write_bytecode = False
+os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Under `nohup`, or in the background of a script, signals arrive ignored, and every process inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
