@@ -171,6 +171,7 @@ def test_answers_come_where_nothing_can_be_written(tmp_path: Path, verb: str) ->
         "XDG_CACHE_HOME": NOWHERE,
         "PYTHONPATH": str(package.parent),
         "TMPDIR": str(room),
+        "PYTHONDONTWRITEBYTECODE": "1",
     }
     environment.pop(caches.VARIABLE, None)
     command = [sys.executable, "-m", "tilewright", *CALLS[verb], "-q"]
