@@ -108,10 +108,8 @@ class Columns:
                 others = tuple((n, tuple(own)) for n, own in takes.items() if n != row.layer)
                 yield Column(traffic + int(cost), ((row.layer, mine), *others), ways, picks, starts)
 
-    def _turns(
-        self, kinds: tuple[Kind, ...], starts: Starts
-    ) -> tuple[Int64s, Int64s, list[tuple[int, ...]]]:
-        """Of mappings of all kinds of turns: costs, the most room that any of them needs, and which they are."""
+    def _turns(self, kinds: tuple[Kind, ...], starts: Starts) -> tuple[Int64s, Int64s, list[tuple[int, ...]]]:
+        """Of mappings of all kinds of turns: costs, the most room that one needs, and which they are."""
         costs, bits = np.zeros(1, np.int64), np.zeros((1, len(self.rows.rooms)), np.int64)
         picks: list[tuple[int, ...]] = [()]
         for kind in kinds:

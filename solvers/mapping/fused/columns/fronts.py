@@ -29,7 +29,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.fitted import fitted
-from tilewright.solvers.mapping.fused.columns.space import MOST_MAPPINGS, Listed, TooLargeError
+from tilewright.solvers.mapping.fused.columns.space import MOST_IN_ALL, MOST_MAPPINGS, Listed, TooLargeError
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 
 CHUNK = 1 << 15
@@ -117,12 +117,14 @@ class Fronts:
         size = 0
         for part in problem.parts(self.limits.check):
             size += part.space.size
+            self.mappings += part.space.size
+            if self.mappings > MOST_IN_ALL:
+                raise TooLargeError(f"turns have more than {MOST_IN_ALL:,} mappings, which are not listed")
             if size > MOST_MAPPINGS:
                 text = f"a turn has more than {MOST_MAPPINGS:,} mappings, which are not listed"
                 raise TooLargeError(text)
             for found in self._of_part(part, starts, continues):
                 best = _merged(best, found)
-        self.mappings += size
         return best
 
     def _bare(self, starts: Starts) -> Engine:
@@ -141,7 +143,8 @@ class Fronts:
     def _of_part(self, part: LayerProblem, starts: Starts, continues: bool) -> Iterator[Front]:
         """Fronts of chunks of one part of the space."""
         engine = fitted(self.listed.engine, part.operator)
-        nests = [self._started(part, engine, starts, continued) for continued in (False, True)[: 1 + continues]]
+        runs = (False, True) if continues else (False,)
+        nests = [self._started(part, engine, starts, continued) for continued in runs]
         energies = [self.listed.model.statement(nest).energy for nest in nests]
         held = {
             (tensor, level): nests[0].kept(tensor, level)

@@ -15,6 +15,7 @@ from fractions import Fraction
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch
 from tilewright.solvers.cpsat_run import CpSatRun
@@ -60,7 +61,7 @@ def least_group(
     TooLargeError : where there is more to list than is listed, or numbers are too large
     """
     rows = TreeRows(group, listed)
-    scale = listed.model.scale_of(listed.engine)  # type: ignore[attr-defined]
+    scale = Hierarchy.scale_of(listed.engine)
     columns = Columns(rows, fronts, scale)
     trees = _hopeful(rows, Trees(group, listed), below, limits)
     number = len(trees)
@@ -77,9 +78,7 @@ def least_group(
     if picked is None:
         return LeastGroup(None, None, number, columns.number)
     value, tree, chosen = picked
-    return LeastGroup(
-        Fraction(value, scale), placed_tree(tree, chosen, columns), number, columns.number
-    )
+    return LeastGroup(Fraction(value, scale), placed_tree(tree, chosen, columns), number, columns.number)
 
 
 def _hopeful(

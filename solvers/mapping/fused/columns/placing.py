@@ -9,9 +9,7 @@ from tilewright.solvers.mapping.fused.columns.columns import Column, Columns
 from tilewright.solvers.mapping.fused.columns.tree_rows import LayerRow, TreeRow
 
 
-def placed_tree(
-    tree: TreeRow, chosen: dict[str, tuple[LayerRow, Column]], columns: Columns
-) -> Branch:
+def placed_tree(tree: TreeRow, chosen: dict[str, tuple[LayerRow, Column]], columns: Columns) -> Branch:
     """A tree with residents and the mappings of all turns.
 
     Parameters

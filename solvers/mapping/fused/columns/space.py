@@ -12,6 +12,8 @@ MOST_TREES = 400_000
 """Trees of one group that are listed at most."""
 MOST_MAPPINGS = 4_000_000
 """Mappings of turns of one size that are listed at most."""
+MOST_IN_ALL = 100_000_000
+"""Mappings of turns of all sizes together."""
 MOST_COLUMNS = 400_000
 """Columns of one group's model at most."""
 
@@ -60,7 +62,7 @@ class Listed:
         return self.places.index((level, part))
 
     def may_start(self, role: Role, level: int) -> bool:
-        """Whether a tensor may start in a shared level: kept there, with no level before that must have it."""
+        """Whether a tensor may start in a shared level: kept there, and by no level outside that must."""
         levels = self.engine.levels
         skipped = any(role in outer.keeps - outer.may_bypass for outer in levels[1:level])
         return role in levels[level].keeps and not skipped

@@ -1,4 +1,4 @@
-"""What a tree fixes for each of its layers: turns by size, ways of tensors from outside, and room of homes."""
+"""What a tree fixes for each of its layers: turns by size, ways of tensors from outside, room of homes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from tilewright.formulation.mapping.fused.boxes import visits_of, windows_of
 from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized, stored_around
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile, room_bits
-from tilewright.formulation.mapping.fused.shared_traffic import (
-    elements_moved,
-    movement_energy,
-    movements_of,
-)
+from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement_energy, movements_of
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, turns_of
 from tilewright.foundation.errors import InputError
@@ -127,9 +123,9 @@ class TreeRows:
             held = [0] * len(self.rooms)
             for placed in leaf.stores:
                 if placed.level:
-                    own = self.group.operator(placed.store.layer).tensor(placed.store.tensor)
-                    size = turns.tiles[placed.store]
-                    held[self.listed.place(placed.level, own.role)] += self._bits(placed.level, own.role, size)
+                    role = self.group.operator(placed.store.layer).tensor(placed.store.tensor).role
+                    bits = self._bits(placed.level, role, turns.tiles[placed.store])
+                    held[self.listed.place(placed.level, role)] += bits
             if not self.fits(held):
                 return None
             homes.append(tuple(held))

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from rich.text import Text
-
 from tilewright.api.arguments import SearchRequest, named_arguments
-from tilewright.api.checked import Check
 from tilewright.api.display import Displayed
 from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.disk import write_file
 from tilewright.foundation.errors import InputError
-from tilewright.report.checks.mapping.fused import fused_faults
 from tilewright.report.records.files import json_text
 from tilewright.report.records.mapping.fused_build import fused_document
 from tilewright.report.records.mapping.fused_document import FusedDocument, FusedSettings
 from tilewright.report.text.mapping.fused_network import fused_document_views
-from tilewright.report.text.proofs import proof_data
 from tilewright.solvers.mapping.fused.answers import GroupAnswer as GroupAnswer
 from tilewright.solvers.mapping.fused.network import search_network_fusion
 from tilewright.solvers.mapping.fused.problem import FusionProblem
 from tilewright.solvers.mapping.network_problem import Factors, Storage
 from tilewright.solvers.mapping.solve import AUTO
-from tilewright.solvers.second_opinion import Proof, Verdict
 from tilewright.workloads.network import Network as LayerGraph
 from tilewright.workloads.passing import without_passed
 from tilewright.workloads.selection import select_layers
@@ -198,40 +191,3 @@ class NetworkFused:
 
     def __repr__(self) -> str:
         return f"NetworkFused({self.problem.network.name!r} on {self.machine.name!r})"
-
-
-@dataclass(frozen=True, repr=False)
-class FusedCheck(Check):
-    """What a check of a fused document found."""
-
-    record: FusedDocument
-
-    def to_dict(self) -> dict[str, Any]:
-        """What ``tilewright check --format json`` prints."""
-        reported = self._reported({"arch": self.record.arch.name}, complete=self.record.complete)
-        for proof in self.proofs:
-            reported["proof"] = proof_data(proof)
-        return {**reported, "faults": list(self.faults)}
-
-    def views(self) -> Sequence[RenderableType]:
-        """Every fault, or that there is none."""
-        groups = len(self.record.groups)
-        if self.holds:
-            text = f"holds: {groups} group{'s' * (groups > 1)}, every tree evaluated anew"
-            undecided = [
-                Text(f"{proof.verdict.value}: {proof.text}", style="yellow") for proof in self.proofs
-            ]
-            return [Text(text, style="green"), *undecided]
-        return [Text(fault, style="red") for fault in self.faults]
-
-
-def check_fused(record: FusedDocument, where: str, *, prove: bool = False) -> FusedCheck:
-    """Whether the claims of a fused document hold.
-
-    Parameters
-    ----------
-    record, where : the document, and what errors call it
-    prove : whether a second opinion on the bounds is asked for; there is none yet, so it stays undecided
-    """
-    proofs = (Proof(Verdict.UNDECIDED, "-", "no second solver knows fused mappings"),) if prove else ()
-    return FusedCheck(tuple(fused_faults(record, where)), proofs, record)
