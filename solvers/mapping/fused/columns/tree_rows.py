@@ -171,6 +171,8 @@ class TreeRows:
         """Streamed, or resident in a level behind some loops, one more of them inside."""
         nothing = (0,) * len(self.rooms)
         yield Way(None, 0, 0, Fraction(0), nothing, frozenset())
+        if len(self.group.names) == 1:
+            return  # a layer alone is mapped as `map` does it
         operator = self.group.operator(leaf.leaf.layer)
         windows = windows_of(tensor, leaf.boxes)
         for depth, layers in enumerate(below):
