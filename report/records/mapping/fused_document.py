@@ -134,6 +134,7 @@ class FusedSettings(Record):
     gap: float
     threads: int
     seed: int
+    solver: str = Field("auto", description="auto for the search that proves, or a heuristic")
 
 
 class FusedLine(Record):

@@ -13,6 +13,7 @@ from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.disk import write_file
 from tilewright.foundation.errors import InputError
+from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
 from tilewright.report.records.files import json_text
 from tilewright.report.records.mapping.fused_build import fused_document
 from tilewright.report.records.mapping.fused_document import FusedDocument, FusedSettings
@@ -166,11 +167,10 @@ class NetworkFused:
 
         Parameters
         ----------
-        request : has neither a method nor warm starts, deterministic searches or observers
+        request : may have a heuristic as its method, and no warm starts, deterministic searches or observers
         told : hears of every layer and every group when its search is over
         """
         refused = {
-            "method": request.method not in (None, AUTO),
             "warm_starts": bool(request.warm_starts),
             "deterministic": request.deterministic,
             "observer": bool(request.listeners),
@@ -178,11 +178,17 @@ class NetworkFused:
         for name, is_given in refused.items():
             if is_given:
                 raise InputError(name, None, "cannot be used with fuse=True")
+        with named_arguments():
+            asked = None if request.method in (None, AUTO) else FUSION_HEURISTICS.make(request.method)
         limits = request.limits()
         started = time.monotonic()
-        answer = search_network_fusion(self.problem, limits, told)
+        answer = search_network_fusion(self.problem, limits, told, asked)
         settings = FusedSettings(
-            time_limit_s=limits.seconds, gap=limits.gap, threads=limits.threads, seed=limits.seed
+            time_limit_s=limits.seconds,
+            gap=limits.gap,
+            threads=limits.threads,
+            seed=limits.seed,
+            solver=AUTO if asked is None else request.method,
         )
         record = fused_document(
             self.problem, answer, settings, stopped=limits.stop.is_set(), seconds=time.monotonic() - started
