@@ -135,7 +135,7 @@ def test_changed_documents_fail_the_check(
     ("flags", "told"),
     [
         (("--pareto",), "--pareto: cannot be used with --fuse"),
-        (("--solver", "random"), "--solver: cannot be chosen with --fuse"),
+        (("--solver", "random"), "--solver: unknown name 'random'"),
         (("--cost-model", "dmazerunner"), "counts by the cost model hierarchy"),
         (("--fuse-at", "L9"), "--fuse-at: unknown level 'L9', expected one of ['GBUF', 'ACC', 'REG']"),
         (("--max-group", "9"), "--max-group: expected 2 to 4 layers, got 9"),
@@ -272,11 +272,9 @@ def test_python_names_the_argument(model: str, argument: str, value: Any, messag
         tw.network(model).on("tpu-edge", fuse=True, **{argument: value})
 
 
-@pytest.mark.parametrize(
-    "refused", [{"method": "cpsat"}, {"deterministic": True}, {"warm_starts": ["x.json"]}]
-)
+@pytest.mark.parametrize("refused", [{"deterministic": True}, {"warm_starts": ["x.json"]}])
 def test_python_refuses_what_fusion_has_not(model: str, refused: dict[str, Any]) -> None:
-    """Methods, warm starts and deterministic runs are for searches layer by layer."""
+    """Warm starts and deterministic runs are for searches layer by layer."""
     question = tw.network(model).on("tpu-edge", fuse=True)
     with pytest.raises(tw.InputError, match="cannot be used with fuse=True"):
         tw.solve(question, **refused)

@@ -107,6 +107,14 @@ def mapping_heuristics() -> Iterator[MethodLine]:
     return (MethodLine(name, False, "", _about(HEURISTICS, name)) for name in HEURISTICS.names())
 
 
+def fusion_heuristics() -> Iterator[MethodLine]:
+    """The heuristics for fused mappings, none of which is loaded."""
+    from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
+
+    known = FUSION_HEURISTICS
+    return (MethodLine(name, False, "", _about(known, name)) for name in known.names())
+
+
 def schedulers() -> Iterator[MethodLine]:
     """The methods for schedules."""
     from tilewright.solvers.scheduling.herald.registry import METHODS

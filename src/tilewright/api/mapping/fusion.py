@@ -188,7 +188,7 @@ class NetworkFused:
             gap=limits.gap,
             threads=limits.threads,
             seed=limits.seed,
-            solver=AUTO if asked is None else request.method,
+            solver=request.method or AUTO,
         )
         record = fused_document(
             self.problem, answer, settings, stopped=limits.stop.is_set(), seconds=time.monotonic() - started
