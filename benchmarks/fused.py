@@ -8,16 +8,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
 from tilewright.api.arguments import Budget, SearchRequest
-from tilewright.api.mapping.fusion import FusedResult, NetworkFused
+from tilewright.api.catalog import made_method
+from tilewright.api.mapping.fusion import Factors, FusedResult, NetworkFused
 from tilewright.formulation.method import is_stochastic
 from tilewright.formulation.stopping import NEVER
-from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
-from tilewright.solvers.mapping.network_problem import Factors
 from tilewright.workloads.network import Network
 
 OPTIMUM = "optimum"
@@ -40,8 +39,8 @@ class FusedRequest:
 
     networks: tuple[Network, ...]
     machines: tuple[str, ...]
-    objectives: tuple[str, ...] = ("energy",)
-    methods: tuple[str, ...] = field(default_factory=lambda: tuple(FUSION_HEURISTICS.names()))
+    objectives: tuple[str, ...]
+    methods: tuple[str, ...]
     seeds: int = 5
     seconds: float | None = None
     proof: float | None = 60.0
@@ -93,7 +92,7 @@ def fused_rows(
     stop : ends the run at hand, which still gives its row, and leaves out all others
     begun : hears of every run that begins
     """
-    made = {method: FUSION_HEURISTICS.make(method, "--method") for method in request.methods}
+    made = {method: made_method(method, "fused", "--method") for method in request.methods}
     for network, machine, objective in product(request.networks, request.machines, request.objectives):
         question = NetworkFused(network, machine, objective, cost_model="hierarchy", factors=request.factors)
         names = network.name, question.machine.name, objective

@@ -56,7 +56,13 @@ def _tiled() -> _Kind:
     return _Kind(METHODS.names, METHODS.make, METHODS.ready)
 
 
-WINGS = {"mapping": _mapping, "scheduling": _scheduling, "tiled": _tiled}
+def _fused() -> _Kind:
+    from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
+
+    return _Kind(FUSION_HEURISTICS.names, FUSION_HEURISTICS.make, FUSION_HEURISTICS.ready)
+
+
+WINGS = {"mapping": _mapping, "scheduling": _scheduling, "tiled": _tiled, "fused": _fused}
 
 
 def methods(of: str = "mapping") -> list[str]:
@@ -64,8 +70,8 @@ def methods(of: str = "mapping") -> list[str]:
 
     Parameters
     ----------
-    of : ``mapping`` for layers and networks, ``scheduling`` for workloads on systems, ``tiled`` for networks
-        on tiled machines
+    of : ``mapping`` for layers and networks, ``fused`` for their heuristics with ``fuse=True``,
+        ``scheduling`` for workloads on systems, ``tiled`` for networks on tiled machines
 
     Raises
     ------

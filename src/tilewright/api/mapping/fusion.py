@@ -21,7 +21,8 @@ from tilewright.report.text.mapping.fused_network import fused_document_views
 from tilewright.solvers.mapping.fused.answers import GroupAnswer as GroupAnswer
 from tilewright.solvers.mapping.fused.network import search_network_fusion
 from tilewright.solvers.mapping.fused.problem import FusionProblem
-from tilewright.solvers.mapping.network_problem import Factors, Storage
+from tilewright.solvers.mapping.network_problem import Factors as Factors
+from tilewright.solvers.mapping.network_problem import Storage
 from tilewright.solvers.mapping.solve import AUTO
 from tilewright.workloads.network import Network as LayerGraph
 from tilewright.workloads.passing import without_passed
@@ -179,7 +180,7 @@ class NetworkFused:
             if is_given:
                 raise InputError(name, None, "cannot be used with fuse=True")
         with named_arguments():
-            asked = None if request.method in (None, AUTO) else FUSION_HEURISTICS.make(request.method)
+            asked = None if request.method in (None, AUTO) else FUSION_HEURISTICS.ready(request.method)
         limits = request.limits()
         started = time.monotonic()
         answer = search_network_fusion(self.problem, limits, told, asked)
