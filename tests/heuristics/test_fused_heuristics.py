@@ -72,7 +72,7 @@ def answered(
     return search_network_fusion(problem, limits or Limits(), method=made)
 
 
-@pytest.mark.parametrize("seed", range(effort(6)))
+@pytest.mark.parametrize("seed", range(effort(3)))
 def test_none_is_better_than_the_optimum(seed: int) -> None:
     """On random tiny networks bound, optimum, heuristic and unfused layers stand in this order."""
     rng = Random(f"heuristic-{seed}")
@@ -133,7 +133,7 @@ def test_limits_keep_what_was_found(name: str) -> None:
     whole = answered(network, engine, None).value
     assert whole is not None
     fused = 0
-    for checks in (0, 30, 100, 300, 1000):
+    for checks in (0, 30, 300, 1000):
         answer = answered(network, engine, name, Limits().stopping(AfterChecks(checks)))
         assert answer.bound <= whole
         if answer.value is not None:
