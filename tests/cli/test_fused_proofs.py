@@ -150,18 +150,15 @@ def test_layers_one_by_one_are_not_said_to_take_more(
 
 
 def test_products_are_confirmed_line_by_line(call: Call, asked: FusionProblem, tmp_path: Path) -> None:
-    """Each line of an EDP is the least of the network at its price, and one that is too high is refuted."""
+    """Lines of an EDP that are the least of the network at their prices, and one that is too high."""
     asked = replace(asked, objective=parse_objective("edp"))
     answer = search_network_fusion(asked, Limits())
-    path = written(asked, answer, tmp_path / "edp.json")
-    outcome = call("check", path, "--prove")
-    assert outcome.code == 0, outcome.out
-    assert f"{len(answer.lines) + 1} claims confirmed" in outcome.out
     lines = (*answer.lines[:-1], replace(answer.lines[-1], least=answer.lines[-1].least + 1))
     path = written(asked, replace(answer, lines=lines), tmp_path / "edp.json")
     outcome = call("check", path, "--prove")
     assert outcome.code == 5
     assert "pJ a cycle: refuted by columns" in outcome.out
+    assert f"{len(answer.lines)} claims confirmed, 1 claims refuted" in outcome.out
 
 
 def test_what_is_too_large_or_unknown_is_undecided(

