@@ -117,12 +117,11 @@ class Fronts:
         size = 0
         for part in problem.parts(self.limits.check):
             size += part.space.size
+            if size > MOST_MAPPINGS:
+                raise TooLargeError(f"a turn has more than {MOST_MAPPINGS:,} mappings, which are not listed")
             self.mappings += part.space.size
             if self.mappings > MOST_IN_ALL:
                 raise TooLargeError(f"turns have more than {MOST_IN_ALL:,} mappings, which are not listed")
-            if size > MOST_MAPPINGS:
-                text = f"a turn has more than {MOST_MAPPINGS:,} mappings, which are not listed"
-                raise TooLargeError(text)
             for found in self._of_part(part, starts, continues):
                 best = _merged(best, found)
         return best
