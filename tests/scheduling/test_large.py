@@ -27,10 +27,10 @@ from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald import cpsat, relaxations
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
-from tilewright.solvers.scheduling.herald.list_kernel import Cooling
 from tilewright.solvers.scheduling.herald.dispatching import Dispatching
 from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.improving import Improver
+from tilewright.solvers.scheduling.herald.list_kernel import Cooling
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
 from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.solvers.scheduling.herald.relaxations import Relaxation
@@ -159,10 +159,10 @@ def test_annealed_sequences_have_their_true_value(by_energy: bool) -> None:
 
 @settings(max_examples=effort(60), deadline=None)
 @given(small_problems(most=6, fetch_memory=True), TIMED, st.integers(0, 3))
-def test_annealed_sequences_are_legal_and_near_the_optimum(
+def test_annealed_sequences_are_legal(
     problem: SchedulingProblem, objective: ScheduleObjective, seed: int
 ) -> None:
-    """A walk keeps all tasks in lines that do not wait for each other, and is never below plain enumeration."""
+    """A walk keeps every task, no line waits for itself, and nothing is below plain enumeration."""
     options = feasible_options(problem)
     annealing = ScheduleAnnealing(problem, options, seed)
     lines = annealing.lines_of(annealing.cheapest())
