@@ -68,7 +68,7 @@ class Relaxation:
     search : whose bound it raises
     options : of every task
     front : what is known of energy and makespan; raised
-    annealing : is given schedules near the relaxation's solutions
+    annealing : what makes schedules near its solutions
     core : the tasks that are sequenced
 
     Attributes
