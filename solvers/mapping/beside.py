@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 
 from tilewright.formulation.mapping.search import LayerSearch
 
-SHARE = 0.25  # of the work of all else
-_HEAD_START, _EARLY = (
-    300_000,
-    1_000_000,
-)  # nodes of all else, if it has a mapping, and beyond the share after it
-_STATED, _FILLED = 100_000, 10  # nodes that a tree counts as, and bytes of its tables that count as one node
+SHARE = 0.25
+"""Of the work of all else."""
+_HEAD_START, _EARLY = 300_000, 1_000_000
+"""Nodes of all else before the first step, where there is a mapping; and nodes beyond the share after that."""
+_STATED, _FILLED = 100_000, 10
+"""Nodes that a tree counts as, and bytes of its tables that count as one node."""
 
 
 class Beside:

@@ -22,9 +22,12 @@ from tilewright.solvers.mapping.pattern_descent import Descent
 from tilewright.solvers.mapping.pattern_machines import PatternSearch, machine_of, machines_stand_alone
 from tilewright.solvers.mapping.tree import Tree
 
-_TURN, _GROWTH = 50_000, 2  # nodes bounded in the first turn of a machine, and growth of every further one
-_WALKED = 3  # steps over patterns for one of a machine
-_MANY, _MOST = 20_000, 100_000  # rows of tiles: those of perfect factors are searched, or none
+_TURN, _GROWTH = 50_000, 2
+"""Nodes bounded in the first turn of a machine, and growth of every further one."""
+_WALKED = 3
+"""Steps over patterns for one of a machine."""
+_MANY, _MOST = 20_000, 100_000
+"""Rows of tiles: beyond, those of perfect factors alone are searched, or none."""
 
 
 def beside(search: LayerSearch, source: str) -> Beside:
