@@ -9,7 +9,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 SHARE = 0.25
 """Of the work of all else."""
 _HEAD_START, _EARLY = 300_000, 1_000_000
-"""Nodes of all else before the first step, where there is a mapping; and nodes beyond the share after that."""
+"""Nodes of all else before the first step, where there is a mapping, and nodes beyond the share after it."""
 _STATED, _FILLED = 100_000, 10
 """Nodes that a tree counts as, and bytes of its tables that count as one node."""
 
