@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from random import Random
 
 import pytest
 from effort import effort
-from fused_instances import FusedInstance, random_instance
+from fused_instances import FusedInstance, random_instance, random_softmax
 from fused_walker import Walked, walk
 
 from tilewright.formulation.mapping.cost import cost_model
@@ -96,14 +97,36 @@ LEAST = {
 """Shares of random mappings that each feature must have."""
 
 
-def check_many(count: int, seed: int) -> None:
-    """Compare random mappings, print how often each feature occurred, and hold the shares to `LEAST`."""
+PARTS = {
+    "rows in parts": 1,
+    "scaled on chip": 0.2,
+    "ragged": 0.2,
+    "different depths": 0.1,
+    "capacity binds": 0.2,
+}
+"""The same of mappings that take a softmax in parts."""
+
+
+def check_many(
+    count: int,
+    seed: int | str,
+    draw: Callable[[Random], FusedInstance] = random_instance,
+    shown: Mapping[str, float] = LEAST,
+) -> None:
+    """Compare random mappings, print how often each feature occurred, and hold the shares to some.
+
+    Parameters
+    ----------
+    count, seed : of mappings
+    draw : makes one
+    shown : least shares
+    """
     shares: Counter[str] = Counter()
     for number in range(count):
-        instance = random_instance(Random(f"{seed}-{number}"))
+        instance = draw(Random(f"{seed}-{number}"))
         shares.update(features(instance, compare(instance)[1]))
-    print({name: f"{shares[name] / count:.0%}" for name in LEAST})
-    for name, least in LEAST.items():
+    print({name: f"{shares[name] / count:.0%}" for name in shown})
+    for name, least in shown.items():
         assert shares[name] >= least * count, (name, shares[name], count)
 
 
@@ -112,9 +135,21 @@ def test_counts_are_those_of_a_walk_that_moves_every_element() -> None:
     check_many(effort(300), seed=1)
 
 
+def test_softmaxes_in_parts_are_counted_as_their_elements_move() -> None:
+    """Running maxima and sums, their room, and what is scaled anew equal a walk over rows and sums."""
+    check_many(effort(80), "softmax", random_softmax, PARTS)
+
+
 def test_remainders_of_shared_tiles_make_axes_depend_on_each_other() -> None:
     """Where a remainder leaves one channel, halos are retained that full tiles lose; the counts agree."""
     compare(random_instance(Random("2-1820")))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_three_thousand_softmaxes_in_parts() -> None:
+    """The same for 3,000 random trees."""
+    check_many(3_000, "more softmax", random_softmax, PARTS)
 
 
 @pytest.mark.slow

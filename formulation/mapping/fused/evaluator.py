@@ -183,6 +183,10 @@ class _LeafCount:
             )
             for placed in leaf.stores
             if placed.level
+        ) + tuple(
+            HeldTile(f"{reader}.{operand} softmax", running.level, Role.OUTPUT, running.words)
+            for reader, operand in leaf.softmaxes
+            if (running := turns.softmaxes[reader, operand]).level
         )
 
     def cost(self) -> LayerCost:

@@ -98,7 +98,7 @@ class PlainBounds:
         tiles = {rank: self.group.operator(name).bounds[dim] for (name, dim), rank in ranks}
         for path, runs in zip(self._paths(tree, _Path("", (), (), ()), tiles), layers, strict=True):
             whole, turn = self.first.operators(runs)
-            fixed += runs.runs * self.engine.mac_energy * turn.turns * turn.iterations
+            fixed += runs.runs * self.engine.mac_energy * turn.turns * turn.iterations + self.first.rows(runs)
             for store, depth in path.homes:
                 output, place = self.group.operator(store.layer).output, self._levels.index(store.level)
                 bits = self._bits(place, output, self._held(store.layer, output, path.steps[:depth]))
@@ -109,6 +109,7 @@ class PlainBounds:
                     options.append(self._ways(runs, path, tensor, (whole, turn)))
                     continue
                 fixed += self._turns(runs, turn, tensor, passed[tensor.name])
+                fixed += self.first.scaled(runs, tensor, passed[tensor.name])
                 if tensor.is_output and path.layer in self.group.leaving:
                     each = self.engine.levels[0].write_energy_of(tensor.role)
                     fixed += each * tensor.footprint(whole.bounds)
@@ -168,12 +169,14 @@ class PlainBounds:
         self, runs: LayerRuns, path: _Path, tensor: Tensor, operators: tuple[Operator, Operator]
     ) -> Iterator[_Option]:
         whole, turn = operators
-        yield _Option(self._turns(runs, turn, tensor, 0), 0, 0, frozenset())
+        streamed = self._turns(runs, turn, tensor, 0) + self.first.scaled(runs, tensor, 0)
+        yield _Option(streamed, 0, 0, frozenset())
         own = {self.group.ranks[path.layer, dim] for dim in tensor.dims}
         # A layer runs at least once in all turns of a loop that it does not depend on.
         known = {self.group.ranks[path.layer, dim] for dim in whole.bounds}
         footprint = tensor.footprint(whole.bounds)
-        for depth in range(max(1, len(path.steps))):
+        # Inside all loops a resident is what a streamed tensor may be as well, unless its sums are scaled.
+        for depth in range(max(1, len(path.steps) + self.first.scales(runs, tensor))):
             around = path.steps[:depth]
             moving = [place for place, (rank, _, _) in enumerate(around) if rank in own]
             outside = around[: moving[-1] + 1] if moving else ()
@@ -186,6 +189,7 @@ class PlainBounds:
                 if tensor.role in self.engine.levels[index].keeps:
                     yield _Option(
                         self._traffic(tensor, index, moved, max(0, moved - footprint))
+                        + self.first.scaled(runs, tensor, index)
                         + self._turns(runs, turn, tensor, index),
                         index,
                         self._bits(index, tensor, tile),

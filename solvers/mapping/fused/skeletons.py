@@ -8,7 +8,7 @@ loop.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, permutations, product
@@ -28,6 +28,8 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.turn_engine import shared_levels
 
 NO_MAPPING = Mapping(())
+PlacedLoop = tuple[SharedLoop, frozenset[str]]
+"""A shared loop and the layers below it."""
 MOST_TILES = 4096
 """Choices of shared tiles of a group outside all sequences, up to which they need not divide."""
 
@@ -221,29 +223,47 @@ class SkeletonSpace:
                 passed.append([SharedStore(layer, output, level) for level in self.homes(layer)])
         return passed
 
-    def members(self, family: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
+    def members(self, family: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[Branch]:
         """All skeletons of a family.
 
         Parameters
         ----------
         family : or a branch of one
-        around : the loop just outside it
+        around : the loops outside it
         """
+        below = frozenset(family.layers())
         loops = [node for node in family.nodes if isinstance(node, SharedLoop)]
         homes = [node for node in family.nodes if isinstance(node, SharedStore)]
+        outer = around[-1][0] if around else None
         for order in permutations(loops):
-            last = order[-1] if order else around
+            loops_around = (*around, *((loop, below) for loop in order))
+            if not self._keeps_columns(loops_around):
+                continue
             children: list[list[Branch | Leaf]] = [
-                [child] if isinstance(child, Leaf) else list(self.members(child, last))
+                [child] if isinstance(child, Leaf) else list(self.members(child, loops_around))
                 for child in family.children
             ]
-            for placed in product(*(self._places(home, order, around) for home in homes)):
+            for placed in product(*(self._places(home, order, outer) for home in homes)):
                 nodes: list[SharedNode] = []
                 for place in range(len(order) + 1):
                     nodes += [store for at, store in placed if at == place]
                     nodes += order[place : place + 1]
-                for below in product(*children):
-                    yield Branch(tuple(nodes), tuple(below))
+                for inside in product(*children):
+                    yield Branch(tuple(nodes), tuple(inside))
+
+    def _keeps_columns(self, loops: Sequence[PlacedLoop]) -> bool:
+        """Whether no loop cuts a reader's result again while rows of its softmax come in parts."""
+        for (reader, operand), along in self.group.online.items():
+            tensor, parted = self.group.operator(reader).tensor(operand), False
+            for loop, below in loops:
+                if reader in below and not any(r.reader in below for r in self.group.read_by(reader)):
+                    dims = self.group.operator(reader).bounds
+                    rank = self.group.ranks[loop.layer, loop.dim]
+                    cut = [dim for dim in dims if self.group.ranks[reader, dim] == rank]
+                    if parted and not tensor.dims.issuperset(cut):
+                        return False
+                    parted |= along in cut
+        return True
 
     def _places(
         self, home: SharedStore, order: tuple[SharedLoop, ...], around: SharedLoop | None
