@@ -109,14 +109,26 @@ class FusedGroup:
     def whole(self) -> frozenset[LoopName]:
         """Loops that no turn may cut: a softmax or a normalisation needs all their elements at once."""
         dims: set[LoopName] = set()
-        for layer, row in self.rows:
+        for layer, dim in self.own_rows:
             if not all(self.takes_parts(reading) for reading in self.read_by(layer) or (None,)):
-                dims |= {(layer, term.dim) for term in self.operator(layer).output.axes[row].terms}
+                dims.add((layer, dim))
         for reading in self.readings:
             if not self.takes_parts(reading):
                 axes = self.operator(reading.reader).tensor(reading.operand).axes
                 dims |= {(reading.reader, term.dim) for row in reading.rows for term in axes[row].terms}
         return frozenset(dims)
+
+    @cached_property
+    def own_rows(self) -> frozenset[LoopName]:
+        """Loops along rows of layers that are a softmax or a normalisation themselves.
+
+        They may be cut only together with a reader that takes the rows in parts.
+        """
+        return frozenset(
+            (layer, term.dim)
+            for layer, row in self.rows
+            for term in self.operator(layer).output.axes[row].terms
+        )
 
     def takes_parts(self, reading: Reading | None) -> bool:
         """Whether a reader may take a softmax in parts, row by row."""

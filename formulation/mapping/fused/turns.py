@@ -197,6 +197,9 @@ class _TreeWalk:
         cut : layers and dimensions that the loop cuts
         at : what errors call it
         """
+        alone = next((name for name, dim in cut if (name, dim) in self.group.own_rows), None)
+        if alone is not None:
+            raise InputError(self.where, at, f"{alone} needs whole rows, since none of its readers is inside")
         for (reader, operand), along in self.group.online.items():
             for dim in (dim for name, dim in cut if name == reader):
                 if (reader, operand) not in softmaxes:

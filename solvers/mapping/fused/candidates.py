@@ -304,10 +304,10 @@ class CandidateSpace:
 
 
 def _layers_at(tree: Branch, layer: str, depth: int) -> list[str]:
-    """Layers below the place behind the first ``depth`` loops on the way to a layer."""
+    """Layers below the innermost place behind the first ``depth`` loops on the way to a layer."""
     loops = sum(isinstance(node, SharedLoop) for node in tree.nodes)
     for child in tree.children:
-        if depth > loops and not isinstance(child, Leaf) and layer in child.layers():
+        if depth >= loops and not isinstance(child, Leaf) and layer in child.layers():
             return _layers_at(child, layer, depth - loops)
     return tree.layers()
 
@@ -319,18 +319,20 @@ def _placed(
     nodes: list[SharedNode] = []
     depth = passed
     here = set(branch.layers())
-    inner_loops = sum(isinstance(node, SharedLoop) for node in branch.nodes)
+    further = {name for child in branch.children if isinstance(child, Branch) for name in child.layers()}
+    inside = passed + sum(isinstance(node, SharedLoop) for node in branch.nodes)
     mine = [
         (store, at)
         for store, at in residents
-        if store.layer in here and passed + (1 if passed else 0) <= at <= passed + inner_loops
+        # Behind all loops here it takes room from fewer layers in the sequence inside.
+        if store.layer in here and passed <= at and (at < inside or store.layer not in further)
     ]
     for node in (None, *branch.nodes):
         if node is not None:
             nodes.append(node)
             depth += isinstance(node, SharedLoop)
         if node is None or isinstance(node, SharedLoop):
-            nodes += [store for store, at in mine if at == depth and (at > passed or not passed)]
+            nodes += [store for store, at in mine if at == depth]
     rest = [resident for resident in residents if resident not in mine]
     children = tuple(
         leaves[child.layer] if isinstance(child, Leaf) else _placed(child, rest, leaves, depth)

@@ -26,6 +26,7 @@ from tilewright.solvers.mapping.fused.skeletons import PlacedLoop
 from tilewright.solvers.mapping.fused.turn_engine import Homes, TurnEngines, shared_levels
 from tilewright.workloads.mapping.operator import Operator, Tensor
 
+
 @dataclass(frozen=True)
 class LayerRuns:
     """What the turns of one layer in a skeleton are at least.

@@ -35,7 +35,7 @@ class _Path:
     ----------
     layer : the leaf's
     steps : loops around it, outermost first
-    below : the layers below each place among the loops, the one outside all loops first
+    below : the layers below the innermost place behind so many loops, the one outside all loops first
     homes : homes that are alive in its turns, and the number of loops outside each
     """
 
@@ -127,7 +127,8 @@ class PlainBounds:
             rank = self.group.ranks[node.layer, node.dim]
             steps.append((rank, tiles[rank] // node.tile, node.tile))
             tiles[rank] = node.tile
-        below = (*(around.below or (layers,)), *(layers for _ in branch.nodes if isinstance(_, SharedLoop)))
+        here = 1 + sum(isinstance(node, SharedLoop) for node in branch.nodes)
+        below = (*around.below[:-1], *(layers for _ in range(here)))
         child_of = {
             name: index
             for index, child in enumerate(branch.children)

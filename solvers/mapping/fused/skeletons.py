@@ -312,7 +312,8 @@ class SkeletonSpace:
                 offsets = self.group.offsets_of_windows(reading.reader)
                 wanted |= {ranks[reading.reader, dim] for dim in operand.dims - offsets}
         loops: dict[int, tuple[str, str]] = {}
-        for rank in sorted(wanted - {ranks[loop] for loop in self.group.whole}):
+        uncut = {ranks[loop] for loop in self.group.whole if loop[0] in inside}
+        for rank in sorted(wanted - uncut):
             own = {
                 name: [dim for dim in self.group.operator(name).bounds if ranks[name, dim] == rank]
                 for name in layers
@@ -324,8 +325,9 @@ class SkeletonSpace:
                 for name, dims in own.items()
                 if dims and dims[0] in self.group.operator(name).reduction_dims
             ]
-            windows = [n for n, dims in own.items() if dims and dims[0] in self.group.offsets_of_windows(n)]
-            if set(sums) <= set(sinks) and not windows:
+            whole = [n for n, dims in own.items() if dims and dims[0] in self.group.offsets_of_windows(n)]
+            whole += [sink for sink in sinks if (sink, own[sink][0]) in self.group.own_rows]
+            if set(sums) <= set(sinks) and not whole:
                 loops[rank] = (sinks[0], own[sinks[0]][0])
         return loops
 
