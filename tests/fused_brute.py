@@ -21,8 +21,9 @@ from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import nest_of
 from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized, stored_around
 from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.movement import Movement
 from tilewright.formulation.mapping.fused.occupancy import occupied
-from tilewright.formulation.mapping.fused.shared_traffic import Movement, movements_of
+from tilewright.formulation.mapping.fused.shared_traffic import movements_of
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
 from tilewright.formulation.mapping.mapping import Mapping, Node, Storage, Temporal

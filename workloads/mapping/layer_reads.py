@@ -113,10 +113,8 @@ def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[in
                 where, f"{field}.rows", f"expected axes from 0 to {len(axes) - 1}, got {[*rows]}"
             )
         softmax = parts.get("softmax", True)
-        if not isinstance(softmax, bool) or ("softmax" in parts and not rows):
-            raise InputError(
-                where, f"{field}.softmax", f"expected true or false beside rows, got {softmax!r}"
-            )
+        if not isinstance(softmax, bool):
+            raise InputError(where, f"{field}.softmax", f"expected true or false, got {softmax!r}")
         reads.append(Reading(name, operand, producer, places, offsets, tuple(sorted(set(rows))), softmax))
     return reads
 

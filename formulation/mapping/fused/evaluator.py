@@ -18,8 +18,9 @@ import numpy as np
 from tilewright.formulation.mapping.cost.base import CostModel, array_limits
 from tilewright.formulation.mapping.evaluator import Evaluation, evaluation_of, exceeded, misplaced, nest_of
 from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.movement import Movement
 from tilewright.formulation.mapping.fused.occupancy import HeldTile, Occupied, occupied
-from tilewright.formulation.mapping.fused.shared_traffic import Movement, movements_of
+from tilewright.formulation.mapping.fused.shared_traffic import movements_of
 from tilewright.formulation.mapping.fused.tree import Branch
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
 from tilewright.formulation.mapping.mapping import Mapping, Storage

@@ -19,8 +19,8 @@ from tilewright.formulation.mapping.cost.hierarchy_cycles import port_times
 from tilewright.formulation.mapping.fused.boxes import LayerBoxes, windows_of
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.movement import Movement
-from tilewright.formulation.mapping.fused.softmax import WORDS
-from tilewright.formulation.mapping.fused.turns import LeafTurns, RunningRows, Turns
+from tilewright.formulation.mapping.fused.softmax import WORDS, RunningRows
+from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Role, Tensor
 
@@ -98,7 +98,7 @@ def _in_place(engine: Engine, name: str, level: int, moved: tuple[int, int], ope
         accesses={(memory.name, "reads"): reads, (memory.name, "updates"): writes},
         energies={component: Fraction(energy) for component, energy in energies.items()},
         cycles=cycles,
-        purpose="scaled" if operations else "running maxima and sums",
+        purpose="scaled" if operations else "kept",
     )
 
 

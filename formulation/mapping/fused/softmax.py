@@ -9,7 +9,14 @@ multiplied by what both have changed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from tilewright.formulation.mapping.fused.boxes import LayerBoxes, Windows, visits_of, windows_of
+from tilewright.formulation.mapping.fused.tree import SharedLoop
+from tilewright.foundation.arrays import Int64s
+from tilewright.workloads.mapping.operator import Axis, Tensor
 
 if TYPE_CHECKING:
     from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
@@ -47,3 +54,53 @@ def obstacle(group: FusedGroup, reading: Reading) -> str:
     if not sums:
         return f"{reading.reader} does not add up along them"
     return ""
+
+
+@dataclass(frozen=True)
+class RunningRows:
+    """Running maxima and sums of a softmax whose rows come in parts.
+
+    Parameters
+    ----------
+    level : index of the memory level where they are, beside the elements of the rows
+    loop : the outermost one that cuts rows, over whose turns they stay
+    words : at most
+    rows : of the operand in every turn of its reader
+    """
+
+    level: int
+    loop: SharedLoop
+    words: int
+    rows: Int64s
+
+    @classmethod
+    def over(
+        cls, rows: Windows, trips: Sequence[int], first: tuple[SharedLoop, int], level: int
+    ) -> RunningRows:
+        """Of some rows in every turn.
+
+        Parameters
+        ----------
+        rows, trips : in the reader's turns, and the trips of the loops around them
+        first : the outermost loop that cuts rows, and how many are outside
+        level : where they are
+        """
+        loop, depth = first
+        most = int(visits_of(rows, trips, depth).elements.max(initial=0))
+        return cls(level, loop, WORDS * most, rows.elements)
+
+
+def rows_in_turns(tensor: Tensor, along: str, boxes: LayerBoxes) -> Windows:
+    """Rows of an operand that every turn sees, by what moves across them.
+
+    Parameters
+    ----------
+    tensor, along : the operand, and the loop along its rows
+    boxes : what its layer computes in every turn
+    """
+    return windows_of(replace(tensor, axes=across(tensor, along)), boxes)
+
+
+def across(tensor: Tensor, along: str) -> tuple[Axis, ...]:
+    """Axes of an operand that do not run along its rows."""
+    return tuple(axis for axis in tensor.axes if all(term.dim != along for term in axis.terms))

@@ -24,9 +24,8 @@ from tilewright.formulation.mapping.fused.boxes import (
 from tilewright.formulation.mapping.fused.group import FusedGroup, LoopName
 from tilewright.formulation.mapping.fused.needed import is_covered, needed_of
 from tilewright.formulation.mapping.fused.placing import PlacedStore, placed_store
-from tilewright.formulation.mapping.fused.softmax import WORDS, obstacle
+from tilewright.formulation.mapping.fused.softmax import RunningRows, obstacle, rows_in_turns
 from tilewright.formulation.mapping.fused.tree import RETAINED, Branch, Leaf, SharedLoop, SharedStore
-from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 
@@ -57,24 +56,6 @@ class LeafTurns:
     boxes: LayerBoxes
     stores: tuple[PlacedStore, ...]
     softmaxes: tuple[LoopName, ...] = ()
-
-
-@dataclass(frozen=True)
-class RunningRows:
-    """Running maxima and sums of a softmax whose rows come in parts.
-
-    Parameters
-    ----------
-    level : index of the memory level where they are, beside the elements of the rows
-    depth : loops outside the outermost one that cuts rows, within which they stay
-    words : at most
-    rows : of the operand in every turn of its reader
-    """
-
-    level: int
-    depth: int
-    words: int
-    rows: Int64s
 
 
 @dataclass(frozen=True)
@@ -152,7 +133,7 @@ class _TreeWalk:
         self.engine = engine
         self.where = where
         self.turns = Turns()
-        self._depths: dict[LoopName, int] = {}
+        self._first: dict[LoopName, tuple[SharedLoop, int]] = {}
 
     def branch(
         self,
@@ -180,21 +161,22 @@ class _TreeWalk:
             else:
                 made, cut = self._loop(node, boxes, at)
                 if made > 1:
-                    softmaxes = self._parted(softmaxes, cut, len(trips), at)
+                    softmaxes = self._parted(softmaxes, cut, (node, len(trips)), at)
                 trips = (*trips, made)
                 if math.prod(trips) > MOST_TURNS:
                     raise InputError(self.where, at, f"more than {MOST_TURNS:,} turns")
         self._sequence(branch, boxes, trips, (stores, softmaxes), f"{name}[{len(branch.nodes)}].sequence")
 
     def _parted(
-        self, softmaxes: tuple[LoopName, ...], cut: Sequence[LoopName], depth: int, at: str
+        self, softmaxes: tuple[LoopName, ...], cut: Sequence[LoopName], loop: tuple[SharedLoop, int], at: str
     ) -> tuple[LoopName, ...]:
         """The softmaxes whose rows loops cut so far, one more loop included.
 
         Parameters
         ----------
-        softmaxes, depth : around the loop: those cut there, and the number of loops
+        softmaxes : those cut around the loop
         cut : layers and dimensions that the loop cuts
+        loop : the loop, and how many are outside
         at : what errors call it
         """
         alone = next((name for name, dim in cut if (name, dim) in self.group.own_rows), None)
@@ -205,7 +187,7 @@ class _TreeWalk:
                 if (reader, operand) not in softmaxes:
                     if dim == along:
                         softmaxes = (*softmaxes, (reader, operand))
-                        self._depths[reader, operand] = depth
+                        self._first[reader, operand] = loop
                 elif dim not in self.group.operator(reader).tensor(operand).dims:
                     message = f"{reader} needs all of {dim} at once while rows of its softmax come in parts"
                     raise InputError(self.where, at, message)
@@ -326,15 +308,11 @@ class _TreeWalk:
 
     def _running(self, key: LoopName, boxes: LayerBoxes, trips: tuple[int, ...]) -> RunningRows:
         """The running maxima and sums of an operand that comes in parts of rows."""
-        layer, operand = key
-        tensor, along = self.group.operator(layer).tensor(operand), self.group.online[key]
-        across = tuple(axis for axis in tensor.axes if all(term.dim != along for term in axis.terms))
-        rows = windows_of(replace(tensor, axes=across), boxes)
-        most = int(visits_of(rows, trips, self._depths[key]).elements.max(initial=0))
-        reading = self.group.reading(layer, operand)
+        reading = self.group.reading(*key)
         home = self.turns.passings[reading.producer].home if reading is not None else None
-        level = 0 if home is None else home.level
-        return RunningRows(level, self._depths[key], WORDS * most, rows.elements)
+        tensor = self.group.operator(key[0]).tensor(key[1])
+        rows = rows_in_turns(tensor, self.group.online[key], boxes)
+        return RunningRows.over(rows, trips, self._first[key], 0 if home is None else home.level)
 
     def _check_rows(self, boxes: MappingABC[str, LayerBoxes], at: str) -> None:
         """Every turn covers whole rows of what a softmax or a normalisation is applied to."""

@@ -27,6 +27,7 @@ from tilewright.report.records.mapping.operator import shape_text
 from tilewright.report.text.mapping.loop_nest import loop_nest
 from tilewright.report.text.quantities import bytes_text, energy_text
 from tilewright.report.text.tables import head_text, plain_table
+from tilewright.workloads.mapping.operator import Role
 
 
 def fused_tree(group: FusedGroup, engine: Engine, tree: Branch, evaluation: FusedEvaluation) -> str:
@@ -43,10 +44,12 @@ def fused_tree(group: FusedGroup, engine: Engine, tree: Branch, evaluation: Fuse
 def _branch(
     group: FusedGroup, engine: Engine, branch: Branch, evaluation: FusedEvaluation, depth: int
 ) -> list[str]:
+    """A branch's lines; ``depth`` counts the loops and sequences outside it, its indentation."""
     lines: list[str] = []
     for node in branch.nodes:
         lead = "  " * depth
         if isinstance(node, SharedLoop):
+            lines += [f"{lead}{text}" for text in _running(engine, branch, node, evaluation)]
             lines.append(f"{lead}for {node.name} (tile {node.tile})")
             depth += 1
         else:
@@ -71,6 +74,17 @@ def _store(group: FusedGroup, engine: Engine, node: SharedStore, evaluation: Fus
         text += ", passed on"
         text += "" if node.halo == RETAINED else ", halo recomputed"
     return text
+
+
+def _running(engine: Engine, branch: Branch, loop: SharedLoop, evaluation: FusedEvaluation) -> list[str]:
+    """Running maxima and sums of softmaxes whose rows a loop is the first to cut."""
+    lines: list[str] = []
+    for (reader, operand), running in evaluation.turns.softmaxes.items():
+        if running.loop is loop and reader in branch.layers():
+            level = engine.levels[running.level]
+            size = bytes_text(running.words, engine.width(level, Role.OUTPUT))
+            lines.append(f"{level.name}   {reader}.{operand} softmax {size}, running maxima and sums")
+    return lines
 
 
 def _leaf(group: FusedGroup, engine: Engine, turns: LeafTurns, depth: int) -> list[str]:
@@ -137,8 +151,9 @@ def layer_costs(evaluation: FusedEvaluation) -> Table:
     for cost in evaluation.layers:
         table.add_row(cost.layer, f"{cost.turns:,}", energy_text(float(cost.energy)), f"{cost.cycles:,}")
     for move in evaluation.movements:
-        energy = float(sum(move.energies.values()))
-        table.add_row(f"{move.tensor} to {move.inner}", "", energy_text(energy), f"{move.cycles:,}")
+        way = f"{move.purpose} in" if move.purpose else "to"
+        energy = energy_text(float(move.energy))
+        table.add_row(f"{move.tensor} {way} {move.inner}", "", energy, f"{move.cycles:,}")
     return table
 
 

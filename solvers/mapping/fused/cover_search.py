@@ -16,7 +16,7 @@ from fractions import Fraction
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
-from tilewright.formulation.mapping.fused.group import FusedGroup, group_of
+from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch, unfused
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.search import LayerResult
@@ -78,7 +78,7 @@ class CoverSearch:
         alike_groups: dict[object, dict[Group, FusedGroup]] = {}
         for place in self.graph.groups(self.problem.most):
             try:
-                group = group_of(self.problem.network, [self.graph.names[layer] for layer in place])
+                group = self.problem.group(self.graph.names[layer] for layer in place)
             except InputError as error:
                 self.unfit[place] = error.message
                 continue
@@ -130,7 +130,7 @@ class CoverSearch:
         return solve(stated, limits=replace(self.limits.share(0.5 / left), gap=0.0))
 
     def _single(self, name: str, result: LayerResult, seconds: float) -> GroupAnswer:
-        group = group_of(self.problem.network, [name])
+        group = self.problem.group([name])
         bound = result.bound if result.bound is not None else Fraction(0)
         if result.answer is None or result.evaluation is None:
             reason = result.message or result.status.value

@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.fused.evaluator import sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.running_rows import Scaling, rows_moved, sums_scaled
 from tilewright.formulation.mapping.fused.shared_traffic import movement_energy
-from tilewright.formulation.mapping.fused.softmax import WORDS
+from tilewright.formulation.mapping.fused.softmax import WORDS, across
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
 from tilewright.solvers.mapping.fused.home_room import HomeRooms
 from tilewright.solvers.mapping.fused.needs import Needs
@@ -211,8 +211,8 @@ class FirstBounds:
             return Fraction(0)
         _, turn = self.operators(layer)
         along = self.group.online[layer.layer, operand]
-        axes = (axis for axis in turn.tensor(operand).axes if all(term.dim != along for term in axis.terms))
-        words = WORDS * layer.runs * math.prod(axis.extent(turn.bounds) for axis in axes)
+        rows = math.prod(axis.extent(turn.bounds) for axis in across(turn.tensor(operand), along))
+        words = WORDS * layer.runs * rows
         scaling = Scaling((layer.sums - 1) * words, layer.sums * words, 0)
         return rows_moved(self.engine, "", level, scaling).energy
 

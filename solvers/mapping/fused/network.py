@@ -13,7 +13,7 @@ from fractions import Fraction
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
-from tilewright.formulation.mapping.fused.group import FusedGroup, group_of
+from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.answers import Figures, FusionAnswer, GroupAnswer
 from tilewright.solvers.mapping.fused.compulsory import least_energy
@@ -134,11 +134,11 @@ class _ProductSearch:
 
     def _least(self, engine: Engine) -> Fraction:
         """What the whole network takes on a machine, however its layers are fused."""
-        network, layers = self.problem.network, self.problem.layers
+        problem, layers = self.problem, self.problem.layers
         if not self.search.unfit:
-            return self._of_group(group_of(network, layers), engine)
+            return self._of_group(problem.group(layers), engine)
         # Some operands are not what they read; then layers whose results leave the network count alone.
-        last = [group_of(network, [name]) for name in network.outputs if name in layers]
+        last = [problem.group([name]) for name in problem.network.outputs if name in layers]
         return sum((self._of_group(group, engine) for group in last), Fraction(0))
 
     def _of_group(self, group: FusedGroup, engine: Engine) -> Fraction:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tilewright.formulation.mapping.fused.group import FusedGroup, group_of
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
@@ -26,6 +28,7 @@ class FusionProblem:
     factors, storage : the space of the layers' own mappings
     home_level : the only level that may be a home; ``None`` for any
     objective : of the energy and cycles of all layers together
+    online_softmax : whether shared loops may cut rows of a softmax, which is then rescaled part by part
     """
 
     network: Network
@@ -37,6 +40,11 @@ class FusionProblem:
     storage: str | None = None
     home_level: str | None = None
     objective: Objective = ENERGY
+    online_softmax: bool = False
+
+    def group(self, names: Iterable[str]) -> FusedGroup:
+        """Some layers as a group; raises ``InputError`` where an operand does not match what it reads."""
+        return group_of(self.network, names, online_softmax=self.online_softmax)
 
     def turn_engines(self, engine: Engine) -> TurnEngines:
         """What turns see of a machine."""
