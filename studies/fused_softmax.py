@@ -39,10 +39,7 @@ def attention(head: str, rows: tuple[int, ...] = (), *, online: bool = False) ->
     online : whether it may be taken in parts
     """
     tokens, features = (int(size) for size in head.split("x"))
-    layers = (
-        ("qk", gemm(m=tokens, n=tokens, k=features)),
-        ("av", gemm(m=tokens, n=features, k=tokens)),
-    )
+    layers = (("qk", gemm(m=tokens, n=tokens, k=features)), ("av", gemm(m=tokens, n=features, k=tokens)))
     reading = Reading("av", "A", "qk", (0, 1), (0, 0), rows)
     return FusedGroup(layers, (reading,), frozenset({"av"}), online_softmax=online)
 

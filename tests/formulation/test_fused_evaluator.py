@@ -183,6 +183,15 @@ def test_a_result_that_leaves_needs_the_outermost_level() -> None:
     assert copied.energy == evaluated(PAIR).energy + 256 * dram.write_energy
 
 
+def test_widths_of_a_model_are_refused() -> None:
+    """A layer whose tensors state their bits is named, rather than counted with the machine's widths."""
+    stored = parse_fused_mapping(PAIR, "pair.yaml", Path())
+    data = yaml.safe_load(render_fused_mapping(stored))
+    data["layers"][1]["operator"]["tensors"][0]["bits"] = 4
+    with pytest.raises(InputError, match=r"layers: av states widths of its own"):
+        evaluated(data)
+
+
 def test_a_written_file_is_read_back() -> None:
     """Random groups and trees survive a fused mapping file."""
     for seed in range(effort(20)):

@@ -137,7 +137,7 @@ def test_counts_are_those_of_a_walk_that_moves_every_element() -> None:
 
 def test_softmaxes_in_parts_are_counted_as_their_elements_move() -> None:
     """Running maxima and sums, their room, and what is scaled anew equal a walk over rows and sums."""
-    check_many(effort(40), "softmax", random_softmax, PARTS)
+    check_many(effort(30), "softmax", random_softmax, PARTS)
 
 
 def test_remainders_of_shared_tiles_make_axes_depend_on_each_other() -> None:

@@ -108,6 +108,10 @@ def evaluate_fused(
     """
     if model.name != "hierarchy":
         raise InputError(where, "cost_model", f"fused mappings are counted by hierarchy, not by {model.name}")
+    for name, operator in group.layers:
+        if operator.states_widths:
+            reason = f"{name} states widths of its own, which fused mappings do not count"
+            raise InputError(where, "layers", reason)
     turns = turns_of(group, engine, tree, where)
     components: dict[str, Fraction] = {}
     layers: list[LayerCost] = []
