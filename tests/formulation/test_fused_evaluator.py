@@ -187,7 +187,7 @@ def test_widths_of_a_model_are_refused() -> None:
     """A layer whose tensors state their bits is named, rather than counted with the machine's widths."""
     stored = parse_fused_mapping(PAIR, "pair.yaml", Path())
     data = yaml.safe_load(render_fused_mapping(stored))
-    data["layers"][1]["operator"]["tensors"][0]["bits"] = 4
+    data["layers"][1]["operator"]["tensors"][0] |= {"bits": 4, "sum_bits": None}
     with pytest.raises(InputError, match=r"layers: av states widths of its own"):
         evaluated(data)
 
