@@ -21,8 +21,9 @@ from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import nest_of
 from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized, stored_around
 from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.movement import Movement
 from tilewright.formulation.mapping.fused.occupancy import occupied
-from tilewright.formulation.mapping.fused.shared_traffic import Movement, movements_of
+from tilewright.formulation.mapping.fused.shared_traffic import movements_of
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
 from tilewright.formulation.mapping.mapping import Mapping, Node, Storage, Temporal
@@ -104,7 +105,9 @@ class Listing:
         for leaf in bare.leaves:
             homes, held, by_size = homes_and_turns(group, engine, bare, leaf)
             leaves.append((leaf.leaf.layer, homes, held, [self.numbered(turns) for turns in by_size]))
-        return TreeRow(bare_tree, energy_of(movements_of(group, engine, bare)), placements, leaves)
+        placed = {f"{ways[0].layer}.{ways[0].tensor}" for ways in placements}
+        moves = [move for move in movements_of(group, engine, bare) if move.tensor not in placed]
+        return TreeRow(bare_tree, energy_of(moves), placements, leaves)
 
     def numbered(self, turns: tuple[Operator, Numbers]) -> int:
         """The number by which some turns are known."""
@@ -117,7 +120,10 @@ class Listing:
         """Every way of a tensor from outside to its layer's turns."""
         engine, tensor = self.engine, self.group.operator(layer).tensor(name)
         outermost = engine.levels[0].name
-        own = {Placed(0, layer, name, "", ())}
+        full = f"{layer}.{name}"
+        # Sums that a softmax scales are scaled outside where they are streamed.
+        bare = movements_of(self.group, engine, turns_of(self.group, engine, tree))
+        own = {Placed(energy_of(m for m in bare if m.tensor == full), layer, name, "", ())}
         for index, level in enumerate(engine.levels[1:], 1):
             skipped = [outer for outer in engine.levels[1:index] if tensor.role in outer.keeps]
             if tensor.role not in level.keeps or any(
@@ -127,7 +133,6 @@ class Listing:
             for resident in residents(tree, layer, name, level.name):
                 first = SharedStore(layer, name, outermost)
                 turns = turns_of(self.group, engine, Branch((first, *resident.nodes), resident.children))
-                full = f"{layer}.{name}"
                 moved = energy_of(m for m in movements_of(self.group, engine, turns) if m.tensor == full)
                 around = []
                 for leaf in turns.leaves:
@@ -314,6 +319,9 @@ def homes_and_turns(
         if placed.level:
             role = group.operator(placed.store.layer).tensor(placed.store.tensor).role
             held.append((placed.level, role, turns.tiles[placed.store]))
+    for key in leaf.softmaxes:
+        running = turns.softmaxes[key]
+        held += [(running.level, Role.OUTPUT, running.words)] if running.level else []
     by_size: dict[tuple[int, ...], list[tuple[bool, int]]] = {}
     for (sizes, continued), number in shapes_of(operator, leaf).items():
         by_size.setdefault(sizes, []).append((continued, number))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 
@@ -38,6 +38,32 @@ def random_instance(rng: Random) -> FusedInstance:
                 return FusedInstance(group, engine, random_tree(rng, group, engine))
             except InputError:
                 continue
+
+
+def random_softmax(rng: Random) -> FusedInstance:
+    """The same where an operand is read through a softmax whose rows the tree cuts."""
+    while True:
+        group, engine = online(rng, random_group(rng)), random_engine(rng)
+        for _ in range(20 if group.online else 0):
+            try:
+                instance = FusedInstance(group, engine, random_tree(rng, group, engine))
+            except InputError:
+                continue
+            if turns_of(group, engine, instance.tree).softmaxes:
+                return instance
+
+
+def online(rng: Random, group: FusedGroup) -> FusedGroup:
+    """A group with a softmax along some axis of an operand, of the reading or of a layer of its own."""
+    reading = rng.choice(group.readings)
+    row = rng.randrange(len(reading.axes))
+    layers, softmaxes = dict(group.layers), frozenset[str]()
+    rows = frozenset({(reading.producer, reading.axes[row])})
+    if layers[reading.producer].kind == "elementwise" or rng.random() < 0.3:
+        softmaxes = frozenset({reading.producer})
+        return replace(group, rows=rows, softmaxes=softmaxes, online_softmax=True)
+    readings = (replace(r, rows=(row,)) if r == reading else r for r in group.readings)
+    return replace(group, readings=tuple(readings), online_softmax=True)
 
 
 def _link(reader: str, operand: str, producer: str, axes: Sequence[int], pad: Sequence[int] = ()) -> Reading:

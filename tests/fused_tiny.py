@@ -91,6 +91,28 @@ def tiny_group(rng: Random) -> FusedGroup:
     return FusedGroup(tuple(layers), tuple(readings), frozenset({last, *more}))
 
 
+def softmax_group(rng: Random) -> FusedGroup:
+    """Two or three layers with a softmax between them whose rows may come in parts."""
+    kind = rng.choice(["pair", "pair", "values", "layer", "chain"])
+    # Three layers with two rows take ten seconds.
+    m, n, p = 2 if kind == "pair" else 1, rng.choice([4, 4, 6]), rng.choice([1, 2])
+    layers: list[tuple[str, Operator]] = [("a", gemm(m=m, n=n, k=1)), ("b", gemm(m=m, n=p, k=n))]
+    readings = [Reading("b", "A", "a", (0, 1), (0, 0), (1,))]
+    if kind == "values":  # what is weighted by the softmax is made in the group, too
+        layers.insert(1, ("v", gemm(m=n, n=p, k=1)))
+        readings.append(Reading("b", "B", "v", (0, 1), (0, 0)))
+    elif kind == "layer":
+        layers.insert(1, ("s", elementwise(shape=(m, n), operands=1)))
+        readings = [Reading("s", "I", "a", (0, 1), (0, 0)), Reading("b", "A", "s", (0, 1), (0, 0))]
+        rows = frozenset({("s", 1)})
+        softmaxes = frozenset({"s"})
+        return FusedGroup(tuple(layers), tuple(readings), frozenset({"b"}), rows, softmaxes, True)
+    elif kind == "chain":
+        layers.append(("c", gemm(m=m, n=1, k=p)))
+        readings.append(Reading("c", "A", "b", (0, 1), (0, 0)))
+    return FusedGroup(tuple(layers), tuple(readings), frozenset({layers[-1][0]}), online_softmax=True)
+
+
 def ragged_group(rng: Random) -> FusedGroup:
     """Two or three layers some of whose loops have prime numbers of iterations."""
     m, n = rng.choice([3, 5, 7]), rng.choice([2, 3])

@@ -12,6 +12,7 @@ rules beside its own:
   window that has moved forward along one axis lacks.
 - A result's shared store goes out when its tile changes, and elements that went out before come back.
 - A turn starts its sums at zero unless an earlier turn has begun the same sums.
+- A softmax whose rows a loop cuts is `softmax_walker`'s.
 - A shared store takes room in all turns inside it.  A home of which no turn needs what an earlier one made
   takes room from its producer's turn to that of its last reader.
 """
@@ -26,6 +27,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 from simulator import Simulation, bits, bits_of, cycles, energy, overfull, simulate
+from softmax_walker import Rows, rows_along
 
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import RETAINED, Branch, Leaf, SharedLoop, SharedStore
@@ -87,7 +89,7 @@ class Placed:
 
 def walk(group: FusedGroup, engine: Engine, tree: Branch) -> Walked:
     """Run a fused mapping."""
-    walker = _Walker(group, engine)
+    walker = _Walker(group, engine, tree)
     names = [name for name, _ in group.layers]
     whole: dict[str, dict[str, Span] | None] = {
         name: {dim: (0, bound) for dim, bound in operator.bounds.items()} for name, operator in group.layers
@@ -113,13 +115,14 @@ def forward(before: Box, now: Box) -> bool:
 
 
 class _Walker:
-    def __init__(self, group: FusedGroup, engine: Engine) -> None:
-        self.group, self.engine = group, engine
+    def __init__(self, group: FusedGroup, engine: Engine, tree: Branch) -> None:
+        self.group, self.engine, self.tree = group, engine, tree
         self.operators = dict(group.layers)
         self.result = Walked()
         self.levels = [level.name for level in engine.levels]
         self.walked: dict[object, tuple[Simulation, Operator]] = {}
         self.tiles: dict[SharedStore, int] = {}
+        self.softmaxes: dict[SharedStore, tuple[str, ...]] = {}
         self.fits_to_check: list[tuple[str, Operator, Simulation, dict[str, str], tuple[Placed, ...]]] = []
 
     def branch(self, branch: Branch, turns: list[Turn], stores: tuple[Placed, ...]) -> None:
@@ -127,8 +130,28 @@ class _Walker:
             if isinstance(node, SharedStore):
                 stores = (*stores, Placed(node, len(turns[0].at)))
             else:
+                stores = (*stores, *self.parted(node, turns[0], stores))
                 turns = [made for turn in turns for made in self.cut(node, turn)]
         self.sequence(branch, turns, stores)
+
+    def parted(self, loop: SharedLoop, turn: Turn, stores: tuple[Placed, ...]) -> list[Placed]:
+        """Running maxima and sums of softmaxes whose rows a loop is the first to cut."""
+        begun: list[Placed] = []
+        for reading in self.group.readings:
+            along = rows_along(self.group, reading)
+            below = [r.reader for r in self.group.readings if r.producer == reading.reader]
+            if reading.reader not in turn.spans or turn.spans.keys() & set(below) or not along:
+                continue
+            rank = self.group.ranks[loop.layer, loop.dim]
+            moved = [d for d in along if self.group.ranks[reading.reader, d] == rank]
+            first = all((p.store.layer, p.store.tensor) != (reading.reader, reading.operand) for p in stores)
+            if first and any(self.operators[reading.reader].bounds[d] > loop.tile for d in moved):
+                output = self.operators[reading.producer].output.name
+                homes = on_chip(self.tree, reading.producer, output, self.levels[0])
+                state = SharedStore(reading.reader, reading.operand, homes[0] if homes else self.levels[0])
+                begun.append(Placed(state, len(turn.at)))
+                self.tiles[state], self.softmaxes[state] = 0, along
+        return begun
 
     def cut(self, loop: SharedLoop, turn: Turn) -> list[Turn]:
         """One turn for each iteration of a loop."""
@@ -326,6 +349,8 @@ class _Walker:
             if reading is None and not passed_on:
                 for outer, inner in pairwise(own):
                     self.share(layer, tensor, outer, inner, turns)
+        state = next((p.store for p in stores if p.store.layer == layer and p.store in self.softmaxes), None)
+        rows = None if state is None else Rows(operator, state.tensor, self.softmaxes[state])
         begun: dict[tuple[int, ...], set[Element]] = defaultdict(set)
         shapes: set[tuple[int, ...]] = set()
         for turn in turns:
@@ -342,6 +367,16 @@ class _Walker:
             sizes = tuple(end - first for first, end in spans.values())
             shapes.add(sizes)
             self.turn(leaf, dict(zip(spans, sizes, strict=True)), continued, homes, stores)
+            if rows is not None:
+                rows.turn(spans)
+        if state is not None and rows is not None:
+            at = next((home.level for home in homes if home.tensor == operator.output.name), self.levels[0])
+            self.tiles[state] = rows.most
+            self.touch(layer, f"{state.tensor} softmax", state.level, (rows.read, rows.written), 0)
+            self.touch(layer, operator.output.name, at, (rows.scaled, rows.scaled), rows.scaled)
+            self.result.features.add("rows in parts")
+            if rows.scaled and at != self.levels[0]:
+                self.result.features.add("scaled on chip")
         if len(shapes) > 1:
             self.result.features.add("ragged")
 
@@ -403,7 +438,7 @@ class _Walker:
             rooms: dict[Role | None, int] = {
                 role: size * bits_of(self.engine, level, {role}) for role, size in level.partitions.items()
             }
-            shared = bits_of(self.engine, level, level.keeps - level.partitions.keys())
+            shared = level.counted_bits or bits_of(self.engine, level, level.keeps - level.partitions.keys())
             if level.capacity is not None:
                 rooms[None] = level.capacity * shared
             for part, room in rooms.items():
@@ -472,10 +507,39 @@ class _Walker:
                     busy.append(math.ceil(number * width / (rate * self.engine.element_bits)))
         self.result.cycles += max(busy)
 
+    def touch(self, layer: str, tensor: str, at: str, moved: tuple[int, int], operations: int) -> None:
+        """Words of a level that are read and written, and operations of all PEs, while nothing else runs."""
+        level = self.engine.level(at)
+        read, written = moved
+        self.count(layer, at, tensor, read, 0, written)
+        self.result.energy += operations * self.engine.mac_energy
+        self.result.energy += read * level.read_energies.get(Role.OUTPUT, level.read_energy)
+        self.result.energy += written * level.write_energies.get(Role.OUTPUT, level.write_energy)
+        pes = math.prod(a.size for own in self.engine.levels if own.fanout for a in own.fanout.axes)
+        busy = [math.ceil(operations / pes)]
+        rates = (
+            (level.read_bandwidth, read),
+            (level.write_bandwidth, written),
+            (level.shared_bandwidth, read + written),
+        )
+        for rate, number in rates:
+            if rate is not None:
+                width = level.widths.get(Role.OUTPUT, self.engine.element_bits)
+                busy.append(math.ceil(number * width / (rate * self.engine.element_bits)))
+        self.result.cycles += max(busy)
+
     def count(self, layer: str, level: str, tensor: str, reads: int, fills: int, updates: int) -> None:
         row = self.result.counts[layer, level, tensor]
         for place, number in enumerate((reads, fills, updates)):
             row[place] += number
+
+
+def on_chip(tree: Branch, layer: str, tensor: str, outermost: str) -> list[str]:
+    """Levels of shared stores of a tensor on chip."""
+    own = [node for node in tree.nodes if isinstance(node, SharedStore)]
+    levels = [s.level for s in own if (s.layer, s.tensor) == (layer, tensor) and s.level != outermost]
+    below = [on_chip(child, layer, tensor, outermost) for child in tree.children if isinstance(child, Branch)]
+    return [*levels, *(level for found in below for level in found)]
 
 
 def coordinates(axis: Axis, spans: dict[str, Span]) -> set[int]:

@@ -44,6 +44,7 @@ def linked_network(
             axes=read.axes,
             offsets=read.offsets,
             rows=read.rows,
+            softmax=read.softmax,
         )
         for read in reads
     ]

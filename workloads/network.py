@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
+LINEAR = frozenset(("Cast", "Dropout", "Identity"))
+"""Operations behind a softmax after which its rows are still proportional to exponentials."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A learned tensor; where layers share one, it has the same name in each."""
@@ -51,6 +55,11 @@ class Layer:
     rows: tuple[int, ...] = ()
 
     @property
+    def is_softmax(self) -> bool:
+        """Whether it is a softmax along one axis, whose result nothing changes but its scale or its type."""
+        return self.source == "Softmax" and len(self.rows) == 1 and LINEAR.issuperset(self.fused)
+
+    @property
     def parameters(self) -> int:
         """Elements of all parameters."""
         if self.learned is not None:
@@ -78,6 +87,7 @@ class Link:
         known, or where the operand is not the whole result, element by element
     offsets : with ``axes``, per axis of the operand, elements of padding before the result's first one
     rows : axes of the operand along which a layer in between, which is passed through, needs all elements
+    softmax : whether that layer is a softmax, where there are rows
     view : which element of the result stands where in the operand, where that is known
     unknown : why ``axes`` are not known
     """
@@ -92,6 +102,7 @@ class Link:
     axes: tuple[int, ...] | None = None
     offsets: tuple[int, ...] = ()
     rows: tuple[int, ...] = ()
+    softmax: bool = True
     view: View | None = field(default=None, compare=False)
     unknown: str = field(default="", compare=False)
 

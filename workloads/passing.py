@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from tilewright.workloads.alignment import passed_through
-from tilewright.workloads.network import Layer, Link, Network
+from tilewright.workloads.network import LINEAR, Layer, Link, Network
 
 
 def without_passed(network: Network, kept: Collection[str]) -> Network:
@@ -53,7 +53,13 @@ def _resolved(network: Network, link: Link, passed: dict[str, Link]) -> Link:
     assert earlier.producer is not None
     between = network.layer(link.producer)
     joined = passed_through(link, earlier, network.layer(earlier.producer).operator, between.rows)
-    return replace(joined, moves=(*earlier.moves, between.source, *link.moves), channel=None)
+    softmax = between.is_softmax and not earlier.rows
+    if not between.rows:
+        softmax = earlier.softmax and (
+            not earlier.rows or LINEAR.issuperset((between.source, *between.fused))
+        )
+    moves = (*earlier.moves, between.source, *link.moves)
+    return replace(joined, moves=moves, channel=None, softmax=softmax)
 
 
 def _is_passed(layer: Layer, arriving: list[Link]) -> bool:

@@ -121,6 +121,7 @@ def map_fused(given: Mapping[str, Any]) -> int:
         storage=options.parse_storage(given["storage"]),
         home=given["fuse_at"],
         max_group=MOST_LAYERS if given["max_group"] is None else given["max_group"],
+        online_softmax=given["online_softmax"],
     )
     seconds = options.parse_duration(given["time_limit"])
     budget = Budget(

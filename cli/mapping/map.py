@@ -106,6 +106,14 @@ def map_command(
             rich_help_panel=_FUSION,
         ),
     ] = None,
+    online_softmax: Annotated[
+        bool,
+        typer.Option(
+            "--online-softmax",
+            help="A softmax between two layers may be taken in parts of its rows.",
+            rich_help_panel=_FUSION,
+        ),
+    ] = False,
     time_limit: options.TimeLimit = None,
     gap: options.Gap = "0",
     threads: options.Threads = None,
@@ -140,7 +148,8 @@ def map_command(
         from tilewright.cli.mapping.fused import map_fused
 
         return map_fused(locals())
-    for flag, value in {"--fuse-at": fuse_at, "--max-group": max_group}.items():
+    fusion = {"--fuse-at": fuse_at, "--max-group": max_group, "--online-softmax": online_softmax or None}
+    for flag, value in fusion.items():
         if value is not None:
             raise InputError(flag, None, "expected --fuse with it")
     from tilewright.api.catalog import ready_method

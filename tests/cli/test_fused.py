@@ -24,6 +24,10 @@ PAIR = """\
 - {name: a, layer: "gemm:M=4,N=4,K=2"}
 - {name: b, layer: "gemm:M=4,N=2,K=4", reads: {A: a}}
 """
+ROWS = """\
+- {name: a, layer: "gemm:M=4,N=16,K=4"}
+- {name: b, layer: "gemm:M=4,N=2,K=16", reads: {A: {layer: a, rows: [1]}}}
+"""
 PORTS = """\
 clock_mhz: 500
 compute: {mac_energy: 1, element_bits: 8}
@@ -154,10 +158,7 @@ def test_flags_that_make_no_sense_are_refused(
 
 @pytest.mark.parametrize(
     ("asked", "machine", "told"),
-    [
-        ("", "gemmini", "gemmini has set-up cycles, which fused mappings are not searched with"),
-        ("gpt2[widths=w4a8c8s32]", "tpu-edge", "fused mappings know no widths of a model"),
-    ],
+    [("", "gemmini", "gemmini has set-up cycles, which fused mappings are not searched with")],
 )
 def test_what_turns_do_not_count_is_refused(
     call: Call, model: str, asked: str, machine: str, told: str
@@ -192,9 +193,35 @@ def test_every_objective_is_proven(call: Call, tmp_path: Path, objective: str) -
     assert ("the lines give" in call("check", path).out) == (objective != "cycles")
 
 
+def test_a_softmax_is_taken_in_parts_when_asked(call: Call, tmp_path: Path) -> None:
+    """Rows that are too long for the buffer are fused in parts; without the permission the check refuses."""
+    layers, machine, path = (tmp_path / name for name in ("rows.yaml", "ports.yaml", "rows.json"))
+    layers.write_text(ROWS)
+    machine.write_text(PORTS.replace("elements: 12", "elements: 24"))
+    flags = ("-a", machine, "--fuse", "--factors", "perfect", "--out", path)
+    assert call("map", layers, *flags).code == 0
+    totals = json.loads(path.read_text())["totals"]
+    assert totals["value"] == totals["unfused_value"]
+    outcome = call("map", layers, *flags, "--online-softmax")
+    assert outcome.code == 0, outcome.err
+    assert "a.A softmax" not in outcome.out
+    assert "b.A softmax" in outcome.out
+    document = json.loads(path.read_text())
+    assert document["space"]["online_softmax"] is True
+    assert document["totals"]["value_exact"] == document["totals"]["bound_exact"]
+    assert document["totals"]["value"] < document["totals"]["unfused_value"]
+    assert call("check", path).code == 0
+    assert "softmaxes in parts are not listed" in " ".join(call("check", path, "--prove").out.split())
+    question = tw.network(str(layers)).on(str(machine), fuse=True, factors="perfect", online_softmax=True)
+    assert tw.solve(question).to_dict()["input_hash"] == document["input_hash"]
+    document["space"]["online_softmax"] = False
+    path.write_text(json.dumps(document))
+    assert "unless online_softmax is asked for" in " ".join(call("check", path).out.split())
+
+
 def test_flags_of_fusion_need_it(call: Call, model: str) -> None:
     """``--fuse-at`` and ``--max-group`` without ``--fuse`` are refused."""
-    for flags in (("--fuse-at", "GBUF"), ("--max-group", "2")):
+    for flags in (("--fuse-at", "GBUF"), ("--max-group", "2"), ("--online-softmax",)):
         outcome = call("map", model, "-a", "tpu-edge", *flags)
         assert outcome.code == 2
         assert "expected --fuse with it" in outcome.err

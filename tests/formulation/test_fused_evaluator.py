@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 import yaml
 from effort import effort
+from fused_files import LEAF, PAIR, evaluated
 from fused_instances import random_engine, random_group, random_tree
 
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
-from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, evaluate_fused
+from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.formulation.mapping.fused.tree import Branch, tree_from_data, unfused
 from tilewright.foundation.errors import InputError
@@ -29,41 +30,6 @@ from tilewright.report.records.mapping.fused_file import (
 from tilewright.workloads.mapping.operators import gemm
 
 HIERARCHY = cost_model("hierarchy")
-
-LEAF = [
-    {"store": "B", "level": "DRAM"},
-    {"store": "B", "level": "GBUF"},
-    {"temporal": "N", "tile": 4},
-    {"store": "C", "level": "ACC"},
-    {"temporal": "K", "tile": 4},
-    {"spatial": "K", "tile": 1, "axis": "c"},
-    {"spatial": "N", "tile": 1, "axis": "k"},
-    {"store": "B", "level": "REG"},
-    {"temporal": "M", "tile": 1},
-]
-PAIR: dict[str, Any] = {
-    "arch": "tpu-edge",
-    "layers": [
-        {"name": "qk", "layer": "gemm:M=16,N=16,K=8"},
-        {"name": "av", "layer": "gemm:M=16,N=8,K=16", "reads": {"A": "qk"}},
-    ],
-    "nodes": [
-        {"store": "qk.A", "level": "DRAM"},
-        {"store": "av.C", "level": "DRAM"},
-        {"temporal": "av.M", "tile": 8},
-        {"store": "qk.A", "level": "GBUF"},
-        {"store": "av.C", "level": "GBUF"},
-        {"temporal": "av.K", "tile": 8},
-        {"store": "qk.C", "level": "GBUF"},
-        {"sequence": [{"layer": "qk", "nodes": LEAF}, {"layer": "av", "nodes": LEAF}]},
-    ],
-}
-
-
-def evaluated(data: dict[str, Any]) -> FusedEvaluation:
-    stored = parse_fused_mapping(data, "pair.yaml", Path())
-    assert stored.engine is not None
-    return evaluate_fused(stored.group, stored.engine, HIERARCHY, stored.tree, "pair.yaml")
 
 
 def test_an_unfused_tree_costs_the_sum_of_its_layers() -> None:
@@ -215,6 +181,15 @@ def test_a_result_that_leaves_needs_the_outermost_level() -> None:
     assert not copied.violations
     dram = load_engine("tpu-edge").levels[0]
     assert copied.energy == evaluated(PAIR).energy + 256 * dram.write_energy
+
+
+def test_widths_that_differ_between_layers_are_refused() -> None:
+    """A layer whose operands are of another width than those of the others is named."""
+    stored = parse_fused_mapping(PAIR, "pair.yaml", Path())
+    data = yaml.safe_load(render_fused_mapping(stored))
+    data["layers"][1]["operator"]["tensors"][0] |= {"bits": 4, "sum_bits": None}
+    with pytest.raises(InputError, match=r"widths: .. has inputs of another width than others"):
+        evaluated(data)
 
 
 def test_a_written_file_is_read_back() -> None:

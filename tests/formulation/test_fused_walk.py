@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from random import Random
 
 import pytest
 from effort import effort
-from fused_instances import FusedInstance, random_instance
+from fused_instances import FusedInstance, random_instance, random_softmax
 from fused_walker import Walked, walk
+from fused_widths import random_bits, stated, widened
 
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, evaluate_fused
 from tilewright.formulation.mapping.fused.tree import Branch, SharedLoop, SharedStore
+from tilewright.foundation.errors import InputError
 
 HIERARCHY = cost_model("hierarchy")
 
@@ -96,14 +99,36 @@ LEAST = {
 """Shares of random mappings that each feature must have."""
 
 
-def check_many(count: int, seed: int) -> None:
-    """Compare random mappings, print how often each feature occurred, and hold the shares to `LEAST`."""
+PARTS = {
+    "rows in parts": 1,
+    "scaled on chip": 0.2,
+    "ragged": 0.2,
+    "different depths": 0.1,
+    "capacity binds": 0.2,
+}
+"""The same of mappings that take a softmax in parts."""
+
+
+def check_many(
+    count: int,
+    seed: int | str,
+    draw: Callable[[Random], FusedInstance] = random_instance,
+    shown: Mapping[str, float] = LEAST,
+) -> None:
+    """Compare random mappings, print how often each feature occurred, and hold the shares to some.
+
+    Parameters
+    ----------
+    count, seed : of mappings
+    draw : makes one
+    shown : least shares
+    """
     shares: Counter[str] = Counter()
     for number in range(count):
-        instance = random_instance(Random(f"{seed}-{number}"))
+        instance = draw(Random(f"{seed}-{number}"))
         shares.update(features(instance, compare(instance)[1]))
-    print({name: f"{shares[name] / count:.0%}" for name in LEAST})
-    for name, least in LEAST.items():
+    print({name: f"{shares[name] / count:.0%}" for name in shown})
+    for name, least in shown.items():
         assert shares[name] >= least * count, (name, shares[name], count)
 
 
@@ -112,9 +137,43 @@ def test_counts_are_those_of_a_walk_that_moves_every_element() -> None:
     check_many(effort(300), seed=1)
 
 
+def test_softmaxes_in_parts_are_counted_as_their_elements_move() -> None:
+    """Running maxima and sums, their room, and what is scaled anew equal a walk over rows and sums."""
+    check_many(effort(30), "softmax", random_softmax, PARTS)
+
+
+def test_widths_that_layers_state_are_those_of_the_machine_that_is_walked() -> None:
+    """What stated widths cost, and which levels they fill, is what a walk on a machine with them counts."""
+    checked = kept = 0
+    while checked < effort(40):
+        rng = Random(f"widths-{checked + kept}")
+        instance, (outside, inside) = random_instance(rng), random_bits(rng)
+        wide = widened(instance.engine, outside, inside)
+        try:
+            group = stated(instance.group, outside, inside)
+            evaluation = evaluate_fused(group, instance.engine, HIERARCHY, instance.tree)
+        except InputError as error:
+            if "in several widths" not in str(error):
+                raise
+            kept += 1
+            continue
+        walked = walk(instance.group, wide, instance.tree)
+        assert (evaluation.energy, evaluation.cycles) == (walked.energy, walked.cycles)
+        assert {(room.layer, room.level) for room in evaluation.occupied if room.violation} == walked.full
+        checked += 1
+    assert kept
+
+
 def test_remainders_of_shared_tiles_make_axes_depend_on_each_other() -> None:
     """Where a remainder leaves one channel, halos are retained that full tiles lose; the counts agree."""
     compare(random_instance(Random("2-1820")))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_three_thousand_softmaxes_in_parts() -> None:
+    """The same for 3,000 random trees."""
+    check_many(3_000, "more softmax", random_softmax, PARTS)
 
 
 @pytest.mark.slow

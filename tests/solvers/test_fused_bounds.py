@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -9,9 +10,9 @@ from random import Random
 import pytest
 from effort import effort
 from fused_brute import Listing
-from fused_instances import random_engine, random_group
+from fused_instances import online, random_engine, random_group
 from fused_pricing import least_of_trees
-from fused_tiny import repriced, tiny_engine, tiny_group
+from fused_tiny import repriced, softmax_group, tiny_engine, tiny_group
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
@@ -105,17 +106,27 @@ def ordered(engine: Engine) -> Engine:
     return replace(engine, levels=tuple(levels))
 
 
-def check_drawn(seed: str) -> int:
+def softmax_of_any(rng: Random) -> FusedGroup:
+    """A small group with a softmax whose rows may come in parts."""
+    while True:
+        group = online(rng, small_group(rng))
+        if group.online and all(
+            group.operator(name).bounds[dim] > 1 for (name, _), dim in group.online.items()
+        ):
+            return group
+
+
+def check_drawn(seed: str, drawn: Callable[[Random], FusedGroup] = small_group) -> int:
     """Bounds of random candidates of a random group; how many were compared."""
     rng = Random(seed)
     engine = random_engine(rng) if rng.random() < 0.5 else ordered(random_engine(rng))
     engine = at_price(engine, rng.choice([Fraction(0), Fraction(0), Fraction(7), None]))
-    return check_group(rng, small_group(rng), engine, most=2)
+    return check_group(rng, drawn(rng), engine, most=2)
 
 
-def check_bounds(groups: int, seed: str) -> None:
+def check_bounds(groups: int, seed: str, drawn: Callable[[Random], FusedGroup] = small_group) -> None:
     """Bounds of random candidates of random groups."""
-    checked = sum(check_drawn(f"{seed}-{number}") for number in range(groups))
+    checked = sum(check_drawn(f"{seed}-{number}", drawn) for number in range(groups))
     print(f"{checked} candidates")
     assert checked >= groups
 
@@ -126,29 +137,43 @@ def test_bounds_that_once_were_too_high(number: int) -> None:
     assert check_drawn(f"more bounds-{number}") > 0
 
 
+def test_a_stride_moves_no_more_than_it_touches() -> None:
+    """Elements of an operand between strides count for no resident, which a bound once forgot."""
+    assert check_drawn("later parts-56", softmax_of_any) > 0
+
+
 def test_every_bound_lies_below_the_value_of_every_candidate() -> None:
     """Bounds of skeletons, of placements and with all room are at most what the evaluator says."""
     check_bounds(effort(16), "bounds")
+
+
+def test_bounds_with_softmaxes_in_parts_lie_below_the_value_of_every_candidate() -> None:
+    """The same where a softmax may come in parts."""
+    check_bounds(effort(8), "parts", softmax_of_any)
 
 
 @pytest.mark.slow
 def test_bounds_of_many_candidates() -> None:
     """The same for more groups."""
     check_bounds(400, "more bounds")
+    check_bounds(300, "more parts", softmax_of_any)
 
 
-def check_all_trees(groups: int, machines: int, seed: str) -> None:
+def check_all_trees(
+    groups: int, machines: int, seed: str, drawn: Callable[[Random], FusedGroup] = tiny_group
+) -> None:
     """Bounds of every tree of tiny groups lie below all that its residents and mappings may cost.
 
     Parameters
     ----------
     groups, machines : how many, and of each group's machines
     seed : of all
+    drawn : makes groups
     """
     trees = 0
     for number in range(groups):
         rng = Random(f"{seed}-{number}")
-        group, engine = tiny_group(rng), tiny_engine(rng)
+        group, engine = drawn(rng), tiny_engine(rng)
         listing = Listing(group, engine)
         for machine in range(machines):
             engine = repriced(rng, engine) if machine else engine
@@ -194,8 +219,14 @@ def test_bounds_of_every_tree_lie_below_the_least_of_plain_enumeration() -> None
     check_all_trees(effort(3), 4, "all trees")
 
 
+def test_bounds_of_every_tree_with_softmaxes_in_parts() -> None:
+    """The same where rows of a softmax may be cut."""
+    check_all_trees(effort(1), 3, "trees in parts", softmax_group)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_bounds_of_every_tree_of_many_groups() -> None:
     """The same for more groups and machines."""
     check_all_trees(60, 20, "more trees")
+    check_all_trees(30, 20, "more trees in parts", softmax_group)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from random import Random
 
@@ -11,21 +12,31 @@ import pytest
 from effort import effort
 from fused_brute import Listing
 from fused_pricing import least_fused
-from fused_tiny import ragged_group, repriced, timed, tiny_engine, tiny_group
+from fused_tiny import ragged_group, repriced, softmax_group, timed, tiny_engine, tiny_group
+from fused_widths import random_bits, stated, widened
 from particulars import particular
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.formulation.stopping import Stop
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.fused.search import search_fused
-from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d, gemm, matmul
+from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d, elementwise, gemm, matmul
 
 HIERARCHY = cost_model("hierarchy")
 
 
-def compare(seed: str, groups: int, machines: int = 1, cycles: bool = False, perfect: bool = True) -> None:
+def compare(
+    seed: str,
+    groups: int,
+    machines: int = 1,
+    cycles: bool = False,
+    perfect: bool = True,
+    drawn: Callable[[Random], FusedGroup] | None = None,
+) -> None:
     """The search's optimum is the least of everything that can be listed.
 
     Parameters
@@ -33,15 +44,15 @@ def compare(seed: str, groups: int, machines: int = 1, cycles: bool = False, per
     groups, machines : how many, and for each group machines of other energies and rooms
     cycles : whether cycles have a price
     perfect : whether tiles divide
+    drawn : makes groups; by default tiny or ragged ones
     """
+    drawn = drawn or (tiny_group if perfect else ragged_group)
     outcomes: Counter[str] = Counter()
     for number in range(groups):
         rng = Random(f"{seed}-{number}")
-        group, engine = tiny_group(rng), tiny_engine(rng)
+        group, engine = drawn(rng), tiny_engine(rng)
         if cycles:
             engine = timed(rng, engine)
-        if not perfect:
-            group = ragged_group(rng)
         listing = Listing(group, engine, perfect)
         for machine in range(machines):
             engine = repriced(rng, engine) if machine else engine
@@ -56,10 +67,13 @@ def compare(seed: str, groups: int, machines: int = 1, cycles: bool = False, per
                 assert not answer.evaluation.violations
             outcomes[f"{len(group.names)} layers"] += 1
             outcomes["none fits" if least is None else "solved"] += 1
+            if answer.evaluation is not None and answer.evaluation.turns.softmaxes:
+                outcomes["rows in parts"] += 1
         outcomes["trees"] += len(listing.trees)
     print(dict(outcomes))
     assert outcomes["solved"] >= groups * machines // 2
     assert groups < 4 or outcomes["3 layers"]
+    assert drawn is not softmax_group or outcomes["rows in parts"]
 
 
 def test_the_optimum_is_that_of_plain_enumeration() -> None:
@@ -75,6 +89,67 @@ def test_the_optimum_at_a_price_of_cycles_is_that_of_plain_enumeration() -> None
 def test_the_optimum_of_imperfect_tiles_is_that_of_plain_enumeration() -> None:
     """Pairs and residual sums whose shared and own tiles need not divide, with a price of cycles."""
     compare("ragged pairs", effort(1), cycles=True, perfect=False)
+
+
+def test_residents_of_inner_sequences_take_room_there_alone() -> None:
+    """What stays over an inner sequence's turns leaves its room to the layers of the outer one."""
+    layers = (
+        ("a", gemm(m=3, n=3, k=1)),
+        ("s", elementwise(shape=(3, 3), operands=1)),
+        ("b", gemm(m=3, n=1, k=3)),
+    )
+    readings = (Reading("s", "I", "a", (0, 1), (0, 0)), Reading("b", "A", "s", (0, 1), (0, 0), (1,)))
+    group = FusedGroup(layers, readings, frozenset({"b"}))
+    outside = MemoryLevel("L0", None, Fraction(75), Fraction(35))
+    inside = MemoryLevel("L1", 8, Fraction(13), Fraction(15), may_bypass=frozenset({Role.INPUT}))
+    engine = Engine("tiny", "hierarchy", 16, Fraction(1), Fraction(500), (outside, inside))
+    answer = search_fused(group, engine, HIERARCHY, Limits())
+    assert answer.value == answer.bound == 2550  # the least of plain enumeration
+
+
+@pytest.mark.parametrize("cycles", [False, True])
+def test_the_optimum_of_softmaxes_in_parts_is_that_of_plain_enumeration(cycles: bool) -> None:
+    """Products behind a softmax whose rows may be cut, energy and prices of cycles."""
+    compare("rows", effort(2), 1 if cycles else 10, cycles, drawn=softmax_group)
+
+
+def compare_widths(seed: str, groups: int) -> None:
+    """Optima of groups that state widths, on machines that have none, are the least of everything listed."""
+    solved = 0
+    for number in range(groups):
+        rng = Random(f"{seed}-{number}")
+        group, engine, (outside, inside) = tiny_group(rng), timed(rng, tiny_engine(rng)), random_bits(rng)
+        answer = search_fused(stated(group, outside, inside), engine, HIERARCHY, Limits())
+        wide = widened(engine, outside, inside)
+        least = least_fused(Listing(group, wide), wide, answer.value)
+        assert answer.complete
+        assert answer.value == least, (seed, number, answer.value, least)
+        assert least is None or answer.bound == least
+        solved += least is not None
+    assert solved
+
+
+def test_the_optimum_with_stated_widths_is_that_of_plain_enumeration() -> None:
+    """Weights, operands, results and sums of other widths, with a price of cycles."""
+    compare_widths("widths", effort(2))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_the_optimum_of_many_groups_with_stated_widths_is_that_of_plain_enumeration() -> None:
+    """The same for 60 groups."""
+    compare_widths("more widths", 60)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("cycles", [False, True])
+@pytest.mark.parametrize("perfect", [True, False])
+def test_the_optimum_of_many_softmaxes_in_parts_is_that_of_plain_enumeration(
+    cycles: bool, perfect: bool
+) -> None:
+    """The same for 40 groups, with tiles that need not divide as well."""
+    compare("many rows", 40, 1 if cycles else 30, cycles, perfect, softmax_group)
 
 
 @pytest.mark.slow

@@ -69,6 +69,7 @@ def test_files_without_reads_are_not_linked(tmp_path: Path) -> None:
         ("{A: {layer: a, axes: [0]}}", "reads.A.axes: expected 2 numbers"),
         ("{A: {layer: a, axes: [0, true]}}", "reads.A.axes: expected a list of whole numbers"),
         ("{A: {layer: a, offsets: [0, -1]}}", "reads.A.offsets: expected a list of 2 whole numbers"),
+        ("{A: {layer: a, rows: [1], softmax: 3}}", "reads.A.softmax: expected true or false, got 3"),
         ("{A: {layer: a, turned: true}}", "reads.A.turned: unknown name 'turned'"),
     ],
 )

@@ -155,10 +155,10 @@ def test_attention_is_seen_through_its_softmax() -> None:
     """In a network from ONNX the softmax is passed through and keeps its rows; in a family it is a layer."""
     network, _ = mapped("bert-base")
     link = link_of(network, "layer1.self_attention.scores", "layer1.self_attention.mix")
-    assert (link.axes, link.offsets, link.rows) == ((0, 1, 2), (0, 0, 0), (2,))
+    assert (link.axes, link.offsets, link.rows, link.softmax) == ((0, 1, 2), (0, 0, 0), (2,), True)
     family, _ = mapped("gpt2[tokens=8]")
     name = next(layer.name for layer in family.layers if layer.name.endswith("attention.softmax"))
-    assert family.layer(name).rows == (2,)
+    assert (family.layer(name).rows, family.layer(name).is_softmax) == ((2,), True)
     assert link_of(family, name.replace("softmax", "scores"), name).axes == (0, 1, 2)
     assert link_of(family, name, name.replace("softmax", "mix")).axes == (0, 1, 2)
 

@@ -9,7 +9,8 @@
 Axes of the operand are those of the result, in its order, unless ``axes`` says for each axis of the operand
 which of the result's it is.  ``offsets`` says how many elements of padding lie before the result's first one
 along each axis; by default as many as the layer's own ``pad``.  ``rows`` names axes of the operand along
-which something is applied in place that needs all elements at once, such as a softmax.
+which a softmax is applied in place, which needs all elements at once; ``softmax: false`` beside them says
+that it is another function, such as a normalisation.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Reading:
     axes : per axis of the operand, the axis of the result; in a file empty for the same order
     offsets : per axis of the operand, elements of padding before the result's first one
     rows : axes of the operand along which all elements are needed at once, for what is applied in place
+    softmax : whether that is a softmax, where there are rows
     """
 
     reader: str
@@ -41,6 +43,7 @@ class Reading:
     axes: tuple[int, ...]
     offsets: tuple[int, ...]
     rows: tuple[int, ...] = ()
+    softmax: bool = True
 
     def check(self, where: str, producer: Operator) -> None:
         """Raise ``InputError`` where the axes are not those of the result, each once."""
@@ -74,7 +77,7 @@ def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[in
     Parameters
     ----------
     where : what errors call the entry
-    asked : plain data: per operand a layer's name, or ``{layer, axes, offsets, rows}``
+    asked : plain data: per operand a layer's name, or ``{layer, axes, offsets, rows, softmax}``
     layer : name and operator of the entry
     pads : padding before the first row and column of its input
     """
@@ -89,7 +92,7 @@ def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[in
             raise InputError(where, field, unknown_name(str(operand), operands))
         parts = source if isinstance(source, dict) else {"layer": source}
         for key in parts:
-            if key not in (known := ("layer", "axes", "offsets", "rows")):
+            if key not in (known := ("layer", "axes", "offsets", "rows", "softmax")):
                 raise InputError(where, f"{field}.{key}", unknown_name(str(key), known))
         producer = parts.get("layer")
         if not isinstance(producer, str):
@@ -109,7 +112,10 @@ def reads_of(where: str, asked: Any, layer: tuple[str, Operator], pads: tuple[in
             raise InputError(
                 where, f"{field}.rows", f"expected axes from 0 to {len(axes) - 1}, got {[*rows]}"
             )
-        reads.append(Reading(name, operand, producer, places, offsets, tuple(sorted(set(rows)))))
+        softmax = parts.get("softmax", True)
+        if not isinstance(softmax, bool):
+            raise InputError(where, f"{field}.softmax", f"expected true or false, got {softmax!r}")
+        reads.append(Reading(name, operand, producer, places, offsets, tuple(sorted(set(rows))), softmax))
     return reads
 
 

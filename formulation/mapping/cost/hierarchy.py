@@ -31,6 +31,8 @@ from tilewright.formulation.mapping.orders import OrderClass, all_order_classes,
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator
 
+COMPUTING = "MAC"
+"""The component of operations of the PEs."""
 LEAKAGE = "leakage"
 """The component of what is spent in every cycle, whatever happens in it."""
 
@@ -76,7 +78,7 @@ class Hierarchy:
         engine = nest.engine
         scale = self.scale_of(engine)
         # Energies are decimals; the least factor that makes them whole keeps every sum exact.
-        components: dict[str, Expr] = {"MAC": self._computing(nest, scale)}
+        components: dict[str, Expr] = {COMPUTING: self._computing(nest, scale)}
         traffic: list[Traffic] = []
         details: dict[str, Expr] = {}
         for index, level in enumerate(engine.levels):

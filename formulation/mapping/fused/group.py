@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilewright.formulation.mapping.fused.softmax import obstacle
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.workloads.mapping.layer_reads import Reading as Reading
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
@@ -25,6 +26,8 @@ class FusedGroup:
     readings : operands that are results of other layers of the group
     leaving : layers whose results are needed outside the group
     rows : (layer, axis of its result) along which every element of the result needs all others
+    softmaxes : layers for which these are the rows of a softmax
+    online_softmax : whether a softmax between two layers may be taken in parts (`softmax.py`)
 
     Raises
     ------
@@ -35,6 +38,8 @@ class FusedGroup:
     readings: tuple[Reading, ...]
     leaving: frozenset[str]
     rows: frozenset[tuple[str, int]] = frozenset()
+    softmaxes: frozenset[str] = frozenset()
+    online_softmax: bool = False
 
     def __post_init__(self) -> None:
         for reading in self.readings:
@@ -95,7 +100,7 @@ class FusedGroup:
             for index, axis in enumerate(reader.tensor(reading.operand).axes):
                 theirs = producer.output.axes[reading.axes[index]]
                 if theirs.terms and self.reads_plainly(reading, index):
-                    moving = _moving_term(reader, axis)
+                    moving = moving_term(reader, axis)
                     parent[root((reading.producer, theirs.terms[0].dim))] = root((reading.reader, moving))
         roots = list(dict.fromkeys(root(loop) for loop in parent))
         return {loop: roots.index(root(loop)) for loop in parent}
@@ -104,12 +109,47 @@ class FusedGroup:
     def whole(self) -> frozenset[LoopName]:
         """Loops that no turn may cut: a softmax or a normalisation needs all their elements at once."""
         dims: set[LoopName] = set()
-        for layer, row in self.rows:
-            dims |= {(layer, term.dim) for term in self.operator(layer).output.axes[row].terms}
+        for layer, dim in self.own_rows:
+            if not all(self.takes_parts(reading) for reading in self.read_by(layer) or (None,)):
+                dims.add((layer, dim))
         for reading in self.readings:
-            axes = self.operator(reading.reader).tensor(reading.operand).axes
-            dims |= {(reading.reader, term.dim) for row in reading.rows for term in axes[row].terms}
+            if not self.takes_parts(reading):
+                axes = self.operator(reading.reader).tensor(reading.operand).axes
+                dims |= {(reading.reader, term.dim) for row in reading.rows for term in axes[row].terms}
         return frozenset(dims)
+
+    @cached_property
+    def own_rows(self) -> frozenset[LoopName]:
+        """Loops along rows of layers that are a softmax or a normalisation themselves.
+
+        They may be cut only together with a reader that takes the rows in parts.
+        """
+        return frozenset(
+            (layer, term.dim)
+            for layer, row in self.rows
+            for term in self.operator(layer).output.axes[row].terms
+        )
+
+    def takes_parts(self, reading: Reading | None) -> bool:
+        """Whether a reader may take a softmax in parts, row by row."""
+        return reading is not None and (reading.reader, reading.operand) in self.online
+
+    @cached_property
+    def online(self) -> dict[LoopName, str]:
+        """Per reader and operand that may come in parts of a softmax's rows, the reader's loop along them."""
+        found: dict[LoopName, str] = {}
+        for reading in self.readings if self.online_softmax else ():
+            rows = self.rows_of(reading)
+            if rows and not obstacle(self, reading):
+                reader = self.operator(reading.reader)
+                axis = reader.tensor(reading.operand).axes[rows[0]]
+                found[reading.reader, reading.operand] = moving_term(reader, axis)
+        return found
+
+    def rows_of(self, reading: Reading) -> tuple[int, ...]:
+        """Axes of an operand along which what it reads needs all elements."""
+        own = {index for index, place in enumerate(reading.axes) if (reading.producer, place) in self.rows}
+        return tuple(sorted(own | set(reading.rows)))
 
     def reads_plainly(self, reading: Reading, index: int) -> bool:
         """Whether a reader takes an axis of its operand element by element, as the result has it."""
@@ -142,7 +182,8 @@ def _is_plain(operator: Operator, axis: Axis) -> bool:
     return len(moving) == 1 and moving[0].stride == 1 and operator.bounds[moving[0].dim] == axis.size
 
 
-def _moving_term(operator: Operator, axis: Axis) -> str:
+def moving_term(operator: Operator, axis: Axis) -> str:
+    """The loop that moves along an axis, one with several iterations where there is one."""
     return next((term.dim for term in axis.terms if operator.bounds[term.dim] > 1), axis.terms[0].dim)
 
 
@@ -192,13 +233,16 @@ def _repeated(tensor: Tensor, what: str) -> str | None:
     )
 
 
-def group_of(network: Network, names: Iterable[str] | None = None) -> FusedGroup:
+def group_of(
+    network: Network, names: Iterable[str] | None = None, *, online_softmax: bool = False
+) -> FusedGroup:
     """Layers of a network as a group.
 
     Parameters
     ----------
     network : its links say who reads whom, as far as they know which axis becomes which
     names : the layers; by default all
+    online_softmax : whether a softmax may be taken in parts
 
     Raises
     ------
@@ -207,7 +251,7 @@ def group_of(network: Network, names: Iterable[str] | None = None) -> FusedGroup
     chosen = {layer.name for layer in network.layers} if names is None else set(names)
     layers = tuple((layer.name, layer.operator) for layer in network.layers if layer.name in chosen)
     readings = tuple(
-        Reading(link.consumer, link.operand, link.producer, link.axes, link.offsets, link.rows)
+        Reading(link.consumer, link.operand, link.producer, link.axes, link.offsets, link.rows, link.softmax)
         for link in network.links
         if link.producer in chosen and link.consumer in chosen and link.producer and link.axes is not None
     )
@@ -217,4 +261,5 @@ def group_of(network: Network, names: Iterable[str] | None = None) -> FusedGroup
         if link.producer in chosen and (link.producer, link.consumer, link.operand) not in inside:
             leaving.add(link.producer)
     rows = frozenset((name, row) for name, _ in layers for row in network.layer(name).rows)
-    return FusedGroup(layers, readings, frozenset(leaving), rows)
+    softmaxes = frozenset(name for name, _ in layers if network.layer(name).is_softmax)
+    return FusedGroup(layers, readings, frozenset(leaving), rows, softmaxes, online_softmax)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
@@ -13,46 +11,20 @@ from tilewright.formulation.mapping.cost.hierarchy import LEAKAGE
 from tilewright.formulation.mapping.cost.hierarchy_cycles import port_times
 from tilewright.formulation.mapping.fused.boxes import Visits, moved_in, visits_of, windows_of
 from tilewright.formulation.mapping.fused.group import FusedGroup
-from tilewright.formulation.mapping.fused.turns import LeafTurns, PlacedStore, Turns
+from tilewright.formulation.mapping.fused.movement import Movement
+from tilewright.formulation.mapping.fused.placing import PlacedStore
+from tilewright.formulation.mapping.fused.running_rows import softmaxes_of
+from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Operator, Tensor
 
 
-@dataclass(frozen=True)
-class Movement:
-    """What goes between two levels for a shared store, over the whole run.
-
-    Parameters
-    ----------
-    tensor : its name, the layer's before it
-    outer, inner : the levels
-    elements : moved in, or out for a result
-    again : partial sums that come back in
-    accesses : elements by level and kind (``reads``, ``fills``, ``updates``)
-    energies : pJ by component
-    cycles : nothing else moves meanwhile
-    """
-
-    tensor: str
-    outer: str
-    inner: str
-    elements: int
-    again: int
-    accesses: MappingABC[tuple[str, str], int]
-    energies: MappingABC[str, Fraction]
-    cycles: int
-
-    @property
-    def energy(self) -> Fraction:
-        """pJ of all components."""
-        return sum(self.energies.values(), Fraction(0))
-
-
 def movements_of(group: FusedGroup, engine: Engine, turns: Turns) -> tuple[Movement, ...]:
-    """Of all shared stores, leaf by leaf."""
+    """Of all shared stores, and of softmaxes whose rows come in parts, leaf by leaf."""
     moves: list[Movement] = []
     for leaf in turns.leaves:
         layer = leaf.leaf.layer
+        own: list[PlacedStore] = []
         for tensor in group.operator(layer).tensors:
             own = [
                 placed
@@ -66,6 +38,8 @@ def movements_of(group: FusedGroup, engine: Engine, turns: Turns) -> tuple[Movem
                 continue
             for outer, inner in pairwise(own):
                 moves.append(_move(engine, group, leaf, tensor, outer, inner))
+        # The output is the last tensor; a turn finds its sums in the innermost shared store.
+        moves += softmaxes_of(group, engine, turns, leaf, own[-1].level if own else 0)
     return tuple(moves)
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tilewright.formulation.mapping.fused.boxes import (
-    FAR,
     Fresh,
     LayerBoxes,
     Windows,
@@ -22,29 +21,18 @@ from tilewright.formulation.mapping.fused.boxes import (
     visits_of,
     windows_of,
 )
-from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
+from tilewright.formulation.mapping.fused.group import FusedGroup, LoopName
+from tilewright.formulation.mapping.fused.needed import is_covered, needed_of
+from tilewright.formulation.mapping.fused.placing import PlacedStore, placed_store
+from tilewright.formulation.mapping.fused.softmax import RunningRows, obstacle, rows_in_turns
 from tilewright.formulation.mapping.fused.tree import RETAINED, Branch, Leaf, SharedLoop, SharedStore
-from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 
 MOST_TURNS = 2**20
 
-
-@dataclass(frozen=True, slots=True)
-class PlacedStore:
-    """A shared store and where it stands.
-
-    Parameters
-    ----------
-    store : the node
-    level : index of its memory level
-    depth : loops outside it on the way to every leaf below
-    """
-
-    store: SharedStore
-    level: int
-    depth: int
+Around = tuple[tuple[PlacedStore, ...], tuple[LoopName, ...]]
+"""Stores around a place in the tree, and the reader and operand of softmaxes whose rows loops there cut."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +47,7 @@ class LeafTurns:
     boxes : what it computes in every turn
     stores : shared stores around it, of all layers, outermost first; tiles of intermediates that are not
         alive in this leaf's turns are left out
+    softmaxes : reader and operand of softmaxes whose rows loops around it cut
     """
 
     leaf: Leaf
@@ -66,6 +55,7 @@ class LeafTurns:
     trips: tuple[int, ...]
     boxes: LayerBoxes
     stores: tuple[PlacedStore, ...]
+    softmaxes: tuple[LoopName, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,11 +88,13 @@ class Turns:
     leaves : in the order in which they run
     passings : per layer whose result is read inside the group
     tiles : what every shared store holds at most, in elements
+    softmaxes : per reader and operand, the rows that turns take in parts
     """
 
     leaves: list[LeafTurns] = field(default_factory=list)
     passings: dict[str, Passing] = field(default_factory=dict)
     tiles: dict[SharedStore, int] = field(default_factory=dict)
+    softmaxes: dict[LoopName, RunningRows] = field(default_factory=dict)
 
 
 def turns_of(group: FusedGroup, engine: Engine, tree: Branch, where: str = "mapping") -> Turns:
@@ -128,7 +120,8 @@ def turns_of(group: FusedGroup, engine: Engine, tree: Branch, where: str = "mapp
         if name not in leaves:
             raise InputError(where, "nodes", f"{name} is in no leaf")
     walk = _TreeWalk(group, engine, where)
-    walk.branch(tree, {name: LayerBoxes.whole(group.operator(name)) for name in leaves}, (), (), "nodes")
+    whole = {name: LayerBoxes.whole(group.operator(name)) for name in leaves}
+    walk.branch(tree, whole, (), ((), ()), "nodes")
     return walk.turns
 
 
@@ -140,14 +133,14 @@ class _TreeWalk:
         self.engine = engine
         self.where = where
         self.turns = Turns()
-        self.levels = [level.name for level in engine.levels]
+        self._first: dict[LoopName, tuple[SharedLoop, int]] = {}
 
     def branch(
         self,
         branch: Branch,
         boxes: MappingABC[str, LayerBoxes],
         trips: tuple[int, ...],
-        stores: tuple[PlacedStore, ...],
+        around: Around,
         name: str,
     ) -> None:
         """A branch's loops and stores, then its children.
@@ -155,23 +148,53 @@ class _TreeWalk:
         Parameters
         ----------
         boxes : of every layer below, what the turns around the branch ask of it
-        trips, stores : what stands around the branch
+        trips, around : what stands around the branch
         name : what errors call its list of nodes
         """
         boxes = dict(boxes)
+        stores, softmaxes = around
         for index, node in enumerate(branch.nodes):
             at = f"{name}[{index}]"
             if isinstance(node, SharedStore):
-                stores = (*stores, self._store(node, stores, len(trips), boxes, at))
+                outside, where = (stores, len(trips)), (self.where, at)
+                stores = (*stores, placed_store(self.group, self.engine, node, outside, boxes, where))
             else:
-                made = self._loop(node, boxes, at)
+                made, cut = self._loop(node, boxes, at)
+                if made > 1:
+                    softmaxes = self._parted(softmaxes, cut, (node, len(trips)), at)
                 trips = (*trips, made)
                 if math.prod(trips) > MOST_TURNS:
                     raise InputError(self.where, at, f"more than {MOST_TURNS:,} turns")
-        self._sequence(branch, boxes, trips, stores, f"{name}[{len(branch.nodes)}].sequence")
+        self._sequence(branch, boxes, trips, (stores, softmaxes), f"{name}[{len(branch.nodes)}].sequence")
 
-    def _loop(self, loop: SharedLoop, boxes: dict[str, LayerBoxes], at: str) -> int:
-        """Cut the layers below; the trips that the loop makes."""
+    def _parted(
+        self, softmaxes: tuple[LoopName, ...], cut: Sequence[LoopName], loop: tuple[SharedLoop, int], at: str
+    ) -> tuple[LoopName, ...]:
+        """The softmaxes whose rows loops cut so far, one more loop included.
+
+        Parameters
+        ----------
+        softmaxes : those cut around the loop
+        cut : layers and dimensions that the loop cuts
+        loop : the loop, and how many are outside
+        at : what errors call it
+        """
+        alone = next((name for name, dim in cut if (name, dim) in self.group.own_rows), None)
+        if alone is not None:
+            raise InputError(self.where, at, f"{alone} needs whole rows, since none of its readers is inside")
+        for (reader, operand), along in self.group.online.items():
+            for dim in (dim for name, dim in cut if name == reader):
+                if (reader, operand) not in softmaxes:
+                    if dim == along:
+                        softmaxes = (*softmaxes, (reader, operand))
+                        self._first[reader, operand] = loop
+                elif dim not in self.group.operator(reader).tensor(operand).dims:
+                    message = f"{reader} needs all of {dim} at once while rows of its softmax come in parts"
+                    raise InputError(self.where, at, message)
+        return softmaxes
+
+    def _loop(self, loop: SharedLoop, boxes: dict[str, LayerBoxes], at: str) -> tuple[int, list[LoopName]]:
+        """Cut the layers below; the trips that the loop makes, and what it cuts."""
         self._known(loop.layer, boxes, at)
         operator = self.group.operator(loop.layer)
         if loop.dim not in operator.bounds:
@@ -232,7 +255,7 @@ class _TreeWalk:
         for name, dim in cut:
             sums = dim in self.group.operator(name).reduction_dims
             boxes[name] = boxes[name].cut(dim, index, loop.tile, sums)
-        return trips
+        return trips, cut
 
     def _known(self, layer: str, below: MappingABC[str, LayerBoxes], at: str) -> None:
         if layer not in self.group.operators:
@@ -240,75 +263,11 @@ class _TreeWalk:
         if layer not in below:
             raise InputError(self.where, at, f"{layer} does not run inside")
 
-    def _store(
-        self,
-        store: SharedStore,
-        stores: Sequence[PlacedStore],
-        depth: int,
-        below: MappingABC[str, LayerBoxes],
-        at: str,
-    ) -> PlacedStore:
-        self._known(store.layer, below, at)
-        operator = self.group.operator(store.layer)
-        if store.level not in self.levels:
-            raise InputError(self.where, at, f"unknown level {store.level!r}, expected one of {self.levels}")
-        names = [tensor.name for tensor in operator.tensors]
-        if store.tensor not in names:
-            raise InputError(
-                self.where, at, f"unknown tensor {store.tensor!r} of {store.layer}, expected one of {names}"
-            )
-        reading = self.group.reading(store.layer, store.tensor)
-        if reading is not None:
-            result = f"{reading.producer}.{self.group.operator(reading.producer).output.name}"
-            raise InputError(self.where, at, f"{store.name} is {result}, store that")
-        level = self.levels.index(store.level)
-        memory = self.engine.levels[level]
-        if any(outer.fanout is not None for outer in self.engine.levels[:level]):
-            raise InputError(
-                self.where, at, f"{store.level} is inside an array, where nothing is shared by turns"
-            )
-        before = [placed for placed in stores if placed.store.name == store.name]
-        readers = self.group.read_by(store.layer) if operator.tensor(store.tensor).is_output else ()
-        if before and before[-1].level >= level:
-            raise InputError(
-                self.where,
-                at,
-                f"{store.name} stored in {store.level} inside a store of {before[-1].store.level}",
-            )
-        roles = {operator.tensor(store.tensor).role}
-        roles |= {self.group.operator(reader.reader).tensor(reader.operand).role for reader in readers}
-        if not roles <= memory.keeps:
-            absent = ", ".join(sorted(role.value for role in roles - memory.keeps))
-            raise InputError(self.where, at, f"{store.level} keeps no {absent}, which {store.name} needs")
-        if readers:
-            away = [reader.reader for reader in readers if reader.reader not in below]
-            if away and level:
-                raise InputError(
-                    self.where, at, f"{store.name} ends with this turn, but {away[0]} reads it in another one"
-                )
-            if any(placed.level for placed in before):
-                raise InputError(self.where, at, f"{store.name} has a home already, {before[-1].store.level}")
-            if level and roles & memory.partitions.keys():
-                raise InputError(
-                    self.where, at, f"{store.level} has a partition per role and keeps no intermediate"
-                )
-            if level and len({self.engine.width(memory, role) for role in roles}) > 1:
-                raise InputError(self.where, at, f"{store.level} keeps {store.name} in several widths")
-        elif store.halo != RETAINED:
-            raise InputError(self.where, at, f"{store.name} is no intermediate and has no halo to recompute")
-        if level and not readers and not before:
-            raise InputError(self.where, at, f"{store.name} is not stored in {self.levels[0]} first")
-        return PlacedStore(store, level, depth)
-
     def _sequence(
-        self,
-        branch: Branch,
-        boxes: dict[str, LayerBoxes],
-        trips: tuple[int, ...],
-        stores: tuple[PlacedStore, ...],
-        name: str,
+        self, branch: Branch, boxes: dict[str, LayerBoxes], trips: tuple[int, ...], around: Around, name: str
     ) -> None:
         """What the children compute in every turn, and the children themselves."""
+        stores, softmaxes = around
         child_of = {
             layer: index
             for index, child in enumerate(branch.children)
@@ -319,7 +278,7 @@ class _TreeWalk:
             readings = [reading for reading in self.group.read_by(layer) if reading.reader in child_of]
             if layer not in child_of or not readings:
                 continue
-            needed = self._needed(layer, readings, boxes)
+            needed = needed_of(self.group, layer, readings, boxes)
             places = {child_of[reading.reader] for reading in readings}
             if places != {child_of[layer]}:
                 if child_of[layer] in places:
@@ -339,10 +298,21 @@ class _TreeWalk:
             at = f"{name}[{index}]"
             if isinstance(child, Leaf):
                 self._note_tiles(child.layer, boxes[child.layer], trips, stores)
-                self.turns.leaves.append(LeafTurns(child, at, trips, boxes[child.layer], alive))
+                for key in softmaxes:
+                    if key[0] == child.layer:
+                        self.turns.softmaxes[key] = self._running(key, boxes[child.layer], trips)
+                self.turns.leaves.append(LeafTurns(child, at, trips, boxes[child.layer], alive, softmaxes))
             else:
                 below = {layer: boxes[layer] for layer in child.layers()}
-                self.branch(child, below, trips, alive, f"{at}.nodes")
+                self.branch(child, below, trips, (alive, softmaxes), f"{at}.nodes")
+
+    def _running(self, key: LoopName, boxes: LayerBoxes, trips: tuple[int, ...]) -> RunningRows:
+        """The running maxima and sums of an operand that comes in parts of rows."""
+        reading = self.group.reading(*key)
+        home = self.turns.passings[reading.producer].home if reading is not None else None
+        tensor = self.group.operator(key[0]).tensor(key[1])
+        rows = rows_in_turns(tensor, self.group.online[key], boxes)
+        return RunningRows.over(rows, trips, self._first[key], 0 if home is None else home.level)
 
     def _check_rows(self, boxes: MappingABC[str, LayerBoxes], at: str) -> None:
         """Every turn covers whole rows of what a softmax or a normalisation is applied to."""
@@ -351,42 +321,18 @@ class _TreeWalk:
                 sizes = boxes[layer].size[dim][boxes[layer].alive]
                 if len(sizes) and int(sizes.min()) < self.group.operator(layer).bounds[dim]:
                     raise InputError(
-                        self.where, at, f"{layer} needs all of {dim} at once, and not a part in each turn"
+                        self.where, at, f"{layer} needs all of {dim} at once, {self._why(layer)}"
                     )
 
-    def _needed(
-        self, producer: str, readings: Sequence[Reading], boxes: MappingABC[str, LayerBoxes]
-    ) -> Windows:
-        """The elements of a result that its readers need in every turn: the hull over all of them."""
-        result = self.group.operator(producer).output
-        parts = [self._read_part(reading, boxes[reading.reader]) for reading in readings]
-        if len(parts) == 1:
-            return parts[0]
-        alive: Bools = np.logical_or.reduce([part.alive for part in parts])
-        low: list[Int64s] = []
-        high: list[Int64s] = []
-        for axis in range(len(result.axes)):
-            first = np.minimum.reduce([np.where(part.alive, part.low[axis], FAR) for part in parts])
-            end = np.maximum.reduce([np.where(part.alive, part.high[axis], -FAR) for part in parts])
-            # Turns in which nobody needs anything go on as their loops do, so that no axis seems to move.
-            low.append(np.where(alive, first, parts[0].low[axis]))
-            high.append(np.where(alive, end, parts[0].high[axis]))
-        return Windows(tuple(low), tuple(high), alive)
-
-    def _read_part(self, reading: Reading, boxes: LayerBoxes) -> Windows:
-        """What one reader needs of a result, in the result's coordinates and without padding."""
-        result = self.group.operator(reading.producer).output
-        operand = self.group.operator(reading.reader).tensor(reading.operand)
-        touched = windows_of(operand, boxes)
-        low: list[Int64s] = [np.zeros(0, np.int64)] * len(result.axes)
-        high = list(low)
-        alive = touched.alive.copy()
-        for axis, (place, offset) in enumerate(zip(reading.axes, reading.offsets, strict=True)):
-            size = result.axes[place].size
-            low[place] = np.clip(touched.low[axis] - offset, 0, size)
-            high[place] = np.clip(touched.high[axis] - offset, 0, size)
-            alive &= high[place] > low[place]
-        return Windows(tuple(low), tuple(high), alive)
+    def _why(self, layer: str) -> str:
+        """Why a layer's rows may not come in parts."""
+        readings = [
+            r for r in self.group.readings if layer in (r.reader, r.producer) and self.group.rows_of(r)
+        ]
+        reasons = [reason for reading in readings if (reason := obstacle(self.group, reading))]
+        if not readings or reasons:
+            return f"and not a part in each turn{': ' + reasons[0] if reasons else ''}"
+        return "and not a part in each turn unless online_softmax is asked for"
 
     def _pass_on(
         self,
@@ -418,20 +364,10 @@ class _TreeWalk:
                 for index in range(len(gone)):
                     if not children[0] <= index <= children[1]:
                         gone[index].add(home.store)
-        covered = self._is_covered(layer, fresh.windows)
+        covered = is_covered(result, fresh.windows)
         made = int(fresh.windows.elements.sum())
         self.turns.passings[layer] = Passing(home, held, made, covered, needed, trips)
         return fresh.windows
-
-    def _is_covered(self, layer: str, made: Windows) -> bool:
-        """Whether all elements of a result are made; along every axis alone, since parts are products."""
-        for axis, low, high in zip(self.group.operator(layer).output.axes, made.low, made.high, strict=True):
-            seen = np.zeros(axis.size + 1, np.int64)
-            np.add.at(seen, low[made.alive], 1)
-            np.add.at(seen, high[made.alive], -1)
-            if np.any(np.cumsum(seen)[: axis.size] <= 0):
-                return False
-        return bool(made.alive.any())
 
     def _asked(self, layer: str, box: LayerBoxes, needed: Windows) -> LayerBoxes:
         """The iterations that make some elements of a layer's result."""

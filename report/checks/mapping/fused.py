@@ -24,7 +24,7 @@ from tilewright.report.records.mapping.fused_document import (
     fused_hash,
 )
 from tilewright.report.records.mapping.fused_evaluation import fused_metrics
-from tilewright.report.records.mapping.fused_file import group_from_data
+from tilewright.report.records.mapping.fused_file import recorded_group
 from tilewright.solvers.mapping.fused.lines import Line, least_key
 
 
@@ -116,8 +116,7 @@ def _group_faults(
             yield "value: without a tree"
         return
     try:
-        entries = [layer.stated() for layer in group.layers]
-        stated = group_from_data(entries, group.leaving, where)
+        stated = recorded_group(document, group, where)
         tree = tree_from_data(group.tree, where, "tree")
         evaluation = evaluate_fused(stated, engine, cost_model(document.cost_model), tree, where)
     except InputError as error:

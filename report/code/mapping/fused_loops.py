@@ -13,8 +13,9 @@ import numpy as np
 
 from tilewright.formulation.mapping.fused.boxes import Windows, windows_of
 from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.placing import PlacedStore
 from tilewright.formulation.mapping.fused.tree import RETAINED, Branch, Leaf, SharedLoop, SharedStore
-from tilewright.formulation.mapping.fused.turns import LeafTurns, PlacedStore, turns_of
+from tilewright.formulation.mapping.fused.turns import LeafTurns, turns_of
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.code.mapping.numpy_loops import (
     INDENT,

@@ -60,6 +60,7 @@ def fused_document(
         most_turns=MOST_TURNS,
         factors="perfect" if problem.factors == "perfect" else "imperfect",
         storage="uneven" if problem.storage == "uneven" else "even",
+        online_softmax=problem.online_softmax,
     )
     layers = [layer for group in groups for layer in group.layers]
     graph, named = _graph(problem.network), (problem.network.name, problem.network.batch)
@@ -149,6 +150,7 @@ def _group_record(
             operator=OperatorRecord.of(group.group.operator(row["name"])),
             reads=row.get("reads", {}),
             rows=row.get("rows", []),
+            softmax=row.get("softmax", True),
         )
         for row in group_data(group.group)
     ]

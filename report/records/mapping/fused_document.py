@@ -29,6 +29,7 @@ class FusedReading(Record):
         default_factory=list,
         description="axes of the operand along which what is applied in place needs all elements",
     )
+    softmax: bool = Field(True, description="whether that is a softmax, where there are rows")
 
 
 class FusedLayer(Record):
@@ -40,13 +41,16 @@ class FusedLayer(Record):
     rows: list[int] = Field(
         default_factory=list, description="axes of the result along which each element needs all others"
     )
+    softmax: bool = Field(True, description="whether the layer is a softmax, where there are rows")
 
     def stated(self) -> dict[str, Any]:
-        """What it states, as plain data, without rows where there are none."""
+        """What it states, as plain data, without rows where there are none, or what all rows are."""
         data = self.model_dump()
         for part in (data, *data["reads"].values()):
             if not part["rows"]:
                 del part["rows"]
+            if "rows" not in part or part["softmax"]:
+                del part["softmax"]
         return data
 
 
@@ -125,6 +129,14 @@ class FusedSpace(Record):
     most_turns: int
     factors: FactorsName | None
     storage: StorageName
+    online_softmax: bool = Field(
+        False, description="whether shared loops may cut the rows of a softmax between two layers"
+    )
+
+    def stated(self) -> dict[str, Any]:
+        """What it states, as plain data, without permissions that are not given."""
+        data = self.model_dump()
+        return data if self.online_softmax else {k: v for k, v in data.items() if k != "online_softmax"}
 
 
 class FusedSettings(Record):
@@ -181,7 +193,7 @@ def fused_hash(
     """
     stated = sorted((layer.stated() for layer in layers), key=lambda layer: str(layer["name"]))
     objective, space = asked
-    content: list[Any] = [model, batch, arch.hash, objective, space.model_dump(), stated]
+    content: list[Any] = [model, batch, arch.hash, objective, space.stated(), stated]
     if graph is not None:
         content.append(graph.model_dump())
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -40,6 +40,7 @@ def fused_metrics(evaluation: FusedEvaluation, engine: Engine) -> dict[str, Any]
                 "again": move.again,
                 "cycles": move.cycles,
             }
+            | ({"purpose": move.purpose} if move.purpose else {})
             for move in evaluation.movements
         ],
         "intermediates": [

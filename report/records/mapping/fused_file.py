@@ -4,6 +4,7 @@
 
     tilewright: mapping/1
     arch: tpu-edge
+    online_softmax: true                 # shared loops may cut rows of a softmax; by default they may not
     layers:                              # as in a file of layers, or {name, operator, reads}
       - {name: qk, layer: "gemm:M=512,N=512,K=64"}
       - {name: av, layer: "gemm:M=512,N=64,K=512", reads: {A: qk}}
@@ -31,6 +32,7 @@ from tilewright.foundation.errors import InputError
 from tilewright.foundation.validation import from_validation
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.mapping.engine import EngineRecord
+from tilewright.report.records.mapping.fused_document import FusedDocument, FusedGroupRecord
 from tilewright.report.records.mapping.mapping_file import (
     HEAD,
     arch_data,
@@ -70,6 +72,7 @@ class _FusedMappingFile(Record):
     arch: str | EngineRecord | None = None
     cost_model: str | None = None
     objective: str | None = None
+    online_softmax: bool = False
     layers: list[Any] = Field(min_length=1)
     leaving: list[str] | None = None
     nodes: list[Any]
@@ -106,7 +109,7 @@ def parse_fused_mapping(data: object, where: str, folder: Path) -> StoredFusedMa
         content = _FusedMappingFile.model_validate(data)
     except ValidationError as error:
         raise from_validation(where, error, _FusedMappingFile.model_fields) from None
-    group = group_from_data(content.layers, content.leaving, where)
+    group = group_from_data(content.layers, content.leaving, where, online_softmax=content.online_softmax)
     return StoredFusedMapping(
         name=content.name or Path(where).stem,
         group=group,
@@ -117,7 +120,15 @@ def parse_fused_mapping(data: object, where: str, folder: Path) -> StoredFusedMa
     )
 
 
-def group_from_data(entries: list[Any], leaving: list[str] | None, where: str) -> FusedGroup:
+def recorded_group(document: FusedDocument, group: FusedGroupRecord, where: str) -> FusedGroup:
+    """A group of a document; raises ``InputError`` for layers that do not fit each other."""
+    entries = [layer.stated() for layer in group.layers]
+    return group_from_data(entries, group.leaving, where, online_softmax=document.space.online_softmax)
+
+
+def group_from_data(
+    entries: list[Any], leaving: list[str] | None, where: str, *, online_softmax: bool = False
+) -> FusedGroup:
     """The group that the entries of a file describe.
 
     Parameters
@@ -125,13 +136,14 @@ def group_from_data(entries: list[Any], leaving: list[str] | None, where: str) -
     entries : plain data, one for each layer
     leaving : layers whose results are needed outside; by default those that nobody reads
     where : what errors call the file
+    online_softmax : whether shared loops may cut rows of a softmax
     """
     if any(isinstance(entry, dict) and "operator" in entry for entry in entries):
         layers, reads = _recorded(entries, where)
     else:
         layers, reads = linked_layers(entries, where, None, f"{where}: layers[{{}}]")
     try:
-        group = group_of(linked_network(where, layers, reads))
+        group = group_of(linked_network(where, layers, reads), online_softmax=online_softmax)
     except InputError as error:
         raise InputError(where, f"layers: {error.where}: {error.field}", error.message) from None
     for name in leaving or ():
@@ -143,7 +155,13 @@ def group_from_data(entries: list[Any], leaving: list[str] | None, where: str) -
         if isinstance(entry, dict) and entry.get("rows")
         for axis in _axes_of_result(entry["rows"], group.operator(entry["name"]), entry["name"], where)
     }
-    return replace(group, leaving=group.leaving | frozenset(leaving or ()), rows=frozenset(along))
+    others = {entry["name"] for entry in entries if isinstance(entry, dict) and entry.get("softmax") is False}
+    return replace(
+        group,
+        leaving=group.leaving | frozenset(leaving or ()),
+        rows=frozenset(along),
+        softmaxes=frozenset({name for name, _ in along} - others),
+    )
 
 
 def _axes_of_result(rows: Any, operator: Operator, layer: str, where: str) -> list[int]:
@@ -161,7 +179,7 @@ def _recorded(entries: list[Any], where: str) -> tuple[tuple[NamedOperator, ...]
     for index, entry in enumerate(entries):
         at = f"{where}: layers[{index + 1}]"
         fields = set(entry) if isinstance(entry, dict) else set()
-        if not {"name", "operator"} <= fields <= {"name", "operator", "reads", "rows"}:
+        if not {"name", "operator"} <= fields <= {"name", "operator", "reads", "rows", "softmax"}:
             raise InputError(at, None, "expected {name, operator} or {name, operator, reads}, as elsewhere")
         name = entry["name"]
         if not isinstance(name, str) or not name or any(name == other for other, _ in layers):
@@ -192,11 +210,13 @@ def group_data(group: FusedGroup) -> list[dict[str, Any]]:
                 "offsets": list(reading.offsets),
             }
             | ({"rows": list(reading.rows)} if reading.rows else {})
+            | ({"softmax": False} if reading.rows and not reading.softmax else {})
             for reading in group.readings
             if reading.reader == name
         }
         along = sorted(axis for layer, axis in group.rows if layer == name)
-        rows.append(row | ({"reads": reads} if reads else {}) | ({"rows": along} if along else {}))
+        own = {"rows": along} | ({} if name in group.softmaxes else {"softmax": False})
+        rows.append(row | ({"reads": reads} if reads else {}) | (own if along else {}))
     return rows
 
 
@@ -206,6 +226,8 @@ def render_fused_mapping(stored: StoredFusedMapping) -> str:
     if stored.engine is not None:
         data["arch"] = arch_data(stored.engine)
     data |= {"cost_model": stored.cost_model, "objective": stored.objective}
+    if stored.group.online_softmax:
+        data["online_softmax"] = True
     data["layers"] = [
         row
         | {

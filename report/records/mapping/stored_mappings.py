@@ -15,9 +15,9 @@ from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.mapping.fused_document import FusedDocument
 from tilewright.report.records.mapping.fused_file import (
     StoredFusedMapping,
-    group_from_data,
     is_fused_mapping,
     parse_fused_mapping,
+    recorded_group,
 )
 from tilewright.report.records.mapping.mapping_file import StoredMapping, parse_mapping
 from tilewright.workloads.mapping.operator import Operator
@@ -80,7 +80,7 @@ def fused_mappings_in(data: Any, path: Path) -> list[StoredFusedMapping]:
     stored = [
         StoredFusedMapping(
             name=" + ".join(layer.name for layer in group.layers),
-            group=group_from_data([layer.stated() for layer in group.layers], group.leaving, where),
+            group=recorded_group(document, group, where),
             tree=tree_from_data(group.tree, where, f"groups[{index}].tree"),
             engine=engine,
             cost_model=document.cost_model,

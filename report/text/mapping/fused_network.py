@@ -19,7 +19,7 @@ from tilewright.report.records.mapping.fused_document import (
     FusedTry,
     FusedUnlinked,
 )
-from tilewright.report.records.mapping.fused_file import group_from_data
+from tilewright.report.records.mapping.fused_file import recorded_group
 from tilewright.report.text.mapping.fused_tree import fused_views
 from tilewright.report.text.quantities import count_text, energy_text, objective_text, percent_text
 from tilewright.report.text.tables import head_text, plain_table
@@ -111,8 +111,7 @@ def _groups_table(document: FusedDocument) -> Table:
 
 
 def _group_views(document: FusedDocument, group: FusedGroupRecord) -> list[RenderableType]:
-    entries = [layer.stated() for layer in group.layers]
-    stated = group_from_data(entries, group.leaving, "group")
+    stated = recorded_group(document, group, "group")
     assert group.tree is not None
     return _tree_views(document, stated, tree_from_data(group.tree))
 
@@ -142,8 +141,9 @@ def _summary(document: FusedDocument) -> str:
         text += f"; unfused {objective_text(objective, totals.unfused_value)}, {percent_text(saved, 1)} saved"
     space = document.space
     home = "" if space.home is None else f", homes in {space.home}"
+    rows = ", softmaxes taken in parts too" if space.online_softmax else ""
     tiles = "that divide" if space.shared_tiles == "divisors" else "of any number of trips in small groups"
     return (
         f"{text}\nspace: groups of at most {space.most} linked layers{home}, shared tiles "
-        f"{tiles}, {space.storage} storage and {space.factors} factors within turns"
+        f"{tiles}, {space.storage} storage and {space.factors} factors within turns{rows}"
     )

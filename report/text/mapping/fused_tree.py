@@ -21,12 +21,14 @@ from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, shap
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import RETAINED, Branch, Leaf, SharedLoop, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns
+from tilewright.formulation.mapping.fused.widths import at_widths
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.report.text.mapping.loop_nest import loop_nest
 from tilewright.report.text.quantities import bytes_text, energy_text
 from tilewright.report.text.tables import head_text, plain_table
+from tilewright.workloads.mapping.operator import Role
 
 
 def fused_tree(group: FusedGroup, engine: Engine, tree: Branch, evaluation: FusedEvaluation) -> str:
@@ -43,10 +45,12 @@ def fused_tree(group: FusedGroup, engine: Engine, tree: Branch, evaluation: Fuse
 def _branch(
     group: FusedGroup, engine: Engine, branch: Branch, evaluation: FusedEvaluation, depth: int
 ) -> list[str]:
+    """A branch's lines; ``depth`` counts the loops and sequences outside it, its indentation."""
     lines: list[str] = []
     for node in branch.nodes:
         lead = "  " * depth
         if isinstance(node, SharedLoop):
+            lines += [f"{lead}{text}" for text in _running(engine, branch, node, evaluation)]
             lines.append(f"{lead}for {node.name} (tile {node.tile})")
             depth += 1
         else:
@@ -71,6 +75,17 @@ def _store(group: FusedGroup, engine: Engine, node: SharedStore, evaluation: Fus
         text += ", passed on"
         text += "" if node.halo == RETAINED else ", halo recomputed"
     return text
+
+
+def _running(engine: Engine, branch: Branch, loop: SharedLoop, evaluation: FusedEvaluation) -> list[str]:
+    """Running maxima and sums of softmaxes whose rows a loop is the first to cut."""
+    lines: list[str] = []
+    for (reader, operand), running in evaluation.turns.softmaxes.items():
+        if running.loop is loop and reader in branch.layers():
+            level = engine.levels[running.level]
+            size = bytes_text(running.words, engine.width(level, Role.OUTPUT))
+            lines.append(f"{level.name}   {reader}.{operand} softmax {size}, running maxima and sums")
+    return lines
 
 
 def _leaf(group: FusedGroup, engine: Engine, turns: LeafTurns, depth: int) -> list[str]:
@@ -107,6 +122,7 @@ def fused_views(
     group, engine : the layers and the machine
     tree, evaluation : the fused mapping and what the evaluator says of it
     """
+    group, engine = at_widths(group, engine)
     verdict = [Text("legal", style="green")]
     if evaluation.violations:
         verdict = [Text(f"illegal: {violation}", style="red") for violation in evaluation.violations]
@@ -115,7 +131,8 @@ def fused_views(
     figures.add_row("energy", energy_text(float(evaluation.energy)))
     figures.add_row("cycles", f"{evaluation.cycles:,}")
     moved = evaluation.elements_through(outermost.name)
-    figures.add_row(f"through {outermost.name}", bytes_text(moved, engine.element_bits))
+    size = f"{moved:,} elements" if outermost.widths else bytes_text(moved, engine.element_bits)
+    figures.add_row(f"through {outermost.name}", size)
     text = Text(fused_tree(group, engine, tree, evaluation), no_wrap=True, overflow="ignore")
     return [
         head_text(name, f"{len(group.names)} layers", engine.name),
@@ -137,8 +154,9 @@ def layer_costs(evaluation: FusedEvaluation) -> Table:
     for cost in evaluation.layers:
         table.add_row(cost.layer, f"{cost.turns:,}", energy_text(float(cost.energy)), f"{cost.cycles:,}")
     for move in evaluation.movements:
-        energy = float(sum(move.energies.values()))
-        table.add_row(f"{move.tensor} to {move.inner}", "", energy_text(energy), f"{move.cycles:,}")
+        way = f"{move.purpose} in" if move.purpose else "to"
+        energy = energy_text(float(move.energy))
+        table.add_row(f"{move.tensor} {way} {move.inner}", "", energy, f"{move.cycles:,}")
     return table
 
 

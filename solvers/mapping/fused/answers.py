@@ -103,12 +103,12 @@ def alike(group: FusedGroup) -> object:
         tuple(group.operators.values()),
         tuple(
             sorted(
-                (number[r.reader], r.operand, number[r.producer], r.axes, r.offsets, r.rows)
+                (number[r.reader], r.operand, number[r.producer], r.axes, r.offsets, r.rows, r.softmax)
                 for r in group.readings
             )
         ),
         frozenset(number[name] for name in group.leaving),
-        frozenset((number[name], row) for name, row in group.rows),
+        frozenset((number[name], row, name in group.softmaxes) for name, row in group.rows),
     )
 
 

@@ -37,7 +37,7 @@ class Placement:
     ----------
     store : its shared store; ``None`` for one that every turn streams
     depth : shared loops outside the store
-    traffic : pJ of moving its tiles
+    traffic : pJ of moving its tiles, and of scaling its sums
     place, bits : where it takes room, and how much
     least : pJ at least, of all turns of its layer and the traffic together
     around : layers in whose turns it takes room
@@ -73,7 +73,9 @@ class Skeleton:
     turns : of the tree
     kinds : per layer
     options : per layer and tensor from outside, its placements, the one with the least bound first
-    fixed : pJ at least of operations, of tensors that are passed on, and of copies of those that leave
+    fixed : pJ at least of operations, of tensors that are passed on, of copies of those that leave, and of
+        softmaxes in parts
+    parts : pJ of softmaxes in parts, without scaling sums of tensors from outside, which `options` have
     left : what homes leave to each layer's turns; ``None`` where they do not fit
     """
 
@@ -82,6 +84,7 @@ class Skeleton:
     kinds: dict[str, tuple[TurnKind, ...]]
     options: dict[tuple[str, str], tuple[Placement, ...]]
     fixed: Fraction
+    parts: Fraction
     left: dict[str, Rooms | None]
 
     def makes_all(self, layers: Collection[str]) -> bool:

@@ -13,10 +13,14 @@ from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
 
 
 def fixed_traffic(space: CandidateSpace, candidate: Candidate) -> Fraction:
-    """pJ of residents' tiles, and of copies of intermediates that are needed outside the group."""
+    """pJ of residents' tiles, softmaxes in parts, and copies of intermediates that are needed outside."""
     turns = candidate.skeleton.turns
     copies = [layer for layer in turns.passings if layer in space.group.leaving]
-    return candidate.traffic + sum((space.copy_energy(layer, turns) for layer in copies), Fraction(0))
+    return (
+        candidate.skeleton.parts
+        + candidate.traffic
+        + sum((space.copy_energy(layer, turns) for layer in copies), Fraction(0))
+    )
 
 
 def cost_of(

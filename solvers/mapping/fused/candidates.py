@@ -14,6 +14,7 @@ from tilewright.formulation.mapping.fused.boxes import visits_of, windows_of
 from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
+from tilewright.formulation.mapping.fused.running_rows import rows_moved, scaling_of, sums_scaled
 from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement_energy
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
@@ -49,7 +50,7 @@ class CandidateSpace:
         turns = turns_of(self.group, self.engine, tree)
         kinds: dict[str, tuple[TurnKind, ...]] = {}
         options: dict[tuple[str, str], tuple[Placement, ...]] = {}
-        fixed = Fraction(0)
+        fixed = parts = Fraction(0)
         for leaf in turns.leaves:
             layer = leaf.leaf.layer
             operator = self.group.operator(layer)
@@ -61,20 +62,38 @@ class CandidateSpace:
             kinds[layer] = self._kinds[key]
             for kind in kinds[layer]:
                 fixed += kind.number * self.engines.operations(kind.operator)
+            rows, scaled = self._parts(turns, leaf)
+            parts += rows
             for tensor in operator.tensors:
                 home = self.home_of(layer, tensor, turns)
                 if home is None:
                     own = *key, tensor.name
                     if own not in self._options:
-                        ways = self._placements(tree, leaf, tensor, kinds[layer])
+                        ways = self._placements(tree, leaf, tensor, (kinds[layer], scaled))
                         self._options[own] = self._best(ways)
                     options[layer, tensor.name] = self._options[own]
                 else:
                     fixed += self._least(layer, kinds[layer], tensor, home)
+                    parts += self._scaled(tensor, home, scaled)
             if layer in self.group.leaving and layer in turns.passings:
                 fixed += self.copy_energy(layer, turns)
         left = {leaf.leaf.layer: self._left_by_homes(turns, leaf) for leaf in turns.leaves}
-        return Skeleton(tree, turns, kinds, options, fixed, left)
+        return Skeleton(tree, turns, kinds, options, fixed + parts, parts, left)
+
+    def _parts(self, turns: Turns, leaf: LeafTurns) -> tuple[Fraction, int]:
+        """Of a reader of a softmax in parts, pJ of its rows, and its sums that are scaled anew."""
+        output = self.group.operator(leaf.leaf.layer).output
+        for (reader, _), running in turns.softmaxes.items():
+            if reader == leaf.leaf.layer:
+                scaling = scaling_of(output, leaf.boxes, running)
+                return rows_moved(self.engine, "", running.level, scaling).energy, scaling.scaled
+        return Fraction(0), 0
+
+    def _scaled(self, tensor: Tensor, level: int, scaled: int) -> Fraction:
+        """pJ of scaling a result's sums in a level where turns find them; nothing for operands."""
+        if not scaled or not tensor.is_output:
+            return Fraction(0)
+        return sums_scaled(self.engine, "", level, scaled).energy
 
     def _kinds_of(self, layer: str, leaf: LeafTurns) -> tuple[TurnKind, ...]:
         """A leaf's turns by size; those that add to the same sums are one run of several turns."""
@@ -145,18 +164,27 @@ class CandidateSpace:
         return total
 
     def _placements(
-        self, tree: Branch, leaf: LeafTurns, tensor: Tensor, kinds: tuple[TurnKind, ...]
+        self, tree: Branch, leaf: LeafTurns, tensor: Tensor, turns: tuple[tuple[TurnKind, ...], int]
     ) -> Iterator[Placement]:
-        """Streamed, or resident at every level and at every depth at which a loop inside does not move it."""
-        layer = leaf.leaf.layer
-        yield Placement(None, 0, Fraction(0), None, 0, self._least(layer, kinds, tensor, 0))
+        """Streamed, or resident at every level and at every depth at which a loop inside does not move it.
+
+        Parameters
+        ----------
+        tree, leaf, tensor : whose
+        turns : of the leaf, and sums that are scaled anew between them
+        """
+        layer, (kinds, scaled) = leaf.leaf.layer, turns
+        streamed = self._scaled(tensor, 0, scaled)
+        yield Placement(None, 0, streamed, None, 0, streamed + self._least(layer, kinds, tensor, 0))
         windows = windows_of(tensor, leaf.boxes)
         operator = self.group.operator(layer)
         for depth in range(len(leaf.trips) + 1):
             visits = visits_of(windows, leaf.trips, depth)
-            if depth == len(leaf.trips) and depth and not self.engine.leak:
-                # A tile of one turn is what a streamed tensor may store as well, for the same energy; in
-                # cycles a first tile that is streamed counts twice, as transfer and as first fill.
+            scales = tensor.is_output and scaled > 0
+            if depth == len(leaf.trips) and depth and not self.engine.leak and not scales:
+                # A tile of one turn is what a streamed tensor may store as well, for the same energy, but
+                # its sums are scaled outside; in cycles a first tile that is streamed counts twice, as
+                # transfer and as first fill.
                 break
             for index in range(1, shared_levels(self.engine) + 1):
                 level = self.engine.levels[index]
@@ -164,6 +192,7 @@ class CandidateSpace:
                     continue
                 moved = elements_moved(operator, tensor, visits, level)
                 traffic = movement_energy(self.engine, tensor, (0, index), moved)
+                traffic += self._scaled(tensor, index, scaled)
                 part = tensor.role if tensor.role in level.partitions else None
                 tile = int(visits.elements.max(initial=0))
                 bits = bits_of_tile(self.engine, level, tensor.role, tile)
@@ -229,6 +258,11 @@ class CandidateSpace:
                 place = self.places.index((placed.level, None))
                 bits = bits_of_tile(self.engine, level, role, turns.tiles[placed.store])
                 taken[place] = taken.get(place, 0) + bits
+        for running in (turns.softmaxes[key] for key in leaf.softmaxes):
+            if running.level:
+                level, place = self.engine.levels[running.level], self.places.index((running.level, None))
+                bits = bits_of_tile(self.engine, level, Role.OUTPUT, running.words)
+                taken[place] = taken.get(place, 0) + bits
         return left_of(self.whole, taken)
 
     def rooms(self, candidate: Candidate, layer: str) -> Rooms | None:
@@ -270,10 +304,10 @@ class CandidateSpace:
 
 
 def _layers_at(tree: Branch, layer: str, depth: int) -> list[str]:
-    """Layers below the place behind the first ``depth`` loops on the way to a layer."""
+    """Layers below the innermost place behind the first ``depth`` loops on the way to a layer."""
     loops = sum(isinstance(node, SharedLoop) for node in tree.nodes)
     for child in tree.children:
-        if depth > loops and not isinstance(child, Leaf) and layer in child.layers():
+        if depth >= loops and not isinstance(child, Leaf) and layer in child.layers():
             return _layers_at(child, layer, depth - loops)
     return tree.layers()
 
@@ -285,18 +319,20 @@ def _placed(
     nodes: list[SharedNode] = []
     depth = passed
     here = set(branch.layers())
-    inner_loops = sum(isinstance(node, SharedLoop) for node in branch.nodes)
+    further = {name for child in branch.children if isinstance(child, Branch) for name in child.layers()}
+    inside = passed + sum(isinstance(node, SharedLoop) for node in branch.nodes)
     mine = [
         (store, at)
         for store, at in residents
-        if store.layer in here and passed + (1 if passed else 0) <= at <= passed + inner_loops
+        # Behind all loops here it takes room from fewer layers in the sequence inside.
+        if store.layer in here and passed <= at and (at < inside or store.layer not in further)
     ]
     for node in (None, *branch.nodes):
         if node is not None:
             nodes.append(node)
             depth += isinstance(node, SharedLoop)
         if node is None or isinstance(node, SharedLoop):
-            nodes += [store for store, at in mine if at == depth and (at > passed or not passed)]
+            nodes += [store for store, at in mine if at == depth]
     rest = [resident for resident in residents if resident not in mine]
     children = tuple(
         leaves[child.layer] if isinstance(child, Leaf) else _placed(child, rest, leaves, depth)

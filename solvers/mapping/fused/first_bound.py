@@ -16,15 +16,15 @@ import numpy as np
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.evaluator import sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.running_rows import Scaling, rows_moved, sums_scaled
 from tilewright.formulation.mapping.fused.shared_traffic import movement_energy
+from tilewright.formulation.mapping.fused.softmax import WORDS, across
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
 from tilewright.solvers.mapping.fused.home_room import HomeRooms
 from tilewright.solvers.mapping.fused.needs import Needs
+from tilewright.solvers.mapping.fused.skeletons import PlacedLoop
 from tilewright.solvers.mapping.fused.turn_engine import Homes, TurnEngines, shared_levels
 from tilewright.workloads.mapping.operator import Operator, Tensor
-
-PlacedLoop = tuple[SharedLoop, frozenset[str]]
-"""A shared loop and the layers below it."""
 
 
 @dataclass(frozen=True)
@@ -184,19 +184,50 @@ class FirstBounds:
         """
         passed, slides = dict(layer.passed), dict(layer.slides)
         engines = self.engines.loosened(layer.loose)
-        energy = engines.operations(own)
+        energy = engines.operations(own) + self.rows(layer) / layer.runs
         for tensor in own.tensors:
             if tensor.name in passed:
                 homes: Homes = ((tensor.role, passed[tensor.name]),)
                 energy += self._least(engines, own, tensor, homes, slides)
+                energy += self.scaled(layer, tensor, passed[tensor.name]) / layer.runs
                 continue
-            options = [self._least(engines, own, tensor, (), slides)]
+            options = [
+                self._least(engines, own, tensor, (), slides) + self.scaled(layer, tensor, 0) / layer.runs
+            ]
             for index in range(1, shared_levels(self.engine) + 1):
                 if tensor.role in self.engine.levels[index].keeps:
                     inside = self._least(engines, own, tensor, ((tensor.role, index),), slides)
-                    options.append(inside + self.moved(whole.tensor(tensor.name), whole, index) / layer.runs)
+                    once = self.moved(whole.tensor(tensor.name), whole, index)
+                    once += self.scaled(layer, tensor, index)
+                    options.append(inside + once / layer.runs)
             energy += min(options)
         return energy
+
+    def rows(self, layer: LayerRuns) -> Fraction:
+        """pJ of the running maxima and sums of a layer that takes a softmax in parts, in all turns."""
+        operand = next((operand for reader, operand in self.group.online if reader == layer.layer), None)
+        level = dict(layer.passed).get(operand or "")
+        if operand is None or level is None or layer.sums == 1:
+            return Fraction(0)
+        _, turn = self.operators(layer)
+        along = self.group.online[layer.layer, operand]
+        rows = math.prod(axis.extent(turn.bounds) for axis in across(turn.tensor(operand), along))
+        words = WORDS * layer.runs * rows
+        scaling = Scaling((layer.sums - 1) * words, layer.sums * words, 0)
+        return rows_moved(self.engine, "", level, scaling).energy
+
+    def scaled(self, layer: LayerRuns, tensor: Tensor, level: int) -> Fraction:
+        """pJ of scaling a result's sums for such a softmax in a level, in all turns; nothing for operands."""
+        if not self.scales(layer, tensor):
+            return Fraction(0)
+        _, turn = self.operators(layer)
+        number = layer.runs * (layer.sums - 1) * turn.output.footprint(turn.bounds)
+        return sums_scaled(self.engine, "", level, number).energy
+
+    def scales(self, layer: LayerRuns, tensor: Tensor) -> bool:
+        """Whether a softmax in parts scales a result's sums."""
+        online = any(reader == layer.layer for reader, _ in self.group.online)
+        return online and tensor.is_output and layer.sums > 1
 
     def moved(self, tensor: Tensor, whole: Operator, index: int) -> Fraction:
         """pJ of moving a whole tensor between the outermost level and a level where it is resident, once."""

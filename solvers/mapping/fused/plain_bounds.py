@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile, room_bits
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
@@ -35,7 +36,7 @@ class _Path:
     ----------
     layer : the leaf's
     steps : loops around it, outermost first
-    below : the layers below each place among the loops, the one outside all loops first
+    below : the layers below the innermost place behind so many loops, the one outside all loops first
     homes : homes that are alive in its turns, and the number of loops outside each
     """
 
@@ -98,7 +99,7 @@ class PlainBounds:
         tiles = {rank: self.group.operator(name).bounds[dim] for (name, dim), rank in ranks}
         for path, runs in zip(self._paths(tree, _Path("", (), (), ()), tiles), layers, strict=True):
             whole, turn = self.first.operators(runs)
-            fixed += runs.runs * self.engine.mac_energy * turn.turns * turn.iterations
+            fixed += runs.runs * self.engine.mac_energy * turn.turns * turn.iterations + self.first.rows(runs)
             for store, depth in path.homes:
                 output, place = self.group.operator(store.layer).output, self._levels.index(store.level)
                 bits = self._bits(place, output, self._held(store.layer, output, path.steps[:depth]))
@@ -109,6 +110,7 @@ class PlainBounds:
                     options.append(self._ways(runs, path, tensor, (whole, turn)))
                     continue
                 fixed += self._turns(runs, turn, tensor, passed[tensor.name])
+                fixed += self.first.scaled(runs, tensor, passed[tensor.name])
                 if tensor.is_output and path.layer in self.group.leaving:
                     each = self.engine.levels[0].write_energy_of(tensor.role)
                     fixed += each * tensor.footprint(whole.bounds)
@@ -126,7 +128,8 @@ class PlainBounds:
             rank = self.group.ranks[node.layer, node.dim]
             steps.append((rank, tiles[rank] // node.tile, node.tile))
             tiles[rank] = node.tile
-        below = (*(around.below or (layers,)), *(layers for _ in branch.nodes if isinstance(_, SharedLoop)))
+        here = 1 + sum(isinstance(node, SharedLoop) for node in branch.nodes)
+        below = (*around.below[:-1], *(layers for _ in range(here)))
         child_of = {
             name: index
             for index, child in enumerate(branch.children)
@@ -168,24 +171,27 @@ class PlainBounds:
         self, runs: LayerRuns, path: _Path, tensor: Tensor, operators: tuple[Operator, Operator]
     ) -> Iterator[_Option]:
         whole, turn = operators
-        yield _Option(self._turns(runs, turn, tensor, 0), 0, 0, frozenset())
+        streamed = self._turns(runs, turn, tensor, 0) + self.first.scaled(runs, tensor, 0)
+        yield _Option(streamed, 0, 0, frozenset())
         own = {self.group.ranks[path.layer, dim] for dim in tensor.dims}
         # A layer runs at least once in all turns of a loop that it does not depend on.
         known = {self.group.ranks[path.layer, dim] for dim in whole.bounds}
         footprint = tensor.footprint(whole.bounds)
-        for depth in range(max(1, len(path.steps))):
+        # Inside all loops a resident is what a streamed tensor may be as well, unless its sums are scaled.
+        for depth in range(max(1, len(path.steps) + self.first.scales(runs, tensor))):
             around = path.steps[:depth]
             moving = [place for place, (rank, _, _) in enumerate(around) if rank in own]
             outside = around[: moving[-1] + 1] if moving else ()
             visits = math.prod(trips for rank, trips, _ in outside if rank in known)
             tile = self._held(path.layer, tensor, around)
-            # Of a window that slides a part may be in place already; every element comes at least once.
+            # Of a window that slides a part may be in place already; all that is touched comes at least once.
             plain = not any(axis.is_compound for axis in tensor.axes)
-            moved = visits * tile if plain else footprint
+            moved = visits * tile if plain else touched(whole, tensor)
             for index in range(1, shared_levels(self.engine) + 1):
                 if tensor.role in self.engine.levels[index].keeps:
                     yield _Option(
                         self._traffic(tensor, index, moved, max(0, moved - footprint))
+                        + self.first.scaled(runs, tensor, index)
                         + self._turns(runs, turn, tensor, index),
                         index,
                         self._bits(index, tensor, tile),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tilewright.formulation.mapping.fused.group import FusedGroup, group_of
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
@@ -26,6 +28,7 @@ class FusionProblem:
     factors, storage : the space of the layers' own mappings
     home_level : the only level that may be a home; ``None`` for any
     objective : of the energy and cycles of all layers together
+    online_softmax : whether shared loops may cut rows of a softmax, which is then rescaled part by part
     """
 
     network: Network
@@ -37,16 +40,20 @@ class FusionProblem:
     storage: str | None = None
     home_level: str | None = None
     objective: Objective = ENERGY
+    online_softmax: bool = False
+
+    def group(self, names: Iterable[str]) -> FusedGroup:
+        """Some layers as a group; raises ``InputError`` where an operand does not match what it reads."""
+        return group_of(self.network, names, online_softmax=self.online_softmax)
 
     def turn_engines(self, engine: Engine) -> TurnEngines:
         """What turns see of a machine."""
         return TurnEngines(engine, perfect=self.factors == "perfect")
 
     def check(self) -> None:
-        """Raise ``InputError`` for a cost model, a machine, widths or a home that cannot be."""
+        """Raise ``InputError`` for a cost model, a machine or a home that cannot be."""
         if self.model_name != "hierarchy":
             raise InputError("--fuse", None, f"counts by the cost model hierarchy, not by {self.model_name}")
-        self.network.expect_machine_widths("fused mappings")
         timed = self.engine.leak or self.objective.delay_power
         if timed and any(level.timing.set_up for level in self.engine.levels):
             message = f"{self.engine.name} has set-up cycles, which fused mappings are not searched with"

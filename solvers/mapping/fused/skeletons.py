@@ -8,7 +8,7 @@ loop.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, permutations, product
@@ -26,8 +26,11 @@ from tilewright.formulation.mapping.fused.turns import MOST_TURNS
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.turn_engine import shared_levels
+from tilewright.workloads.mapping.operator import Role
 
 NO_MAPPING = Mapping(())
+PlacedLoop = tuple[SharedLoop, frozenset[str]]
+"""A shared loop and the layers below it."""
 MOST_TILES = 4096
 """Choices of shared tiles of a group outside all sequences, up to which they need not divide."""
 
@@ -80,19 +83,40 @@ class SkeletonSpace:
 
     def home_levels(self, layer: str) -> list[int]:
         """The same by their indices."""
-        operator = self.group.operator(layer)
-        readings = self.group.read_by(layer)
-        roles = {operator.output.role}
-        roles |= {self.group.operator(r.reader).tensor(r.operand).role for r in readings}
+        roles = self._roles(layer)
+        return [
+            index
+            for index in self._keeping(layer)
+            if len({self.engine.width(self.engine.levels[index], role) for role in roles}) == 1
+        ]
+
+    def _keeping(self, layer: str) -> list[int]:
+        """Levels that keep all roles of a layer's result, in whatever widths."""
+        roles = self._roles(layer)
         return [
             index
             for index, level in enumerate(self.engine.levels[: shared_levels(self.engine) + 1])
             if index
             and roles <= level.keeps
             and not roles & level.partitions.keys()
-            and len({self.engine.width(level, role) for role in roles}) == 1
             and self.home_level in (None, level.name)
         ]
+
+    def _roles(self, layer: str) -> set[Role]:
+        """What a layer's result is to it and to its readers."""
+        readings = self.group.read_by(layer)
+        roles = {self.group.operator(r.reader).tensor(r.operand).role for r in readings}
+        return {self.group.operator(layer).output.role, *roles}
+
+    def homeless(self) -> str:
+        """Why an intermediate has no home; empty where all may have some."""
+        for layer in self.group.names:
+            if self.group.read_by(layer) and not self.homes(layer):
+                output = self.group.operator(layer).output.name
+                kept = self._keeping(layer)
+                roles = "both its roles" + (" at one width" if kept else "")
+                return f"no level can keep {layer}.{output} in {roles}"
+        return ""
 
     def all(self) -> Iterator[Branch]:
         """Every skeleton, once."""
@@ -220,29 +244,47 @@ class SkeletonSpace:
                 passed.append([SharedStore(layer, output, level) for level in self.homes(layer)])
         return passed
 
-    def members(self, family: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
+    def members(self, family: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[Branch]:
         """All skeletons of a family.
 
         Parameters
         ----------
         family : or a branch of one
-        around : the loop just outside it
+        around : the loops outside it
         """
+        below = frozenset(family.layers())
         loops = [node for node in family.nodes if isinstance(node, SharedLoop)]
         homes = [node for node in family.nodes if isinstance(node, SharedStore)]
+        outer = around[-1][0] if around else None
         for order in permutations(loops):
-            last = order[-1] if order else around
+            loops_around = (*around, *((loop, below) for loop in order))
+            if not self._keeps_columns(loops_around):
+                continue
             children: list[list[Branch | Leaf]] = [
-                [child] if isinstance(child, Leaf) else list(self.members(child, last))
+                [child] if isinstance(child, Leaf) else list(self.members(child, loops_around))
                 for child in family.children
             ]
-            for placed in product(*(self._places(home, order, around) for home in homes)):
+            for placed in product(*(self._places(home, order, outer) for home in homes)):
                 nodes: list[SharedNode] = []
                 for place in range(len(order) + 1):
                     nodes += [store for at, store in placed if at == place]
                     nodes += order[place : place + 1]
-                for below in product(*children):
-                    yield Branch(tuple(nodes), tuple(below))
+                for inside in product(*children):
+                    yield Branch(tuple(nodes), tuple(inside))
+
+    def _keeps_columns(self, loops: Sequence[PlacedLoop]) -> bool:
+        """Whether no loop cuts a reader's result again while rows of its softmax come in parts."""
+        for (reader, operand), along in self.group.online.items():
+            tensor, parted = self.group.operator(reader).tensor(operand), False
+            for loop, below in loops:
+                if reader in below and not any(r.reader in below for r in self.group.read_by(reader)):
+                    dims = self.group.operator(reader).bounds
+                    rank = self.group.ranks[loop.layer, loop.dim]
+                    cut = [dim for dim in dims if self.group.ranks[reader, dim] == rank]
+                    if parted and not tensor.dims.issuperset(cut):
+                        return False
+                    parted |= along in cut
+        return True
 
     def _places(
         self, home: SharedStore, order: tuple[SharedLoop, ...], around: SharedLoop | None
@@ -291,7 +333,8 @@ class SkeletonSpace:
                 offsets = self.group.offsets_of_windows(reading.reader)
                 wanted |= {ranks[reading.reader, dim] for dim in operand.dims - offsets}
         loops: dict[int, tuple[str, str]] = {}
-        for rank in sorted(wanted - {ranks[loop] for loop in self.group.whole}):
+        uncut = {ranks[loop] for loop in self.group.whole if loop[0] in inside}
+        for rank in sorted(wanted - uncut):
             own = {
                 name: [dim for dim in self.group.operator(name).bounds if ranks[name, dim] == rank]
                 for name in layers
@@ -303,8 +346,9 @@ class SkeletonSpace:
                 for name, dims in own.items()
                 if dims and dims[0] in self.group.operator(name).reduction_dims
             ]
-            windows = [n for n, dims in own.items() if dims and dims[0] in self.group.offsets_of_windows(n)]
-            if set(sums) <= set(sinks) and not windows:
+            whole = [n for n, dims in own.items() if dims and dims[0] in self.group.offsets_of_windows(n)]
+            whole += [sink for sink in sinks if (sink, own[sink][0]) in self.group.own_rows]
+            if set(sums) <= set(sinks) and not whole:
                 loops[rank] = (sinks[0], own[sinks[0]][0])
         return loops
 

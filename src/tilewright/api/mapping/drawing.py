@@ -22,9 +22,9 @@ from tilewright.report.records.mapping.build import metrics_record
 from tilewright.report.records.mapping.fused_document import FusedDocument
 from tilewright.report.records.mapping.fused_file import (
     StoredFusedMapping,
-    group_from_data,
     is_fused_mapping,
     parse_fused_mapping,
+    recorded_group,
 )
 from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.report.records.mapping.picture import fused_picture, picture_of
@@ -134,7 +134,7 @@ def _of_groups(
     drawings: dict[str, Callable[[], Drawing]] = {}
     for record in document.groups:
         if record.tree is not None:
-            group = group_from_data([layer.model_dump() for layer in record.layers], record.leaving, where)
+            group = recorded_group(document, record, where)
             name = " + ".join(group.names)
             stored = StoredFusedMapping(
                 name, group, tree_from_data(record.tree), cost_model=document.cost_model

@@ -105,6 +105,7 @@ class FuseDemands(TypedDict, total=False):
     storage: Storage | None
     home: str | None
     max_group: int
+    online_softmax: bool
 
 
 class NetworkFused:
@@ -121,6 +122,8 @@ class NetworkFused:
     factors, storage : the space of the layers' own mappings
     home : the only level that may be a home
     max_group : layers of a group at most, 2 to 4
+    online_softmax : whether shared loops may cut rows of a softmax between two layers; its running maxima and
+        sums, and what is scaled anew with every part of a row, are counted
 
     Raises
     ------
@@ -140,6 +143,7 @@ class NetworkFused:
         storage: Storage | None = None,
         home: str | None = None,
         max_group: int = MOST_LAYERS,
+        online_softmax: bool = False,
     ) -> None:
         self.machine = machine_of(machine)
         engine = self.machine.engine
@@ -158,6 +162,7 @@ class NetworkFused:
                 storage,
                 home,
                 parse_objective(objective),
+                online_softmax,
             )
             self.problem.check()
 
