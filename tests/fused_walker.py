@@ -445,7 +445,7 @@ class _Walker:
             rooms: dict[Role | None, int] = {
                 role: size * bits_of(self.engine, level, {role}) for role, size in level.partitions.items()
             }
-            shared = bits_of(self.engine, level, level.keeps - level.partitions.keys())
+            shared = level.counted_bits or bits_of(self.engine, level, level.keeps - level.partitions.keys())
             if level.capacity is not None:
                 rooms[None] = level.capacity * shared
             for part, room in rooms.items():

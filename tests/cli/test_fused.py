@@ -153,10 +153,7 @@ def test_flags_that_make_no_sense_are_refused(
 
 @pytest.mark.parametrize(
     ("asked", "machine", "told"),
-    [
-        ("", "gemmini", "gemmini has set-up cycles, which fused mappings are not searched with"),
-        ("gpt2[widths=w4a8c8s32]", "tpu-edge", "fused mappings know no widths of a model"),
-    ],
+    [("", "gemmini", "gemmini has set-up cycles, which fused mappings are not searched with")],
 )
 def test_what_turns_do_not_count_is_refused(
     call: Call, model: str, asked: str, machine: str, told: str

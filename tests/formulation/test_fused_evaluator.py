@@ -213,6 +213,15 @@ def test_a_result_that_leaves_needs_the_outermost_level() -> None:
     assert copied.energy == evaluated(PAIR).energy + 256 * dram.write_energy
 
 
+def test_widths_that_differ_between_layers_are_refused() -> None:
+    """A layer whose operands are of another width than those of the others is named."""
+    stored = parse_fused_mapping(PAIR, "pair.yaml", Path())
+    data = yaml.safe_load(render_fused_mapping(stored))
+    data["layers"][1]["operator"]["tensors"][0] |= {"bits": 4, "sum_bits": None}
+    with pytest.raises(InputError, match=r"widths: .. has inputs of another width than others"):
+        evaluated(data)
+
+
 def test_a_written_file_is_read_back() -> None:
     """Random groups and trees survive a fused mapping file."""
     for seed in range(effort(20)):

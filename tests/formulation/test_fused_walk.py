@@ -10,10 +10,12 @@ import pytest
 from effort import effort
 from fused_instances import FusedInstance, random_instance, random_softmax
 from fused_walker import Walked, walk
+from fused_widths import random_bits, stated, widened
 
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, evaluate_fused
 from tilewright.formulation.mapping.fused.tree import Branch, SharedLoop, SharedStore
+from tilewright.foundation.errors import InputError
 
 HIERARCHY = cost_model("hierarchy")
 
@@ -137,7 +139,29 @@ def test_counts_are_those_of_a_walk_that_moves_every_element() -> None:
 
 def test_softmaxes_in_parts_are_counted_as_their_elements_move() -> None:
     """Running maxima and sums, their room, and what is scaled anew equal a walk over rows and sums."""
-    check_many(effort(40), "softmax", random_softmax, PARTS)
+    check_many(effort(30), "softmax", random_softmax, PARTS)
+
+
+def test_widths_that_layers_state_are_those_of_the_machine_that_is_walked() -> None:
+    """What stated widths cost, and which levels they fill, is what a walk on a machine with them counts."""
+    checked = kept = 0
+    while checked < effort(40):
+        rng = Random(f"widths-{checked + kept}")
+        instance, (outside, inside) = random_instance(rng), random_bits(rng)
+        wide = widened(instance.engine, outside, inside)
+        try:
+            group = stated(instance.group, outside, inside)
+            evaluation = evaluate_fused(group, instance.engine, HIERARCHY, instance.tree)
+        except InputError as error:
+            if "in several widths" not in str(error):
+                raise
+            kept += 1
+            continue
+        walked = walk(instance.group, wide, instance.tree)
+        assert (evaluation.energy, evaluation.cycles) == (walked.energy, walked.cycles)
+        assert {(room.layer, room.level) for room in evaluation.occupied if room.violation} == walked.full
+        checked += 1
+    assert kept
 
 
 def test_remainders_of_shared_tiles_make_axes_depend_on_each_other() -> None:

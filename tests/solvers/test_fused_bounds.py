@@ -216,7 +216,7 @@ def test_bounds_of_every_tree_lie_below_the_least_of_plain_enumeration() -> None
 
 def test_bounds_of_every_tree_with_softmaxes_in_parts() -> None:
     """The same where rows of a softmax may be cut."""
-    check_all_trees(effort(2), 3, "trees in parts", softmax_group)
+    check_all_trees(effort(1), 3, "trees in parts", softmax_group)
 
 
 @pytest.mark.slow

@@ -23,9 +23,10 @@ from tilewright.formulation.mapping.fused.occupancy import HeldTile, Occupied, o
 from tilewright.formulation.mapping.fused.shared_traffic import movements_of
 from tilewright.formulation.mapping.fused.tree import Branch
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
+from tilewright.formulation.mapping.fused.widths import at_widths
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.foundation.arrays import Int64s
-from tilewright.foundation.errors import InputError
+from tilewright.foundation.errors import InputError, located_in
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Axis, Operator, Role
 
@@ -97,7 +98,7 @@ def evaluate_fused(
 
     Parameters
     ----------
-    group, engine : the layers and the machine
+    group, engine : the layers and the machine, which is taken with the widths that the layers state
     model : the cost model that counts the turns
     tree : what is evaluated
     where : what errors call the mapping
@@ -108,6 +109,8 @@ def evaluate_fused(
     """
     if model.name != "hierarchy":
         raise InputError(where, "cost_model", f"fused mappings are counted by hierarchy, not by {model.name}")
+    with located_in(where):
+        group, engine = at_widths(group, engine)
     turns = turns_of(group, engine, tree, where)
     components: dict[str, Fraction] = {}
     layers: list[LayerCost] = []

@@ -21,6 +21,7 @@ from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, shap
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import RETAINED, Branch, Leaf, SharedLoop, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns
+from tilewright.formulation.mapping.fused.widths import at_widths
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.mapping.operator import shape_text
@@ -121,6 +122,7 @@ def fused_views(
     group, engine : the layers and the machine
     tree, evaluation : the fused mapping and what the evaluator says of it
     """
+    group, engine = at_widths(group, engine)
     verdict = [Text("legal", style="green")]
     if evaluation.violations:
         verdict = [Text(f"illegal: {violation}", style="red") for violation in evaluation.violations]
@@ -129,7 +131,8 @@ def fused_views(
     figures.add_row("energy", energy_text(float(evaluation.energy)))
     figures.add_row("cycles", f"{evaluation.cycles:,}")
     moved = evaluation.elements_through(outermost.name)
-    figures.add_row(f"through {outermost.name}", bytes_text(moved, engine.element_bits))
+    size = f"{moved:,} elements" if outermost.widths else bytes_text(moved, engine.element_bits)
+    figures.add_row(f"through {outermost.name}", size)
     text = Text(fused_tree(group, engine, tree, evaluation), no_wrap=True, overflow="ignore")
     return [
         head_text(name, f"{len(group.names)} layers", engine.name),

@@ -18,6 +18,7 @@ from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch, unfused
+from tilewright.formulation.mapping.fused.widths import at_widths
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.foundation.errors import InputError
@@ -79,6 +80,7 @@ class CoverSearch:
         for place in self.graph.groups(self.problem.most):
             try:
                 group = self.problem.group(self.graph.names[layer] for layer in place)
+                at_widths(group, self.problem.engine)
             except InputError as error:
                 self.unfit[place] = error.message
                 continue
@@ -142,15 +144,13 @@ class CoverSearch:
     def _before(self, place: Group, group: FusedGroup) -> GroupAnswer:
         """What is known of a group before its search."""
         problem = self.problem
-        homes = SkeletonSpace(group, self.engine, problem.home_level).home_levels
-        least = least_energy(group, problem.turn_engines(self.engine), homes)
+        plain, engine = at_widths(group, self.engine)
+        trees = SkeletonSpace(plain, engine, problem.home_level)
+        least = least_energy(plain, problem.turn_engines(engine), trees.home_levels)
         alone = [self.answers[layer,].value for layer in place]
         cutoff = None if None in alone else sum((own for own in alone if own is not None), Fraction(0))
-        homeless = next((name for name in group.names if group.read_by(name) and not homes(name)), None)
-        if homeless is not None:
-            output = group.operator(homeless).output.name
-            reason = f"no level can keep {homeless}.{output} in both its roles"
-            return GroupAnswer(group, None, None, least if cutoff is None else cutoff, reason)
+        if homeless := trees.homeless():
+            return GroupAnswer(group, None, None, least if cutoff is None else cutoff, homeless)
         if cutoff is not None and least >= cutoff:
             return GroupAnswer(group, None, None, least, "its reads, writes and operations alone take more")
         return GroupAnswer(group, None, None, least, NOT_TRIED)

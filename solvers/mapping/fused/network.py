@@ -14,6 +14,8 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.widths import at_widths
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.answers import Figures, FusionAnswer, GroupAnswer
 from tilewright.solvers.mapping.fused.compulsory import least_energy
@@ -135,14 +137,18 @@ class _ProductSearch:
     def _least(self, engine: Engine) -> Fraction:
         """What the whole network takes on a machine, however its layers are fused."""
         problem, layers = self.problem, self.problem.layers
-        if not self.search.unfit:
+        try:
             return self._of_group(problem.group(layers), engine)
-        # Some operands are not what they read; then layers whose results leave the network count alone.
+        except InputError:
+            pass
+        # Some operands are not what they read, or widths differ; then layers whose results leave the network
+        # count alone.
         last = [problem.group([name]) for name in problem.network.outputs if name in layers]
         return sum((self._of_group(group, engine) for group in last), Fraction(0))
 
     def _of_group(self, group: FusedGroup, engine: Engine) -> Fraction:
         """What some layers take at least, fused or not."""
+        group, engine = at_widths(group, engine)
         levels = SkeletonSpace(group, engine, self.problem.home_level)
         engines = self.problem.turn_engines(engine)
         return least_energy(group, engines, lambda layer: [0, *levels.home_levels(layer)])

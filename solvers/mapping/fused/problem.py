@@ -51,10 +51,9 @@ class FusionProblem:
         return TurnEngines(engine, perfect=self.factors == "perfect")
 
     def check(self) -> None:
-        """Raise ``InputError`` for a cost model, a machine, widths or a home that cannot be."""
+        """Raise ``InputError`` for a cost model, a machine or a home that cannot be."""
         if self.model_name != "hierarchy":
             raise InputError("--fuse", None, f"counts by the cost model hierarchy, not by {self.model_name}")
-        self.network.expect_machine_widths("fused mappings")
         timed = self.engine.leak or self.objective.delay_power
         if timed and any(level.timing.set_up for level in self.engine.levels):
             message = f"{self.engine.name} has set-up cycles, which fused mappings are not searched with"

@@ -20,6 +20,7 @@ from tilewright.formulation.mapping.cost import CostModel
 from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf
+from tilewright.formulation.mapping.fused.widths import at_widths
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import TilewrightError
 from tilewright.hardware.mapping.engine import Engine
@@ -100,7 +101,8 @@ class FusedSearch:
 
     Parameters
     ----------
-    group, engine, model : the layers, the machine and its cost model
+    group, engine, model : the layers, the machine and its cost model; the search has the group without the
+        widths that its layers state, and the machine with them
     limits : of the whole search
     factors, storage : the space of the layers' mappings within turns; imperfect factors are those of shared
         loops, too
@@ -117,6 +119,7 @@ class FusedSearch:
         storage: str | None = None,
         home_level: str | None = None,
     ) -> None:
+        group, engine = at_widths(group, engine)
         self.group, self.engine, self.model, self.limits = group, engine, model, limits
         engines = TurnEngines(engine, perfect=factors == "perfect")
         self.space = CandidateSpace(group, engines)
@@ -156,10 +159,8 @@ class FusedSearch:
             self.limits = self.solver.limits = limits
         answer = self.answer
         answer.close = False
-        homeless = [n for n in self.group.names if self.group.read_by(n) and not self.trees.homes(n)]
-        if homeless:
-            output = self.group.operator(homeless[0]).output.name
-            answer.reason = f"no level can keep {homeless[0]}.{output} in both its roles"
+        if homeless := self.trees.homeless():
+            answer.reason = homeless
             answer.complete, answer.bound = True, cutoff
             return answer
         try:

@@ -26,6 +26,7 @@ from tilewright.formulation.mapping.fused.turns import MOST_TURNS
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.turn_engine import shared_levels
+from tilewright.workloads.mapping.operator import Role
 
 NO_MAPPING = Mapping(())
 PlacedLoop = tuple[SharedLoop, frozenset[str]]
@@ -82,19 +83,40 @@ class SkeletonSpace:
 
     def home_levels(self, layer: str) -> list[int]:
         """The same by their indices."""
-        operator = self.group.operator(layer)
-        readings = self.group.read_by(layer)
-        roles = {operator.output.role}
-        roles |= {self.group.operator(r.reader).tensor(r.operand).role for r in readings}
+        roles = self._roles(layer)
+        return [
+            index
+            for index in self._keeping(layer)
+            if len({self.engine.width(self.engine.levels[index], role) for role in roles}) == 1
+        ]
+
+    def _keeping(self, layer: str) -> list[int]:
+        """Levels that keep all roles of a layer's result, in whatever widths."""
+        roles = self._roles(layer)
         return [
             index
             for index, level in enumerate(self.engine.levels[: shared_levels(self.engine) + 1])
             if index
             and roles <= level.keeps
             and not roles & level.partitions.keys()
-            and len({self.engine.width(level, role) for role in roles}) == 1
             and self.home_level in (None, level.name)
         ]
+
+    def _roles(self, layer: str) -> set[Role]:
+        """What a layer's result is to it and to its readers."""
+        readings = self.group.read_by(layer)
+        roles = {self.group.operator(r.reader).tensor(r.operand).role for r in readings}
+        return {self.group.operator(layer).output.role, *roles}
+
+    def homeless(self) -> str:
+        """Why an intermediate has no home; empty where all may have some."""
+        for layer in self.group.names:
+            if self.group.read_by(layer) and not self.homes(layer):
+                output = self.group.operator(layer).output.name
+                kept = self._keeping(layer)
+                roles = "both its roles" + (" at one width" if kept else "")
+                return f"no level can keep {layer}.{output} in {roles}"
+        return ""
 
     def all(self) -> Iterator[Branch]:
         """Every skeleton, once."""
