@@ -16,8 +16,9 @@ from tilewright.formulation.mapping.fused.boxes import visits_of, windows_of
 from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import Occupied, bits_of_tile, room_bits
+from tilewright.formulation.mapping.fused.placing import PlacedStore
 from tilewright.formulation.mapping.fused.tree import Branch
-from tilewright.formulation.mapping.fused.turns import LeafTurns, PlacedStore
+from tilewright.formulation.mapping.fused.turns import LeafTurns
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.report.records.mapping.turns_shown import TurnShown, flat_index, shown_turns
 from tilewright.workloads.mapping.operator import Role
