@@ -137,6 +137,11 @@ def test_bounds_that_once_were_too_high(number: int) -> None:
     assert check_drawn(f"more bounds-{number}") > 0
 
 
+def test_a_stride_moves_no_more_than_it_touches() -> None:
+    """Elements of an operand between strides count for no resident, which a bound once forgot."""
+    assert check_drawn("later parts-56", softmax_of_any) > 0
+
+
 def test_every_bound_lies_below_the_value_of_every_candidate() -> None:
     """Bounds of skeletons, of placements and with all room are at most what the evaluator says."""
     check_bounds(effort(16), "bounds")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile, room_bits
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
@@ -183,9 +184,9 @@ class PlainBounds:
             outside = around[: moving[-1] + 1] if moving else ()
             visits = math.prod(trips for rank, trips, _ in outside if rank in known)
             tile = self._held(path.layer, tensor, around)
-            # Of a window that slides a part may be in place already; every element comes at least once.
+            # Of a window that slides a part may be in place already; all that is touched comes at least once.
             plain = not any(axis.is_compound for axis in tensor.axes)
-            moved = visits * tile if plain else footprint
+            moved = visits * tile if plain else touched(whole, tensor)
             for index in range(1, shared_levels(self.engine) + 1):
                 if tensor.role in self.engine.levels[index].keeps:
                     yield _Option(
