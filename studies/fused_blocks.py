@@ -5,7 +5,7 @@
 
 A block is a 1x1 convolution, a depthwise 3x3 one and a 1x1 one, without the addition, written as pixels and
 channels.  Perfect factors and even storage; machines of other cost models are counted by ``hierarchy``.
-Seconds are those of the processor, of one thread.
+Seconds are those of the processor, of one thread.  Rows that the store has are not measured again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from studies.fused_rows import print_rows
+from studies.fused_rows import RowAsked, RowFilled, print_rows
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
@@ -42,22 +42,24 @@ def inverted_residual(block: str) -> FusedGroup:
     return FusedGroup(layers, readings, frozenset({"project"}))
 
 
-def row(block: str, machine: str, seconds: float) -> list[str]:
-    """The cells of one block on one machine."""
+def filled(row: RowAsked) -> RowFilled:
+    """The row of one block on one machine."""
     begun = time.process_time()
-    limits = Limits(seconds, threads=1, clock=time.process_time, started=begun)
-    answer = search_fused(inverted_residual(block), load_engine(machine), cost_model("hierarchy"), limits)
+    limits = Limits(row.seconds, threads=1, clock=time.process_time, started=begun)
+    group, engine = inverted_residual(row.subject), load_engine(row.machine)
+    answer = search_fused(group, engine, cost_model("hierarchy"), limits)
     taken = time.process_time() - begun
     value = "–" if answer.value is None else f"{float(answer.value) / 1e6:.2f}"
     bound = "–" if answer.bound is None else f"{float(answer.bound) / 1e6:.2f}"
-    proof = "proven" if answer.complete and answer.value is not None else bound
-    return [block, machine, value, proof, str(answer.solves), f"{taken:.0f}"]
+    proven = answer.complete and answer.value is not None
+    cells = [value, "proven" if proven else bound, str(answer.solves), f"{taken:.0f}"]
+    return RowFilled("optimal" if proven else "feasible", cells)
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    """Print the rows as they are found."""
-    print_rows("studies.fused_blocks", HEADS, (BLOCKS, MACHINES), row, given)
+def main(given: Sequence[str] | None = None) -> int:
+    """Measure the rows that the store lacks, and print all that are asked for."""
+    return print_rows("studies.fused_blocks", HEADS, (BLOCKS, MACHINES), filled, given)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -1,10 +1,12 @@
 """Networks fused and unfused on the machines of the manual's table, a row each.
 
     python -m studies.fused_networks                                   all networks on all machines
-    python -m studies.fused_networks --networks resnet50 --machines tpu-edge --seconds 120
+    python -m studies.fused_networks --networks resnet50 --machines tpu-edge --seconds 60
+    python -m studies.fused_networks --only-print                      what is known
 
 Perfect factors and even storage; machines of other cost models are counted by ``hierarchy``.  Seconds are
-those of the processor, of one thread.
+those of the processor, of one thread; every row has a process of its own.  Rows that the store has for as
+many seconds are not measured again.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 import tilewright as tw
-from studies.fused_rows import print_rows
+from studies.fused_rows import RowAsked, RowFilled, print_rows
 from tilewright.formulation.limits import Limits
 from tilewright.solvers.mapping.fused.answers import FusionAnswer
 from tilewright.solvers.mapping.fused.network import search_network_fusion
@@ -27,7 +29,7 @@ NETWORKS = (
     "llama3[size=8B,phase=decode,cached=8191,batch=32]",
 )
 MACHINES = ("tpu-edge", "eyeriss-168", "dmazerunner-256", "tpu-v4i", "nvdla-256")
-HEADS = ("network", "machine", "unfused", "fused", "bound", "saved", "groups", "CPU s")
+HEADS = ("network", "machine", "unfused", "fused", "bound", "gap", "saved", "groups", "CPU s")
 
 
 def searched(network: str, machine: str, seconds: float) -> FusionAnswer:
@@ -37,31 +39,31 @@ def searched(network: str, machine: str, seconds: float) -> FusionAnswer:
     return search_network_fusion(question.problem, limits)
 
 
-def row(network: str, machine: str, seconds: float) -> list[str]:
-    """The cells of one network on one machine, energies in whole uJ."""
+def filled(row: RowAsked) -> RowFilled:
+    """The row of one network on one machine, energies in whole uJ."""
     begun = time.process_time()
-    answer = searched(network, machine, seconds)
-    taken = time.process_time() - begun
+    answer = searched(row.subject, row.machine, row.seconds)
+    taken = f"{time.process_time() - begun:.0f}"
     unfused = answer.alone[0]
     if answer.value is None or unfused is None:
-        return [network, machine, "–", "–", "–", "–", "–", f"{taken:.0f}"]
-    bound = "proven" if answer.value == answer.bound else f"{float(answer.bound) / 1e6:,.0f}"
-    return [
-        network,
-        machine,
+        return RowFilled("unknown", ["–"] * 6 + [taken])
+    proven = answer.value == answer.bound
+    cells = [
         f"{float(unfused) / 1e6:,.0f}",
         f"{float(answer.value) / 1e6:,.0f}",
-        bound,
+        "proven" if proven else f"{float(answer.bound) / 1e6:,.0f}",
+        "0" if proven else f"{100 * float(1 - answer.bound / answer.value):.2f} %",
         f"{100 * (1 - float(answer.value / unfused)):.1f} %",
         str(sum(group.is_fused for group in answer.groups)),
-        f"{taken:.0f}",
+        taken,
     ]
+    return RowFilled("optimal" if proven else "feasible", cells)
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    """Print the rows as they are found."""
-    print_rows("studies.fused_networks", HEADS, (NETWORKS, MACHINES), row, given)
+def main(given: Sequence[str] | None = None) -> int:
+    """Measure the rows that the store lacks, and print all that are asked for."""
+    return print_rows("studies.fused_networks", HEADS, (NETWORKS, MACHINES), filled, given)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

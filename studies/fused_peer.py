@@ -3,6 +3,7 @@
     python -m studies.fused_peer fused_peer.json              price the mappings, search every case
     python -m studies.fused_peer fused_peer.json --price      price only
     python -m studies.fused_peer fused_peer.json --cases mm64 at64 --seconds 60
+    python -m studies.fused_peer fused_peer.json --regression               values of AccelForge's own tests
 
 The file has ``machines`` (nodes by name), ``cases`` (a machine, a workload of einsums, the objective, and for
 ``fused`` and ``unfused`` a mapping's lines with its counts in bits, its J and seconds), and ``small`` (chains
@@ -25,13 +26,14 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.exchange.mapping.accelforge_einsums import einsum_network
 from tilewright.report.exchange.mapping.accelforge_fused import read_fused
 from tilewright.report.exchange.mapping.accelforge_rules import Price, engine_of, price
 from tilewright.solvers.mapping.fused.answers import FusionAnswer
 from tilewright.solvers.mapping.fused.network import search_network_fusion
-from tilewright.solvers.mapping.fused.problem import FusionProblem
+from tilewright.solvers.mapping.fused.problem import ENERGY, FusionProblem
 from tilewright.workloads.network import Network
 
 CLOSE = Fraction(1, 10**6)
@@ -102,10 +104,22 @@ def close(ours: Fraction, theirs: Fraction) -> bool:
     return abs(ours - theirs) <= CLOSE * max(abs(ours), abs(theirs))
 
 
-def searched(network: Network, engine: Engine, most: int, seconds: float) -> FusionAnswer:
-    """The least energy of a network in groups of so many einsums, with divisors and uneven storage."""
+def searched(
+    network: Network, engine: Engine, most: int, seconds: float, objective: Objective = ENERGY
+) -> FusionAnswer:
+    """The least energy of a network in groups of so many einsums, with divisors and uneven storage.
+
+    Parameters
+    ----------
+    network, engine : the einsums and the machine
+    most : einsums of a group
+    seconds : of the processor
+    objective : instead of energy
+    """
     names = tuple(layer.name for layer in network.layers)
-    problem = FusionProblem(network, engine, names, "hierarchy", most, "perfect", "uneven")
+    problem = FusionProblem(
+        network, engine, names, "hierarchy", most, "perfect", "uneven", objective=objective
+    )
     limits = Limits(seconds, threads=1, clock=time.process_time, started=time.process_time())
     return search_network_fusion(problem, limits)
 
@@ -197,8 +211,15 @@ def main() -> None:
     parser.add_argument("--cases", nargs="*", default=[])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--price", action="store_true")
+    parser.add_argument("--regression", action="store_true")
     given = parser.parse_args()
     data = json.loads(given.file.read_text(), parse_float=Decimal)
+    if given.regression:
+        from studies.fused_regression import regression
+
+        for line in regression(data, given.cases, given.seconds):
+            print(line, flush=True)
+        return
     for line in study(data, given.cases, None if given.price else given.seconds):
         print(line, flush=True)
 

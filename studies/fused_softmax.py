@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from fractions import Fraction
 
-from studies.fused_rows import print_rows
+from studies.fused_rows import RowAsked, RowFilled, print_rows
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
@@ -44,10 +44,10 @@ def attention(head: str, rows: tuple[int, ...] = (), *, online: bool = False) ->
     return FusedGroup(layers, (reading,), frozenset({"av"}), online_softmax=online)
 
 
-def row(head: str, machine: str, seconds: float) -> list[str]:
-    """The cells of one head on one machine."""
+def filled(row: RowAsked) -> RowFilled:
+    """The row of one head on one machine."""
     begun = time.process_time()
-    engine = load_engine(machine)
+    head, engine = row.subject, load_engine(row.machine)
     energy = parse_objective("energy")
     groups = (attention(head), attention(head, (1,)), attention(head, (1,), online=True))
     alone = Fraction(0)
@@ -57,18 +57,18 @@ def row(head: str, machine: str, seconds: float) -> list[str]:
         alone += found.evaluation.energy
     cells = [f"{float(alone) / 1e6:.1f}"]
     for group in groups:
-        limits = Limits(seconds, threads=1, clock=time.process_time, started=time.process_time())
+        limits = Limits(row.seconds, threads=1, clock=time.process_time, started=time.process_time())
         answer = search_fused(group, engine, cost_model("hierarchy"), limits)
         proven = answer.complete and answer.value is not None
         value = answer.reason if answer.value is None else f"{float(answer.value) / 1e6:.1f}"
         cells.append(value if proven or answer.value is None else f"{value}, not proven")
-    return [head, machine, *cells, f"{time.process_time() - begun:.1f}"]
+    return RowFilled("filled", [*cells, f"{time.process_time() - begun:.1f}"])
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    """Print the rows as they are found."""
-    print_rows("studies.fused_softmax", COLUMNS, (HEADS_OF_BERT, MACHINES), row, given)
+def main(given: Sequence[str] | None = None) -> int:
+    """Measure the rows that the store lacks, and print all that are asked for."""
+    return print_rows("studies.fused_softmax", COLUMNS, (HEADS_OF_BERT, MACHINES), filled, given)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -6,6 +6,7 @@ rules beside its own:
 
 - A reader needs the smallest box around the elements that its iterations touch; a producer makes what is not
   in the home yet.
+- What a sequence's own stores hold ends with each run of the sequence.
 - A home is emptied when a loop outside it moves on.  Retained, elements stay that a window needs which has
   moved forward along one axis, or not at all.
 - An operand's shared store is filled anew when its tile changes; a level that keeps windows fetches what a
@@ -85,6 +86,7 @@ class Placed:
 
     store: SharedStore
     depth: int
+    since: int = 0
 
 
 def walk(group: FusedGroup, engine: Engine, tree: Branch) -> Walked:
@@ -126,9 +128,10 @@ class _Walker:
         self.fits_to_check: list[tuple[str, Operator, Simulation, dict[str, str], tuple[Placed, ...]]] = []
 
     def branch(self, branch: Branch, turns: list[Turn], stores: tuple[Placed, ...]) -> None:
+        since = len(turns[0].at)
         for node in branch.nodes:
             if isinstance(node, SharedStore):
-                stores = (*stores, Placed(node, len(turns[0].at)))
+                stores = (*stores, Placed(node, len(turns[0].at), since))
             else:
                 stores = (*stores, *self.parted(node, turns[0], stores))
                 turns = [made for turn in turns for made in self.cut(node, turn)]
@@ -275,6 +278,7 @@ class _Walker:
         own = [p for p in stores if (p.store.layer, p.store.tensor) == (layer, result.name)]
         home = next((p for p in own if p.store.level != self.levels[0]), None)
         everything: Box = tuple((0, axis.size) for axis in result.axes)
+        since = 0 if home is None else home.since
         if home is None:
             depth, retained = 0, True
             if not turns[0].at:
@@ -287,8 +291,11 @@ class _Walker:
         made: list[Box | None] = [None] * len(turns)
         present: set[Element] = set()
         before: Box | None = None
+        run: tuple[int, ...] = ()
         outlives, ever, most, again = False, set[Element](), 0, False
-        for numbers in visits.values():
+        for at, numbers in visits.items():
+            if at[:since] != run:  # another child may have had its turn in between
+                run, before = at[:since], None
             boxes = [box for number in numbers if (box := wanted[number]) is not None]
             if not boxes:
                 continue
@@ -461,7 +468,10 @@ class _Walker:
         gone: set[Element] = set()
         moved: Counter[str] = Counter()
         most = 0
-        for points in visits.values():
+        run: tuple[int, ...] = ()
+        for at, points in visits.items():
+            if at[: inner.since] != run:
+                run, before = at[: inner.since], None
             box = around(points)
             most = max(most, math.prod(b - a for a, b in box))
             if box == before:

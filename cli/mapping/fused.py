@@ -67,7 +67,6 @@ REFUSED = {
     "tiles": "--tiles",
     "warm_start": "--warm-start",
     "save_mappings": "--save-mappings",
-    "report": "--report",
     "log": "--log",
     "deterministic": "--deterministic",
 }
@@ -84,6 +83,7 @@ def map_fused(given: Mapping[str, Any]) -> int:
     from tilewright.api.arguments import Budget, SearchRequest
     from tilewright.api.mapping.fusion import MOST_LAYERS, GroupAnswer, NetworkFused
     from tilewright.cli.terminal.clock import call
+    from tilewright.cli.terminal.command import command
     from tilewright.cli.terminal.console import show, tell, write
     from tilewright.cli.terminal.signals import graceful_stop
     from tilewright.formulation.stopping import NEVER
@@ -99,6 +99,11 @@ def map_fused(given: Mapping[str, Any]) -> int:
         if out.suffix.lower() != ".json" and not is_stream(out):
             raise suffix_error(out, (".json",))
         check_writable(out)
+    page: Path | None = given["report"]
+    if page is not None:
+        from tilewright.report.html.page import check_report
+
+        check_report(page)
     quiet = given["quiet"]
     network = resolve_model(
         given["model"], given["batch"], options.parse_onnx(given["dim"], skip=given["skip_unsupported"])
@@ -137,6 +142,8 @@ def map_fused(given: Mapping[str, Any]) -> int:
         interrupted = stop.is_set()
     if out is not None:
         result.save(out)
+    if page is not None:
+        result.save_report(page, command.text)
     if form == "json":
         write(result.to_text())
     elif out is None or not quiet:

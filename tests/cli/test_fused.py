@@ -11,6 +11,7 @@ from calls import Call
 
 import tilewright as tw
 from tilewright.report.records.mapping.fused_document import FusedDocument
+from tilewright.report.records.mapping.fused_evaluation import evaluated_groups
 from tilewright.report.records.mapping.fused_file import parse_fused_mapping, render_fused_mapping
 from tilewright.report.records.schemas import FUSED, generated_schema, result_schema
 
@@ -83,6 +84,29 @@ def test_documents_have_groups_and_hold(call: Call, saved: Path) -> None:
     assert tw.check(saved).holds
 
 
+def test_the_report_says_what_fusion_saves(call: Call, saved: Path, model: str, tmp_path: Path) -> None:
+    """The page draws what stays where, beside the traffic of the layers mapped alone."""
+    pytest.importorskip("plotly")
+    page = tmp_path / "page.html"
+    outcome = call("map", model, "-a", "tpu-edge", "--fuse", "--factors", "perfect", "-q", "--report", page)
+    assert outcome.code == 0, outcome.err
+    text = page.read_text()
+    for part in ("Fused groups", "What stays where", "qk.C 8 kB, passed on", "1  qk, 1 turn", "Through DRAM"):
+        assert part in text
+    assert "NaN" not in text.split("</style>")[1].split("<script")[0]
+    _, unfused = next(evaluated_groups(tw.load(saved).record))[1].outermost_bits
+    moved: dict[str, int] = {}
+    for name, stated in (("qk", "gemm:M=64,N=64,K=16"), ("av", "gemm:M=64,N=16,K=64")):
+        alone = tw.solve(tw.layer(stated).on("tpu-edge", factors="perfect"))
+        assert alone.record.metrics is not None
+        for row in alone.record.metrics.accesses:
+            if row.level == "DRAM":
+                tensor = "qk.C" if (name, row.tensor) == ("av", "A") else f"{name}.{row.tensor}"
+                moved[tensor] = moved.get(tensor, 0) + 16 * (row.reads + row.fills + row.updates)
+    assert unfused == moved
+    assert "DRAM saved" in " ".join(call("show", saved).out.split())
+
+
 def test_tables_name_groups_and_reasons(call: Call, model: str) -> None:
     """The table has the group beside the unfused layers; without a home it says why nothing is fused."""
     outcome = call("map", model, "-a", "tpu-edge", "--fuse", "--factors", "perfect")
@@ -145,6 +169,7 @@ def test_changed_documents_fail_the_check(
         (("--max-group", "9"), "--max-group: expected 2 to 4 layers, got 9"),
         (("--format", "csv"), "--format"),
         (("--out", "x.csv"), "x.csv"),
+        (("--report", "x.pdf"), "x.pdf"),
     ],
 )
 def test_flags_that_make_no_sense_are_refused(

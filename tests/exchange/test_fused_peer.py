@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from studies.fused_peer import Case, cases_of, chain, searched, study
+from studies.fused_peer import CLOSE, Case, cases_of, chain, searched, study
+from studies.fused_regression import Regression, best, regressions
 
 from tilewright.foundation.errors import InputError
 from tilewright.report.exchange.mapping.accelforge_einsums import einsum_network
@@ -113,3 +115,35 @@ def test_einsums_that_are_none_are_named() -> None:
         einsum_network("net", ["S[m] += A[m,k] * B[k]"], {"m": 2, "k": 2})
     with pytest.raises(InputError, match="makes S, as A does"):
         einsum_network("net", ["A: S[m] += X[m,k] * Y[k]", "B: S[m] += X[m,k] * Z[k]"], {"m": 2, "k": 2})
+
+
+REGRESSIONS = list(regressions(data()))
+QUICK = (
+    "simple matmuls KN=64,M=64,N_EINSUMS=2 unfused",
+    "simba matmuls KN=64,M=64,N_EINSUMS=2 unfused",
+    "snowcat matmuls KN=64,M=64,N_EINSUMS=2 unfused",
+    "snowcat matvecs unfused",
+)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in REGRESSIONS if case.is_product], ids=lambda case: case.name
+)
+def test_no_mapping_of_the_peers_own_tests_is_faster_than_the_least_time(case: Regression) -> None:
+    """The time that operations and the outermost memory take at least is at most that of its best mapping."""
+    assert case.least_seconds() <= Fraction(case.row["latency"]) * (1 + CLOSE)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[] if case.name in QUICK else pytest.mark.slow, id=case.name)
+        for case in REGRESSIONS
+    ],
+)
+def test_values_of_the_peers_own_tests_are_met(case: Regression) -> None:
+    """No value is above AccelForge's, whose tests allow one fused loop, and none below its bound."""
+    value, bound = best(case, 60)
+    assert bound <= value <= case.theirs() * (1 + CLOSE)
+    if case.row["machine"] in ("simple", "snowcat"):
+        assert value >= case.theirs() * (1 - CLOSE)

@@ -156,6 +156,36 @@ def test_errors_of_hostile_sequences_name_what_is_wrong(nodes: list[Any], expect
     assert expected in str(raised.value)
 
 
+def test_a_tile_inside_a_sequence_ends_with_its_run() -> None:
+    """Weights of an inner sequence come anew in every run; further out they stay and take room from all."""
+    weights = {"store": "av.B", "level": "GBUF"}
+    outside = [{"store": name, "level": "DRAM"} for name in ("av.B", "av.C")]
+    around = [*outside, {"temporal": "av.M", "tile": 8}, {"store": "qk.C", "level": "GBUF"}]
+    first = {"layer": "qk", "nodes": [{"store": "A", "level": level} for level in ("DRAM", "GBUF")] + LEAF}
+    leaf = {"layer": "av", "nodes": LEAF[2:]}
+    inner, outer = (
+        evaluated(PAIR | {"nodes": nodes})
+        for nodes in (
+            [*around, *nested(first, {"nodes": [weights, *nested(leaf)]})],
+            [*around, weights, *nested(first, leaf)],
+        )
+    )
+    moved = [
+        next(move.elements for move in evaluation.movements if move.tensor == "av.B")
+        for evaluation in (inner, outer)
+    ]
+    assert moved == [2 * 16 * 8, 16 * 8]
+    held = [
+        next(
+            "av.B" in dict(room.tiles)
+            for room in evaluation.occupied
+            if (room.layer, room.level) == ("qk", "GBUF")
+        )
+        for evaluation in (inner, outer)
+    ]
+    assert held == [False, True]
+
+
 def test_a_home_without_room_is_illegal() -> None:
     """What shared stores and a turn's own tiles hold together must fit their level."""
     data = deepcopy(PAIR)

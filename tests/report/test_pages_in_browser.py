@@ -1,4 +1,4 @@
-"""The six reports as people see them: in a real browser, on a desk and in a hand, by day and by night.
+"""The reports as people see them: in a real browser, on a desk and in a hand, by day and by night.
 
 The pages are made by the commands with small limits.  ``tests/page_check.js`` says what is looked for, and
 one test plants every fault that it looks for.
@@ -31,10 +31,15 @@ LAYERS = """
 - {layer: "conv:K=8,C=8,P=7,Q=7,R=1,S=1", name: a_rather_long_name_of_a_layer}
 - {layer: "conv:K=4,C=8,P=4,Q=4,R=3,S=3", name: end, count: 3}
 """
+PAIR = """
+- {layer: "gemm:M=64,N=64,K=16", name: a_block_of_long_name.scores}
+- {layer: "gemm:M=64,N=16,K=64", name: a_block_of_long_name.values, reads: {A: a_block_of_long_name.scores}}
+"""
 VARY = ["--vary", "levels.SPM.capacity=16kB..128kB*2", "--vary", "levels.RF.capacity=16B..1kB*2"]
 SUITE = ["bench", "tiny", "-a", "tpu-edge", "--seeds", "2", "-t", "2", "-m", "random,annealing,kapla"]
 COMMANDS: dict[str, list[list[str]]] = {
     "map": [["map", "net.yaml", "-a", "eyeriss-168", "-o", "edp", "--pareto", "--best", "3", "-t", "60"]],
+    "fused": [["map", "pair.yaml", "-a", "tpu-edge", "--fuse", "--factors", "perfect", "-t", "60"]],
     "schedule": [["schedule", "mobilenet-v2", "--system", "hda-edge-maelstrom", "-m", "herald", "-t", "60"]],
     "plan": [["schedule", "net.yaml", "--system", "atomic-2x2", "-t", "30"]],
     "codesign": [["codesign", "net.yaml", "--class", "edge", "-t", "60"]],
@@ -51,6 +56,7 @@ COMMANDS: dict[str, list[list[str]]] = {
 """By report, the calls that make it; the last one gets ``--report``."""
 HEADS = {
     "map": ["Totals", "Layers", "Energy", "Latency", "Roofline", "Fronts", "Machine", "Convergence"],
+    "fused": ["Totals", "Groups", "Fused groups", "Machine"],
     "schedule": ["Sub-accelerators", "Schedule", "Shared memory", "Convergence", "Layers"],
     "plan": ["Figures", "Engines", "Buffers", "Links", "Energy", "Convergence", "Layers", "All links"],
     "codesign": ["Partitions", "All partitions", "Sub-accelerators", "Schedule", "Layers"],
@@ -67,6 +73,7 @@ class Pages:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         (folder / "net.yaml").write_text(LAYERS)
+        (folder / "pair.yaml").write_text(PAIR)
 
     def __getitem__(self, name: str) -> Path:
         path = self._folder / f"{name}.html"

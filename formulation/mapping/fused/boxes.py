@@ -119,11 +119,13 @@ class Visits:
     ----------
     low, high : bounds per axis and visit; visits in which nothing is needed are left out
     turns : per visit, its place among all visits of the store
+    runs : per visit, in which run of the store's own sequence it is; nothing stays from one to the next
     """
 
     low: tuple[Int64s, ...]
     high: tuple[Int64s, ...]
     turns: Int64s
+    runs: Int64s
 
     @property
     def elements(self) -> Int64s:
@@ -133,15 +135,16 @@ class Visits:
         return volume
 
     def differing(self) -> tuple[Int64s, list[Bools]]:
-        """How many axes differ from the visit before, and which; the first visit differs everywhere."""
+        """How many axes differ from the visit before, and which; a run's first visit differs everywhere."""
+        begins: Bools = np.concatenate([[True], self.runs[1:] != self.runs[:-1]])[: len(self.turns)]
         axes: list[Bools] = [
-            np.concatenate([[True], (low[1:] != low[:-1]) | (high[1:] != high[:-1])])
+            begins | np.concatenate([[True], (low[1:] != low[:-1]) | (high[1:] != high[:-1])])
             for low, high in zip(self.low, self.high, strict=True)
         ]
         number = np.zeros(len(self.turns), np.int64)
         for differs in axes:
             number += differs
-        number[:1] = len(axes) + 1
+        number[begins] = len(axes) + 2
         return number, axes
 
     def starts(self, slides: bool) -> tuple[tuple[Int64s, ...], Bools]:
@@ -162,8 +165,16 @@ class Visits:
         return tuple(starts), number == 0
 
 
-def visits_of(windows: Windows, trips: Sequence[int], depth: int) -> Visits:
-    """The visits of a store that stands inside the first ``depth`` loops."""
+def visits_of(windows: Windows, trips: Sequence[int], depth: int, since: int = 0) -> Visits:
+    """The visits of a store that stands inside the first ``depth`` loops.
+
+    Parameters
+    ----------
+    windows : what every turn needs
+    trips : of the loops around the turns, outermost first
+    depth : how many of them stand outside the store
+    since : how many stand outside the sequence whose store it is, which ends with every run of it
+    """
     outer = math.prod(trips[:depth])
     alive = windows.alive.reshape(outer, -1)
     visited = np.flatnonzero(alive.any(axis=1))
@@ -173,7 +184,7 @@ def visits_of(windows: Windows, trips: Sequence[int], depth: int) -> Visits:
     high = tuple(
         np.where(alive, values.reshape(outer, -1), -FAR).max(axis=1)[visited] for values in windows.high
     )
-    return Visits(low, high, visited)
+    return Visits(low, high, visited, visited // math.prod(trips[since:depth]))
 
 
 def moved_in(visits: Visits, slides: bool) -> int:
@@ -199,7 +210,7 @@ class Fresh:
     outlives: bool
 
 
-def fresh_part(windows: Windows, trips: Sequence[int], depth: int, retained: bool) -> Fresh:
+def fresh_part(windows: Windows, trips: Sequence[int], place: tuple[int, int], retained: bool) -> Fresh:
     """What a producer has to make in every turn, so that its readers have what they need.
 
     Within a visit of the store everything stays.  With ``retained``, from the visit before stays what a
@@ -209,16 +220,17 @@ def fresh_part(windows: Windows, trips: Sequence[int], depth: int, retained: boo
     ----------
     windows : what the readers need in every turn
     trips : of the loops around the sequence, outermost first
-    depth : how many of them stand outside the store
+    place : how many of them stand outside the store, and outside the sequence whose store it is
     retained : whether halos outlive a visit
     """
+    depth, _ = place
     outer, inner = math.prod(trips[:depth]), tuple(trips[depth:])
     inside = math.prod(inner)
     low = [values.copy() for values in windows.low]
     alive = windows.alive.copy()
     outlives = inside > 1
     if retained:
-        visits = visits_of(windows, trips, depth)
+        visits = visits_of(windows, trips, *place)
         starts, same = visits.starts(slides=True)
         for axis, start in enumerate(starts):
             outlives |= bool(np.any((start > visits.low[axis]) & (start < visits.high[axis] + 1)))
@@ -233,7 +245,7 @@ def fresh_part(windows: Windows, trips: Sequence[int], depth: int, retained: boo
     for axis, high in enumerate(windows.high):
         own = _varying((windows.low[axis], high), outer, inner)
         if own & moving:  # remainders of shared tiles: axes do not move independently of each other
-            return Fresh(_walked(windows, trips, depth, retained), outlives)
+            return Fresh(_walked(windows, trips, place, retained), outlives)
         moving |= own
         if own:
             low[axis] = np.maximum(low[axis], _highest_before(high, outer, inner, sorted(own)))
@@ -245,21 +257,21 @@ def fresh_part(windows: Windows, trips: Sequence[int], depth: int, retained: boo
     return Fresh(Windows(tuple(low), windows.high, alive), outlives)
 
 
-def _walked(windows: Windows, trips: Sequence[int], depth: int, retained: bool) -> Windows:
+def _walked(windows: Windows, trips: Sequence[int], place: tuple[int, int], retained: bool) -> Windows:
     """The same as :func:`fresh_part`, turn by turn, over the elements themselves.
 
     Raises
     ------
     InputError : where what is missing in a turn is no box
     """
-    visits = visits_of(windows, trips, depth)
+    visits = visits_of(windows, trips, *place)
     number, axes = visits.differing()
-    inside = math.prod(trips[depth:])
+    inside = math.prod(trips[place[0] :])
     low = [values.copy() for values in windows.low]
     high = [values.copy() for values in windows.high]
     alive = np.zeros_like(windows.alive)
     present = np.zeros([int(values.max(initial=0)) for values in windows.high], np.bool_)
-    for visit, place in enumerate(visits.turns.tolist()):
+    for visit, at in enumerate(visits.turns.tolist()):
         hull = tuple(
             slice(int(a[visit]), int(b[visit])) for a, b in zip(visits.low, visits.high, strict=True)
         )
@@ -273,7 +285,7 @@ def _walked(windows: Windows, trips: Sequence[int], depth: int, retained: bool) 
         present[:] = False
         if stays:
             present[hull] = kept
-        for turn in range(place * inside, (place + 1) * inside):
+        for turn in range(at * inside, (at + 1) * inside):
             if not windows.alive[turn]:
                 continue
             first = [int(values[turn]) for values in windows.low]

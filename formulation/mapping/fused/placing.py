@@ -20,18 +20,20 @@ class PlacedStore:
     store : the node
     level : index of its memory level
     depth : loops outside it on the way to every leaf below
+    since : those of them outside the sequence that it belongs to; a run of the sequence ends what it holds
     """
 
     store: SharedStore
     level: int
     depth: int
+    since: int = 0
 
 
 def placed_store(
     group: FusedGroup,
     engine: Engine,
     store: SharedStore,
-    around: tuple[Sequence[PlacedStore], int],
+    around: tuple[Sequence[PlacedStore], int, int],
     below: Collection[str],
     where: tuple[str, str],
 ) -> PlacedStore:
@@ -41,7 +43,7 @@ def placed_store(
     ----------
     group, engine : the layers and the machine
     store : the node
-    around : stores outside it, and the number of loops
+    around : stores outside it, the number of loops, and of those outside its sequence
     below : layers inside it
     where : what errors call the mapping and the node
 
@@ -52,7 +54,7 @@ def placed_store(
     reason = _obstacle(group, engine, store, around[0], below)
     if reason:
         raise InputError(*where, reason)
-    return PlacedStore(store, [level.name for level in engine.levels].index(store.level), around[1])
+    return PlacedStore(store, [level.name for level in engine.levels].index(store.level), *around[1:])
 
 
 def _obstacle(

@@ -48,7 +48,7 @@ def _move(
 ) -> Movement:
     """An operand's tiles come whenever they change, a result's go then and come back where sums go on."""
     operator = group.operator(leaf.leaf.layer)
-    visits = visits_of(windows_of(tensor, leaf.boxes), leaf.trips, inner.depth)
+    visits = visits_of(windows_of(tensor, leaf.boxes), leaf.trips, inner.depth, inner.since)
     elements, again = elements_moved(operator, tensor, visits, engine.levels[inner.level])
     return _between(engine, outer, inner, tensor, elements, again)
 

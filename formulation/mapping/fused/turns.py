@@ -151,12 +151,12 @@ class _TreeWalk:
         trips, around : what stands around the branch
         name : what errors call its list of nodes
         """
-        boxes = dict(boxes)
+        boxes, since = dict(boxes), len(trips)
         stores, softmaxes = around
         for index, node in enumerate(branch.nodes):
             at = f"{name}[{index}]"
             if isinstance(node, SharedStore):
-                outside, where = (stores, len(trips)), (self.where, at)
+                outside, where = (stores, len(trips), since), (self.where, at)
                 stores = (*stores, placed_store(self.group, self.engine, node, outside, boxes, where))
             else:
                 made, cut = self._loop(node, boxes, at)
@@ -354,10 +354,10 @@ class _TreeWalk:
             needed = Windows(low, high, np.ones(1, np.bool_))
         fresh: Fresh
         if home is None:
-            fresh = fresh_part(needed, trips, 0, retained=True)
+            fresh = fresh_part(needed, trips, (0, 0), retained=True)
             held = 0
         else:
-            fresh = fresh_part(needed, trips, home.depth, home.store.halo == RETAINED)
+            fresh = fresh_part(needed, trips, (home.depth, home.since), home.store.halo == RETAINED)
             held = int(visits_of(needed, trips, home.depth).elements.max(initial=0))
             self.turns.tiles[home.store] = held
             if not fresh.outlives:

@@ -9,7 +9,8 @@ from fractions import Fraction
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.cost.registry import MODELS
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
-from tilewright.formulation.mapping.fused.tree import tree_from_data
+from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.tree import Leaf, tree_from_data
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.result import relative_gap
 from tilewright.foundation.errors import InputError, unknown_name
@@ -135,6 +136,29 @@ def _group_faults(
         yield f"value: {group.value}, the tree's is {float(objective.value(key))}"
     if group.metrics != fused_metrics(evaluation, engine):
         yield "metrics: not those of the tree"
+    if len(group.layers) > 1 and (group.unfused.tree is None) != (group.unfused.value is None):
+        yield "unfused.tree: expected together with unfused.value, or neither"
+    elif group.unfused.tree is not None:
+        yield from _unfused_faults(document, group, stated, engine)
+
+
+def _unfused_faults(
+    document: FusedDocument, group: FusedGroupRecord, stated: FusedGroup, engine: Engine
+) -> Iterator[str]:
+    """What of the layers one by one does not follow from their mappings."""
+    try:
+        tree = tree_from_data(group.unfused.tree, "document", "unfused.tree")
+        evaluation = evaluate_fused(stated, engine, cost_model(document.cost_model), tree, "document")
+    except InputError as error:
+        yield f"unfused.tree: {error.field}: {error.message}"
+        return
+    if tree.nodes or not all(isinstance(child, Leaf) for child in tree.children):
+        yield "unfused.tree: shares loops or stores"
+    yield from (f"unfused.tree: {violation}" for violation in evaluation.violations)
+    objective = parse_objective(document.objective)
+    key = objective.key(evaluation.energy, evaluation.cycles)
+    if group.unfused.value_exact != str(key):
+        yield f"unfused.value: {group.unfused.value}, the tree's is {float(objective.value(key))}"
 
 
 def _graph_faults(document: FusedDocument) -> Iterator[str]:

@@ -187,7 +187,7 @@ class _TreeWriter:
         shape = "".join(f"{difference(high, low)}, " for low, high in spans)
         kept = "False"
         if store.halo == RETAINED:
-            kept = self.values.stays(needed, trips, loops)
+            kept = self.values.stays(needed, trips, loops, where.since)
         new = f"{tile}, {begin} = _next_tile({tile}, {begin}, ({first}), ({shape}), {kept}), ({first})"
         self._held[store.layer, store.tensor] = (tile, [f"{begin}[{axis}]" for axis in range(len(spans))])
         lines = [f"# home of {store.name}: {store.level}", new]

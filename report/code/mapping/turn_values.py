@@ -84,9 +84,15 @@ class TurnValues:
         visits = visits_of(windows, trips, len(loops))
         return self._of_visits(np.ones(len(visits.turns), np.int64), visits, trips, loops)
 
-    def stays(self, windows: Windows, trips: Sequence[int], loops: Sequence[str]) -> str:
-        """Whether a store's tile has moved on along one axis alone, forward, or not at all."""
-        visits = visits_of(windows, trips, len(loops))
+    def stays(self, windows: Windows, trips: Sequence[int], loops: Sequence[str], since: int) -> str:
+        """Whether a store's tile has moved on along one axis alone, forward, or not at all.
+
+        Parameters
+        ----------
+        windows, trips, loops : as for :meth:`spans`
+        since : loops outside the sequence whose store it is
+        """
+        visits = visits_of(windows, trips, len(loops), since)
         number, axes = visits.differing()
         kept = number <= 1
         for low, high, differs in zip(visits.low, visits.high, axes, strict=True):

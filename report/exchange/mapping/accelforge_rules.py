@@ -21,11 +21,14 @@ from tilewright.formulation.mapping.fused.tree import Branch, Leaf
 from tilewright.formulation.mapping.mapping import Spatial
 from tilewright.foundation.yaml_document import Tagged
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.timing import Timing
 from tilewright.report.exchange.bundle import Bundle, Settings
 from tilewright.report.exchange.losses import Ledger
 from tilewright.report.exchange.mapping.accelforge_read_arch import read
 from tilewright.report.exchange.source import Field
 
+PORTS = "max(a.n_calls / a.throughput for a in actions)"
+"""How long a memory is busy whose reads and writes have ports of their own."""
 Counts = dict[tuple[str, str, str], tuple[int, int]]
 """Elements read and written, by einsum, memory and tensor."""
 
@@ -37,7 +40,8 @@ def engine_of(name: str, nodes: Sequence[MappingABC[str, Any]], bits: int) -> En
     ----------
     name : of the machine, and what errors call it
     nodes : per component ``name``, ``bits`` of a memory, ``actions`` with ``joule_per_bit_or_op`` and
-        ``per_second``, ``tensors`` and ``spatial`` in AccelForge's words
+        ``per_second``, ``tensors``, ``spatial`` and ``total_latency`` in AccelForge's words; a memory whose
+        values have other widths has ``bits_per_value`` by role
     bits : of a value
 
     Raises
@@ -45,27 +49,35 @@ def engine_of(name: str, nodes: Sequence[MappingABC[str, Any]], bits: int) -> En
     InputError : naming the node and the field, for what cannot be read
     """
     arch = {"nodes": [_node(node) for node in nodes]}
-    bundle = Bundle(name, Settings(element_bits=bits), Ledger())
+    own_widths = any("bits_per_value" in node for node in nodes)
+    bundle = Bundle(name, Settings(element_bits=None if own_widths else bits), Ledger())
     read(Field(name, {"arch": arch}), bundle)
     assert bundle.engine is not None
-    outermost, *inner = bundle.engine.levels
+    assert bundle.engine.element_bits == bits
     levels = [
-        replace(level, sliding_window=True, timing=replace(level.timing, drained=True)) for level in inner
+        replace(
+            level,
+            double_buffered=False,  # no first fill counts, and no last drain
+            sliding_window=place > 0,
+            timing=Timing(overlap=True, drained=place > 0),
+        )
+        for place, level in enumerate(bundle.engine.levels)
     ]
-    return replace(bundle.engine, levels=(outermost, *levels))
+    return replace(bundle.engine, levels=tuple(levels))
 
 
 def _node(node: MappingABC[str, Any]) -> Tagged:
     actions = node.get("actions", {})
     kind = "Compute" if "compute" in actions else "Memory" if "bits" in node else "Container"
-    content: dict[Hashable, Any] = {key: node[key] for key in ("name", "tensors", "spatial") if key in node}
+    kept = ("name", "tensors", "spatial", "bits_per_value")
+    content: dict[Hashable, Any] = {key: node[key] for key in kept if key in node}
     content["actions"] = [
         {"name": key, "energy": action["joule_per_bit_or_op"], "throughput": action["per_second"]}
         for key, action in actions.items()
     ]
     if "bits" in node:
         content["size"] = node["bits"]
-        content["total_latency"] = "max(a.n_calls / a.throughput for a in actions)"
+        content["total_latency"] = node.get("total_latency", PORTS)
     return Tagged(kind, content)
 
 
@@ -153,9 +165,13 @@ def _seconds(
         inside = len(engine.levels)
     elif "read" in actions:
         inside = [level.name for level in engine.levels].index(name)
-        own = [row for (layer, level, _), row in counts.items() if (layer, level) == (leaf.layer, name)]
-        bits = engine.element_bits
-        work = {"read": bits * sum(reads for reads, _ in own), "write": bits * sum(w for _, w in own)}
+        memory = engine.levels[inside]
+        work = {"read": 0, "write": 0}
+        for (layer, level, tensor), (reads, writes) in counts.items():
+            if (layer, level) == (leaf.layer, name):
+                bits = engine.width(memory, operator.tensor(tensor).role)
+                work["read"] += bits * reads
+                work["write"] += bits * writes
     else:
         return Fraction(0)
     outside = {
@@ -174,4 +190,4 @@ def _seconds(
         rate = Field(name, actions[action]["per_second"], (action, "per_second"))
         if not rate.infinite:
             times.append(number / (rate.number("actions per second") * used))
-    return max(times)
+    return max(times) if node.get("total_latency", PORTS) == PORTS else sum(times, Fraction(0))

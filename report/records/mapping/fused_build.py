@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from tilewright.formulation.mapping.fused.tree import Branch
 from tilewright.formulation.mapping.fused.turns import MOST_TURNS
 from tilewright.formulation.result import Status, relative_gap
 from tilewright.report.records.mapping.build import versions
@@ -20,8 +21,8 @@ from tilewright.report.records.mapping.fused_document import (
     FusedSpace,
     FusedTotals,
     FusedTry,
+    FusedUnfused,
     FusedUnlinked,
-    FusedValue,
     fused_hash,
 )
 from tilewright.report.records.mapping.fused_evaluation import fused_metrics
@@ -45,8 +46,8 @@ def fused_document(
     seconds : of the whole call
     """
     groups = [
-        _group_record(problem, group, unfused, stopped=stopped)
-        for group, unfused in zip(answer.groups, answer.unfused, strict=True)
+        _group_record(problem, group, _unfused_record(problem, figures, apart), stopped=stopped)
+        for group, figures, apart in zip(answer.groups, answer.unfused, answer.apart, strict=True)
     ]
     costs = [group.evaluation for group in answer.groups]
     known = [cost for cost in costs if cost is not None]
@@ -141,8 +142,16 @@ def _figures(problem: FusionProblem, value: Fraction | None, bound: Fraction) ->
     }
 
 
+def _unfused_record(problem: FusionProblem, figures: Figures, apart: tuple[GroupAnswer, ...]) -> FusedUnfused:
+    leaves = [leaf for layer in apart if layer.tree is not None for leaf in layer.tree.leaves()]
+    known = 1 < len(leaves) == len(apart)
+    return FusedUnfused(
+        tree=Branch((), tuple(leaves)).to_data() if known else None, **_figures(problem, *figures)
+    )
+
+
 def _group_record(
-    problem: FusionProblem, group: GroupAnswer, unfused: Figures, *, stopped: bool
+    problem: FusionProblem, group: GroupAnswer, unfused: FusedUnfused, *, stopped: bool
 ) -> FusedGroupRecord:
     layers = [
         FusedLayer(
@@ -161,7 +170,7 @@ def _group_record(
         if group.value is not None
         else Status.UNKNOWN.value,
         gap=relative_gap(group.value, group.bound),
-        unfused=FusedValue(**_figures(problem, *unfused)),
+        unfused=unfused,
         tree=None if group.tree is None else group.tree.to_data(),
         metrics=None if group.evaluation is None else fused_metrics(group.evaluation, problem.engine),
         **_figures(problem, group.value, group.bound),

@@ -63,6 +63,15 @@ class FusedValue(Record):
     bound_exact: ExactText
 
 
+class FusedUnfused(FusedValue):
+    """The layers of a group one by one."""
+
+    tree: list[Any] | None = Field(
+        default=None,
+        description="their mappings; none for one layer alone, and where one of several has no mapping",
+    )
+
+
 class FusedGroupRecord(FusedValue):
     """Layers that run as one, or one layer alone."""
 
@@ -70,7 +79,7 @@ class FusedGroupRecord(FusedValue):
     leaving: list[str] = Field(description="layers whose results are needed outside the group")
     status: StatusName
     gap: float | None
-    unfused: FusedValue = Field(description="the same layers one by one")
+    unfused: FusedUnfused = Field(description="the same layers one by one")
     tree: list[Any] | None = Field(description="nodes as in a fused mapping file")
     metrics: dict[str, Any] | None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Mapping, Sequence, Sized
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -10,18 +10,17 @@ from rich.text import Text
 
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
-from tilewright.formulation.mapping.fused.group import FusedGroup
-from tilewright.formulation.mapping.fused.tree import Branch, tree_from_data
 from tilewright.formulation.objective import parse_objective
-from tilewright.report.records.mapping.fused_document import (
-    FusedDocument,
-    FusedGroupRecord,
-    FusedTry,
-    FusedUnlinked,
-)
-from tilewright.report.records.mapping.fused_file import recorded_group
+from tilewright.report.records.mapping.fused_document import FusedDocument, FusedTry, FusedUnlinked
+from tilewright.report.records.mapping.fused_evaluation import EvaluatedGroup, evaluated_groups
 from tilewright.report.text.mapping.fused_tree import fused_views
-from tilewright.report.text.quantities import count_text, energy_text, objective_text, percent_text
+from tilewright.report.text.quantities import (
+    bytes_text,
+    count_text,
+    energy_text,
+    objective_text,
+    percent_text,
+)
 from tilewright.report.text.tables import head_text, plain_table
 from tilewright.solvers.mapping.fused.second_opinion import Better
 
@@ -34,31 +33,30 @@ def fused_document_views(document: FusedDocument, *, trees: bool = True) -> list
     document : evaluated anew for its trees
     trees : whether the trees are shown
     """
+    evaluated = {tuple(part.group.names): part for _, part in evaluated_groups(document)}
     views: list[RenderableType] = [
         head_text(document.model, f"{_layers(document)} layers", document.arch.name),
         "",
-        _groups_table(document),
+        _groups_table(document, evaluated),
     ]
     objective = parse_objective(document.objective)
-    others = [tried for tried in document.tried if not tried.used]
-    if others:
+    alone = left_alone(document)
+    if alone:
         table = plain_table([("not fused", "left"), ("at least", "right"), ("why", "left")])
-        same: dict[tuple[str, str, tuple[str, ...]], list[FusedTry]] = {}
-        for tried in others:
-            reason = tried.reason or "other groups take less"
-            tails = tuple(name.rpartition(".")[2] for name in tried.layers)
-            same.setdefault((tried.bound_exact, reason, tails), []).append(tried)
-        for (_, reason, _), alike in same.items():
-            least = objective_text(objective, alike[0].bound)
-            table.add_row(_counted(" + ".join(alike[0].layers), alike), least, reason)
+        for names, bound, reason in alone:
+            table.add_row(names, objective_text(objective, bound), reason)
         views += ["", table]
-    if document.unlinked:
-        views += ["", _unlinked_table(document)]
+    pairs = unlinked_pairs(document)
+    if pairs:
+        table = plain_table([("no link", "left"), ("operand", "left"), ("why", "left")])
+        for row in pairs:
+            table.add_row(*row)
+        views += ["", table]
     if trees:
-        for group in document.groups:
-            if len(group.layers) > 1 and group.tree is not None:
-                views += ["", "─" * 80, "", *_group_views(document, group)]
-    views += ["", Text(_summary(document))]
+        for part in evaluated.values():
+            views += ["", "─" * 80, ""]
+            views += fused_views(part.name, part.group, part.engine, part.tree, part.evaluation)
+    views += ["", Text(summary_text(document))]
     return views
 
 
@@ -66,24 +64,44 @@ def _counted(text: str, alike: Sized) -> str:
     return text if len(alike) == 1 else f"{text}, and {len(alike) - 1} like it"
 
 
-def _unlinked_table(document: FusedDocument) -> Table:
+def group_text(names: Sequence[str]) -> str:
+    """Layers together, what their names begin with alike in front of all: ``block1: expand + project``."""
+    heads = {name.rpartition(".")[0] for name in names}
+    head = heads.pop() if len(names) > 1 and len(heads) == 1 else ""
+    return f"{head}: " * bool(head) + " + ".join(name.removeprefix(f"{head}.") for name in names)
+
+
+def left_alone(document: FusedDocument) -> list[tuple[str, float, str]]:
+    """Groups that are not used, those with the same last names and reason once: layers, bound and reason."""
+    same: dict[tuple[str, str, tuple[str, ...]], list[FusedTry]] = {}
+    for tried in document.tried:
+        if not tried.used:
+            reason = tried.reason or "other groups take less"
+            tails = tuple(name.rpartition(".")[2] for name in tried.layers)
+            same.setdefault((tried.bound_exact, reason, tails), []).append(tried)
+    return [
+        (_counted(group_text(alike[0].layers), alike), alike[0].bound, reason)
+        for (_, reason, _), alike in same.items()
+    ]
+
+
+def unlinked_pairs(document: FusedDocument) -> list[tuple[str, str, str]]:
     """Layers that read each other and cannot be fused, those with the same last names and reason once."""
-    table = plain_table([("no link", "left"), ("operand", "left"), ("why", "left")])
     same: dict[tuple[str, ...], list[FusedUnlinked]] = {}
     for pair in document.unlinked:
         tails = tuple(name.rpartition(".")[2] for name in (pair.layer, pair.reader))
         same.setdefault((*tails, pair.operand, pair.reason), []).append(pair)
-    for alike in same.values():
-        first = alike[0]
-        table.add_row(_counted(f"{first.layer} → {first.reader}", alike), first.operand, first.reason)
-    return table
+    return [
+        (_counted(f"{alike[0].layer} → {alike[0].reader}", alike), alike[0].operand, alike[0].reason)
+        for alike in same.values()
+    ]
 
 
 def _layers(document: FusedDocument) -> int:
     return sum(len(group.layers) for group in document.groups)
 
 
-def _groups_table(document: FusedDocument) -> Table:
+def _groups_table(document: FusedDocument, evaluated: Mapping[tuple[str, ...], EvaluatedGroup]) -> Table:
     objective = parse_objective(document.objective)
     table = plain_table(
         [
@@ -93,41 +111,46 @@ def _groups_table(document: FusedDocument) -> Table:
             ("bound", "right"),
             ("unfused", "right"),
             ("saved", "right"),
+            (f"{document.arch.engine.levels[0].name} saved", "right"),
         ]
     )
     for group in document.groups:
         saved = ""
+        part = evaluated.get(tuple(layer.name for layer in group.layers))
         if group.value is not None and group.unfused.value:
             saved = percent_text(1 - group.value / group.unfused.value, 1) if len(group.layers) > 1 else ""
         table.add_row(
-            " + ".join(layer.name for layer in group.layers),
+            group_text([layer.name for layer in group.layers]),
             group.status,
             "–" if group.value is None else objective_text(objective, group.value),
             objective_text(objective, group.bound),
             "–" if group.unfused.value is None else objective_text(objective, group.unfused.value),
             saved,
+            "" if part is None else saved_bits_text(part),
         )
     return table
 
 
-def _group_views(document: FusedDocument, group: FusedGroupRecord) -> list[RenderableType]:
-    stated = recorded_group(document, group, "group")
-    assert group.tree is not None
-    return _tree_views(document, stated, tree_from_data(group.tree))
-
-
 def better_views(document: FusedDocument, better: Better) -> list[RenderableType]:
     """A tree that refutes a claim of a document, as trees of the document are shown."""
-    return _tree_views(document, better.group, better.tree)
+    group, engine, tree = better.group, document.arch.engine.build(), better.tree
+    evaluation = evaluate_fused(group, engine, cost_model(document.cost_model), tree)
+    return fused_views(" + ".join(group.names), group, engine, tree, evaluation)
 
 
-def _tree_views(document: FusedDocument, stated: FusedGroup, tree: Branch) -> list[RenderableType]:
-    engine = document.arch.engine.build()
-    evaluation = evaluate_fused(stated, engine, cost_model(document.cost_model), tree)
-    return fused_views(" + ".join(stated.names), stated, engine, tree, evaluation)
+def saved_bits_text(part: EvaluatedGroup) -> str:
+    """Traffic of the outermost level that fusion saves; ``–`` where that of the layers is not known."""
+    fused, unfused = part.outermost_bits
+    if unfused is None:
+        return "–"
+    before, after = sum(unfused.values()), sum(fused.values())
+    share = percent_text((before - after) / before, 1) if before else "0 %"
+    sign = "-" if after > before else ""
+    return f"{sign}{bytes_text(abs(before - after), 1)} ({share})"
 
 
-def _summary(document: FusedDocument) -> str:
+def summary_text(document: FusedDocument) -> str:
+    """The result of the whole network and the space that it is about, in two lines."""
     totals = document.totals
     if totals.value is None:
         return "no mapping of the whole network"

@@ -81,6 +81,7 @@ class FusionAnswer:
     value, bound : the objective's key of the whole; ``value`` is ``None`` where a layer has no mapping
     unfused : the same of the layers of each group one by one, in the groups' order
     alone : of all layers one by one
+    apart : the layers of each group alone, in the groups' order
     lines : what proves the bound of a product of energy and cycles; empty for energy or cycles alone
     fewest : cycles of the whole at least, which bound it as well
     """
@@ -92,6 +93,7 @@ class FusionAnswer:
     bound: Fraction
     unfused: tuple[Figures, ...]
     alone: Figures
+    apart: tuple[tuple[GroupAnswer, ...], ...]
     lines: tuple[Line, ...] = ()
     fewest: Fraction = Fraction(0)
 

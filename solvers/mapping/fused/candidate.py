@@ -36,7 +36,7 @@ class Placement:
     Parameters
     ----------
     store : its shared store; ``None`` for one that every turn streams
-    depth : shared loops outside the store
+    depth, since : shared loops outside the store, and outside the sequence that it belongs to
     traffic : pJ of moving its tiles, and of scaling its sums
     place, bits : where it takes room, and how much
     least : pJ at least, of all turns of its layer and the traffic together
@@ -45,6 +45,7 @@ class Placement:
 
     store: SharedStore | None
     depth: int
+    since: int
     traffic: Fraction
     place: int | None
     bits: int

@@ -54,9 +54,8 @@ class CandidateSpace:
         for leaf in turns.leaves:
             layer = leaf.leaf.layer
             operator = self.group.operator(layer)
-            around = tuple(tuple(_layers_at(tree, layer, depth)) for depth in range(len(leaf.trips) + 1))
             # Skeletons that differ in places of homes alone mostly have the same turns.
-            key = layer, leaf.trips, around, leaf.boxes.key
+            key = layer, leaf.trips, tuple(_places(tree, layer)), leaf.boxes.key
             if key not in self._kinds:
                 self._kinds[key] = self._kinds_of(layer, leaf)
             kinds[layer] = self._kinds[key]
@@ -175,17 +174,17 @@ class CandidateSpace:
         """
         layer, (kinds, scaled) = leaf.leaf.layer, turns
         streamed = self._scaled(tensor, 0, scaled)
-        yield Placement(None, 0, streamed, None, 0, streamed + self._least(layer, kinds, tensor, 0))
+        yield Placement(None, 0, 0, streamed, None, 0, streamed + self._least(layer, kinds, tensor, 0))
         windows = windows_of(tensor, leaf.boxes)
         operator = self.group.operator(layer)
-        for depth in range(len(leaf.trips) + 1):
-            visits = visits_of(windows, leaf.trips, depth)
+        for depth, since, layers in _places(tree, layer):
+            visits = visits_of(windows, leaf.trips, depth, since)
             scales = tensor.is_output and scaled > 0
             if depth == len(leaf.trips) and depth and not self.engine.leak and not scales:
                 # A tile of one turn is what a streamed tensor may store as well, for the same energy, but
                 # its sums are scaled outside; in cycles a first tile that is streamed counts twice, as
                 # transfer and as first fill.
-                break
+                continue
             for index in range(1, shared_levels(self.engine) + 1):
                 level = self.engine.levels[index]
                 if tensor.role not in level.keeps or self._skips_a_must(tensor.role, index):
@@ -202,8 +201,7 @@ class CandidateSpace:
                     continue
                 store = SharedStore(layer, tensor.name, level.name)
                 least = traffic + self._least(layer, kinds, tensor, index)
-                around = frozenset({layer, *_layers_at(tree, layer, depth)})
-                yield Placement(store, depth, traffic, place, bits, least, around)
+                yield Placement(store, depth, since, traffic, place, bits, least, frozenset(layers))
 
     def _skips_a_must(self, role: Role, index: int) -> bool:
         """Whether a store at a level would pass over one that the role may not bypass."""
@@ -290,50 +288,58 @@ class CandidateSpace:
     def tree(self, candidate: Candidate, leaves: dict[str, Leaf]) -> Branch:
         """The fused mapping of a candidate with its leaves."""
         residents = [
-            (placement.store, placement.depth)
+            (placement.store, placement.depth, placement.since)
             for placement in candidate.placements.values()
             if placement.store is not None
         ]
         tree = _placed(candidate.skeleton.tree, residents, leaves, 0)
         outermost = self.levels[0]
-        stores = [SharedStore(store.layer, store.tensor, outermost) for store, _ in residents]
+        stores = [SharedStore(store.layer, store.tensor, outermost) for store, _, _ in residents]
         for layer in self.group.names:
             if layer in self.group.leaving and layer in candidate.skeleton.turns.passings:
                 stores.append(SharedStore(layer, self.group.operator(layer).output.name, outermost))
         return replace(tree, nodes=(*stores, *tree.nodes))
 
 
-def _layers_at(tree: Branch, layer: str, depth: int) -> list[str]:
-    """Layers below the innermost place behind the first ``depth`` loops on the way to a layer."""
-    loops = sum(isinstance(node, SharedLoop) for node in tree.nodes)
-    for child in tree.children:
-        if depth >= loops and not isinstance(child, Leaf) and layer in child.layers():
-            return _layers_at(child, layer, depth - loops)
-    return tree.layers()
+def _places(tree: Branch, layer: str) -> list[tuple[int, int, tuple[str, ...]]]:
+    """Where stores may stand on the way to a layer: loops outside, those outside the sequence, layers inside.
+
+    Of sequences within the same loops the innermost serves fewest layers.
+    """
+    sequences: dict[int, tuple[int, tuple[str, ...]]] = {}
+    branch: Branch | None = tree
+    since = 0
+    while branch is not None:
+        end = since + sum(isinstance(node, SharedLoop) for node in branch.nodes)
+        sequences[since] = end, tuple(branch.layers())
+        inner = (child for child in branch.children if isinstance(child, Branch))
+        branch, since = next((child for child in inner if layer in child.layers()), None), end
+    return sorted(
+        (depth, since, layers)
+        for since, (end, layers) in sequences.items()
+        for depth in range(since, end + 1)
+    )
 
 
 def _placed(
-    branch: Branch, residents: list[tuple[SharedStore, int]], leaves: dict[str, Leaf], passed: int
+    branch: Branch, residents: list[tuple[SharedStore, int, int]], leaves: dict[str, Leaf], passed: int
 ) -> Branch:
     """A branch with residents among its loops, and leaves with their mappings."""
     nodes: list[SharedNode] = []
     depth = passed
     here = set(branch.layers())
-    further = {name for child in branch.children if isinstance(child, Branch) for name in child.layers()}
-    inside = passed + sum(isinstance(node, SharedLoop) for node in branch.nodes)
-    mine = [
-        (store, at)
-        for store, at in residents
-        # Behind all loops here it takes room from fewer layers in the sequence inside.
-        if store.layer in here and passed <= at and (at < inside or store.layer not in further)
-    ]
+    if not any(
+        isinstance(node, SharedLoop) for node in branch.nodes
+    ):  # those of a sequence inside stand there
+        here -= {name for child in branch.children if isinstance(child, Branch) for name in child.layers()}
+    mine = [(store, at) for store, at, since in residents if store.layer in here and since == passed]
     for node in (None, *branch.nodes):
         if node is not None:
             nodes.append(node)
             depth += isinstance(node, SharedLoop)
         if node is None or isinstance(node, SharedLoop):
             nodes += [store for store, at in mine if at == depth]
-    rest = [resident for resident in residents if resident not in mine]
+    rest = [resident for resident in residents if resident[:2] not in mine]
     children = tuple(
         leaves[child.layer] if isinstance(child, Leaf) else _placed(child, rest, leaves, depth)
         for child in branch.children

@@ -85,7 +85,12 @@ def _power_of_sum(
         found.bound**power,
         tuple(one_by_one(place) for place in found.chosen),
         one_by_one(search.places.values()),
+        tuple(_apart(found, place) for place in found.chosen),
     )
+
+
+def _apart(found: CoverAnswer, place: Group) -> tuple[GroupAnswer, ...]:
+    return tuple(found.answers[layer,] for layer in place)
 
 
 def _evaluated(problem: FusionProblem, answer: GroupAnswer) -> GroupAnswer:
@@ -198,9 +203,21 @@ class _ProductSearch:
             bound if best is None else min(bound, best),
             tuple(self._figures([(layer,) for layer in place]) for place in at.cover.chosen),
             self._figures([(layer,) for layer in self.search.places.values()]),
+            tuple(
+                _apart(self._best_at([(layer,) for layer in place]).cover, place) for place in at.cover.chosen
+            ),
             tuple(sorted(lines, key=lambda line: line.price)),
             fewest,
         )
+
+    def _best_at(self, places: list[Group]) -> _Priced:
+        """Of all prices the first at which some groups together have their least key."""
+
+        def key(found: _Priced) -> tuple[bool, Fraction]:
+            point = found.point(places)
+            return point is None, Fraction(0) if point is None else self.objective.key(*point)
+
+        return min(self.found, key=key)
 
     def _group_lines(self, places: list[Group]) -> list[Line]:
         """Of some groups together."""

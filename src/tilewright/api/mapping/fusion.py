@@ -87,6 +87,18 @@ class FusedResult(Displayed):
         """Write the document as JSON."""
         write_file(Path(path), self.to_text())
 
+    def save_report(self, path: str | Path, command: str = "") -> None:
+        """Write the document as a page.
+
+        Parameters
+        ----------
+        path : ends in ``.html``
+        command : the command line that made it, if one did
+        """
+        from tilewright.report.html.mapping.fused import write_fused_report
+
+        write_fused_report(Path(path), self.record, command)
+
     def views(self) -> Sequence[RenderableType]:
         """Groups, reasons and trees."""
         return fused_document_views(self.record)
