@@ -8,6 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.mapping.fused_document import FusedDocument, FusedTry, FusedUnlinked
 from tilewright.report.records.mapping.fused_evaluation import EvaluatedGroup, evaluated_groups
@@ -20,6 +22,7 @@ from tilewright.report.text.quantities import (
     percent_text,
 )
 from tilewright.report.text.tables import head_text, plain_table
+from tilewright.solvers.mapping.fused.second_opinion import Better
 
 
 def fused_document_views(document: FusedDocument, *, trees: bool = True) -> list[RenderableType]:
@@ -137,6 +140,13 @@ def saved_bits_text(part: EvaluatedGroup) -> str:
     share = percent_text((before - after) / before, 1) if before else "0 %"
     sign = "-" if after > before else ""
     return f"{sign}{bytes_text(abs(before - after), 1)} ({share})"
+
+
+def better_views(document: FusedDocument, better: Better) -> list[RenderableType]:
+    """A tree that refutes a claim of a document, as trees of the document are shown."""
+    engine = document.arch.engine.build()
+    evaluation = evaluate_fused(better.group, engine, cost_model(document.cost_model), better.tree)
+    return fused_views(" + ".join(better.group.names), better.group, engine, better.tree, evaluation)
 
 
 def summary_text(document: FusedDocument) -> str:
