@@ -45,10 +45,7 @@ from tilewright.solvers.mapping.tree import Tree
 
 CYCLES = parse_objective("cycles")
 _EFFORT = 20_000_000  # nodes bounded in looking for the least energy of a part
-_MOST_NEAR, _MOST_INSIDE = (
-    100_000,
-    1_000_000,
-)  # in listing what is left, for every arrangement that it may save
+_MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
 _KEPT = 5_000  # rows of a part whose tables are kept from one search to the next
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
