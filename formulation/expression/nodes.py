@@ -58,7 +58,7 @@ class Expr:
 def make_node(cls: type[Expr], children: Sequence[Expr], key: Hashable, **fields: object) -> Expr:
     """Return the one node with this key, creating it where it does not exist yet."""
     full_key = (cls, key)
-    # Looked up without the lock first, and without the dictionary's own checks: most expressions exist already.
+    # Looked up without the lock first, in the plain dictionary beneath: most expressions exist already.
     reference = _kept(full_key)
     known = None if reference is None else reference()
     if known is not None:

@@ -32,7 +32,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Tensor
 
 _ALWAYS = as_expr(1)
-_OF_LOOPS = ("_trips", "_extents", "_measures", "_delivered", "_visits", "_runs", "counted", "merged")
+_OF_LOOPS = ("_trips", "_extents", "_measures", "_delivered", "_visits", "_runs", "counted", "merged_forms")
 """What is built of loops, whatever is stored between them."""
 _End = tuple[int | None, str | None, MappingABC[str, frozenset[int]]]
 _Runs = tuple[list[_End], list[tuple[Variable | int, Expr, list[int]]]]
@@ -83,7 +83,7 @@ class Nest(Tiling):
         return {}
 
     @cached_property
-    def merged(self) -> dict[int, Any]:
+    def merged_forms(self) -> dict[int, Any]:
         """The nests that were made of this one by merging cuts, by the block that stands for several."""
         return {}
 

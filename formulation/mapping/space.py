@@ -153,9 +153,9 @@ def build_space(
     """
     slots = even_arrangement(operator, engine) if slots is None else slots
     blocks, sites = _blocks(engine, slots, orders)
-    loops = _loops(blocks, sites, slots, tiles)
+    loops = _loops(blocks, slots, tiles)
     if alike is not None and loops in alike:
-        return _storing(alike[loops], engine, slots)
+        return _storing(alike[loops], engine, slots, sites)
     boundaries, variables = _boundaries(operator, blocks, sites, slots, tiles)
     groups = tuple(
         axis_group(operator, dims, blocks, boundaries, variables, row_filters, tiles, check)
@@ -179,12 +179,11 @@ def _selectors(blocks: Sequence[Block], residency: MappingABC[str, Residency]) -
     return tuple(choice for choice in choices if isinstance(choice, Variable))
 
 
-def _loops(blocks: Sequence[Block], sites: Sequence[LoopSite], slots: Arrangement, tiles: str) -> Hashable:
+def _loops(blocks: Sequence[Block], slots: Arrangement, tiles: str) -> Hashable:
     """What the decisions on loops of a space depend on, for one operator."""
     return (
         tiles,
         tuple(slot.dims for slot in slots),
-        tuple(sites),
         tuple(
             (block.level, block.axis, tuple((order.permutation, order.effect) for order in block.orders))
             for block in blocks
@@ -192,12 +191,12 @@ def _loops(blocks: Sequence[Block], sites: Sequence[LoopSite], slots: Arrangemen
     )
 
 
-def _storing(space: MapSpace, engine: Engine, slots: Arrangement) -> MapSpace:
-    """The space of the same loops on a machine that may store other tensors between them."""
+def _storing(space: MapSpace, engine: Engine, slots: Arrangement, sites: Sequence[LoopSite]) -> MapSpace:
+    """The space of the same loops where other tensors may be stored between them."""
     nest = space.nest
     residency = _residency(nest.operator, engine, nest.blocks, slots)
     selectors = _selectors(nest.blocks, residency)
-    return replace(space, nest=nest.storing(engine, residency), selectors=selectors)
+    return replace(space, nest=nest.storing(engine, residency), selectors=selectors, sites=tuple(sites))
 
 
 def level_positions(blocks: Sequence[Block]) -> dict[int, int]:

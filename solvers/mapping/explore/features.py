@@ -243,7 +243,12 @@ def _sizes(operator: Operator) -> list[tuple[Role, int]]:
 
 
 def _trimmed_level(
-    engine: Engine, level: MemoryLevel, operator: Operator, sizes: Sequence[tuple[Role, int]], *, outermost: bool
+    engine: Engine,
+    level: MemoryLevel,
+    operator: Operator,
+    sizes: Sequence[tuple[Role, int]],
+    *,
+    outermost: bool,
 ) -> MemoryLevel:
     if level.fanout is not None:
         level = replace(level, fanout=_trimmed_fanout(level.fanout, operator))
@@ -290,7 +295,7 @@ def with_largest_capacities(engine: Engine, capacities: Sequence[Sequence[Fracti
     capacities : of the others, itself among them
     """
     largest = [
-        None if any(available is None for available in column) else max(column)  # type: ignore[type-var]
+        None if any(available is None for available in column) else max(column)
         for column in (set(column) for column in zip(*capacities, strict=True))
     ]
     return with_capacities(engine, largest)
