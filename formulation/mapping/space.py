@@ -126,6 +126,7 @@ def _full_order(order: OrderClass, operator: Operator) -> list[str]:
 
 Spaces = dict[Hashable, MapSpace]
 """Spaces by their loops."""
+_FEW = 20_000  # rows up to which a space is kept for those with the same loops
 
 
 def build_space(
@@ -169,7 +170,7 @@ def build_space(
         sites=tuple(sites),
         tiles=tiles,
     )
-    if alike is not None and not row_filters:
+    if alike is not None and not row_filters and sum(group.size_at_most for group in groups) <= _FEW:
         alike[loops] = space
     return space
 
