@@ -11,9 +11,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, cast
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 _interned: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
+_kept: Callable[[Hashable], ref[Expr] | None] = _interned.data.get  # type: ignore[attr-defined]
 _constants: dict[int, Expr] = {}  # small ones stay
 _SMALL = 1 << 12
 _making = threading.RLock()
@@ -57,8 +58,9 @@ class Expr:
 def make_node(cls: type[Expr], children: Sequence[Expr], key: Hashable, **fields: object) -> Expr:
     """Return the one node with this key, creating it where it does not exist yet."""
     full_key = (cls, key)
-    # Looked up without the lock first: most expressions exist already.
-    known = _interned.get(full_key)
+    # Looked up without the lock first, in the plain dictionary beneath: most expressions exist already.
+    reference = _kept(full_key)
+    known = None if reference is None else reference()
     if known is not None:
         return known
     node = cls.__new__(cls)
@@ -66,14 +68,28 @@ def make_node(cls: type[Expr], children: Sequence[Expr], key: Hashable, **fields
         setattr(node, name, value)
     # Variables below a node, and the one axis group that they belong to, if it is one: such a node can be
     # tabulated.
-    node.support = frozenset().union(*(child.support for child in children))
-    groups = {child.group for child in children if child.support}
-    node.group = groups.pop() if len(groups) == 1 else None
+    node.support, node.group = _below(children)
     with _making:  # another thread may have made it meanwhile
         known = _interned.get(full_key)
         if known is None:
             known = _interned[full_key] = node
     return known
+
+
+def _below(children: Sequence[Expr]) -> tuple[frozenset[Variable], str | None]:
+    """The variables below some nodes, and the axis group of all of them, if it is one."""
+    support: frozenset[Variable] = frozenset()
+    group: str | None = None
+    for child in children:
+        if child.support:
+            if not support:
+                support, group = child.support, child.group
+            else:
+                if child.group != group:
+                    group = None
+                if child.support is not support:
+                    support |= child.support
+    return support, group
 
 
 class Constant(Expr):
@@ -119,10 +135,14 @@ class Sum(Expr):
 
 
 class Product(Expr):
-    """A product of at least two factors; those of one axis group are kept together as one factor."""
+    """A product of at least two factors; those of one axis group are kept together as one factor.
 
-    __slots__ = ("factors",)
+    ``core`` is the product of all factors but a constant; ``None`` where no factor is one.
+    """
+
+    __slots__ = ("core", "factors")
     factors: tuple[Expr, ...]
+    core: Expr | None
 
     def children(self) -> tuple[Expr, ...]:
         return self.factors
@@ -264,10 +284,13 @@ def total(terms: Iterable[Expr | int]) -> Expr:
     constant = 0
     collected: dict[Expr, int] = {}
     # A stack, because nested sums are opened, in their order, without recursion.
-    rest = [(as_expr(term), 1) for term in terms][::-1]
+    rest: list[tuple[Expr | int, int]] = [(term, 1) for term in terms]
+    rest.reverse()
     while rest:
         expr, coefficient = rest.pop()
-        if isinstance(expr, Constant):
+        if isinstance(expr, int):
+            constant += coefficient * expr
+        elif isinstance(expr, Constant):
             constant += coefficient * expr.value
         elif isinstance(expr, Sum):
             constant += coefficient * expr.constant
@@ -294,15 +317,18 @@ def product(factors: Iterable[Expr | int]) -> Expr:
     local: dict[str, list[Expr]] = {}
     mixed: list[Expr] = []
     # A stack, because nested products are opened, in their order, without recursion.
-    rest: list[Expr | int] = [*factors][::-1]
+    rest: list[Expr | int] = [*factors]
+    rest.reverse()
     while rest:
         factor = rest.pop()
         if isinstance(factor, int):
             constant *= factor
-        elif isinstance(factor, Constant):
-            constant *= factor.value
-        elif isinstance(factor, Product):
-            rest += factor.factors[::-1]
+            continue
+        kind = type(factor)
+        if kind is Constant:
+            constant *= cast(Constant, factor).value
+        elif kind is Product and (factor.group is None or cast(Product, factor).core is not None):
+            rest += cast(Product, factor).factors[::-1]
         elif factor.group is not None:
             local.setdefault(factor.group, []).append(factor)
         else:
@@ -311,7 +337,11 @@ def product(factors: Iterable[Expr | int]) -> Expr:
         return as_expr(0)
     if not local and not mixed:
         return as_expr(constant)
-    groups = [_node(items) for _, items in sorted(local.items())]
+    # A product of one group is opened only where others join it: alone it is the same node.
+    groups = [
+        items[0] if len(items) == 1 else _node([part for item in items for part in _parts(item)])
+        for _, items in sorted(local.items())
+    ]
     core = _node([*groups, *mixed])
     # Factors are never negative, which interval readers rely on; a sign goes into a sum's coefficient.
     if constant < 0:
@@ -320,25 +350,29 @@ def product(factors: Iterable[Expr | int]) -> Expr:
     return _scaled(core, constant)
 
 
+def _parts(factor: Expr) -> tuple[Expr, ...]:
+    return factor.factors if isinstance(factor, Product) else (factor,)
+
+
 def _node(factors: Sequence[Expr]) -> Expr:
     """The product of some factors without a constant, at least one."""
     if len(factors) == 1:
         return factors[0]
     # The key forgets the order of factors, so that equal products are one node.
-    return make_node(Product, factors, tuple(sorted(map(id, factors))), factors=tuple(factors))
+    return make_node(Product, factors, tuple(sorted(map(id, factors))), factors=tuple(factors), core=None)
 
 
 def _scaled(core: Expr, constant: int) -> Expr:
     if constant == 1:
         return core
-    rest = core.factors if isinstance(core, Product) else (core,)
+    rest = _parts(core)
     factors = (as_expr(constant), *rest)
-    key = ("scaled", constant, *sorted(id(factor) for factor in rest))
-    return make_node(Product, factors, key, factors=factors)
+    key = ("scaled", constant, *sorted(map(id, rest)))
+    return make_node(Product, factors, key, factors=factors, core=core)
 
 
 def _split_constant(expr: Expr) -> tuple[int, Expr]:
     """A product's leading constant and the rest."""
-    if isinstance(expr, Product) and isinstance(expr.factors[0], Constant):
-        return expr.factors[0].value, _node(expr.factors[1:])
+    if isinstance(expr, Product) and expr.core is not None:
+        return cast(Constant, expr.factors[0]).value, expr.core
     return 1, expr

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from tilewright.formulation.expression import (
     Expr,
@@ -26,10 +26,14 @@ from tilewright.formulation.expression import (
     product,
     where,
 )
+from tilewright.formulation.mapping.blocks import Residency
 from tilewright.formulation.mapping.tiling import Tiling
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Tensor
 
 _ALWAYS = as_expr(1)
+_OF_LOOPS = ("_trips", "_extents", "_measures", "_delivered", "_visits", "_runs", "counted", "merged_forms")
+"""What is built of loops, whatever is stored between them."""
 _End = tuple[int | None, str | None, MappingABC[str, frozenset[int]]]
 _Runs = tuple[list[_End], list[tuple[Variable | int, Expr, list[int]]]]
 
@@ -75,8 +79,22 @@ class Nest(Tiling):
 
     @cached_property
     def counted(self) -> dict[Hashable, Any]:
-        """What cost models have built of this nest, by what they asked."""
+        """What cost models have built of these loops, by all that it depends on besides them."""
         return {}
+
+    @cached_property
+    def merged_forms(self) -> dict[int, Any]:
+        """The nests that were made of this one by merging cuts, by the block that stands for several."""
+        return {}
+
+    def storing(self, engine: Engine, residency: MappingABC[str, Residency]) -> Self:
+        """The same loops on a machine that may store other tensors between them.
+
+        What was built of the loops serves both, so arrays and orders are the same.
+        """
+        nest = replace(self, engine=engine, residency=residency)
+        nest.__dict__.update({name: getattr(self, name) for name in _OF_LOOPS})
+        return nest
 
     def pool(self, tensor: Tensor, level: int) -> frozenset[int]:
         """Spatial blocks among whose instances a level's buffers share a tensor (inputs and weights)."""

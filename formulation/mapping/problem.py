@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 
@@ -36,7 +36,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.membership import outside, outside_uneven
 from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.formulation.mapping.rules import MetricCap
-from tilewright.formulation.mapping.space import MapSpace, build_space
+from tilewright.formulation.mapping.space import MapSpace, Spaces, build_space
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.search import Judgement
 from tilewright.foundation.errors import InputError
@@ -61,6 +61,7 @@ class LayerProblem:
     storage : ``even``, or ``uneven``: then ``space`` and ``statement`` are those of the even part alone, and
         the union of all :meth:`parts` is what is asked for
     even_space : of one of those parts, the space of the even one
+    alike : spaces of parts, and of parts of machines that store other tensors, where these share decisions
     """
 
     operator: Operator
@@ -73,6 +74,7 @@ class LayerProblem:
     limits: tuple[Limit, ...]
     storage: str = EVEN
     even_space: MapSpace | None = None
+    alike: Spaces | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_uneven(self) -> bool:
@@ -127,7 +129,8 @@ class LayerProblem:
         # A demand on loop orders may forbid all undominated effects, so that a dominated one is needed.
         every = self.constraints.place_loops
         orders = partial(block_orders, self.operator, self.engine, slots, self.reduction, every=every)
-        return _space(self.operator, self.engine, orders, self.constraints, self.space.tiles, slots, check)
+        tiles = self.space.tiles
+        return _space(self.operator, self.engine, orders, self.constraints, tiles, slots, check, self.alike)
 
     def stated(self, space: MapSpace, slots: Arrangement) -> LayerProblem:
         """The same problem over the decisions of one arrangement, or some of them."""
@@ -413,8 +416,9 @@ def _space(
     tiles: str,
     slots: Arrangement | None = None,
     check: Callable[[], None] = lambda: None,
+    alike: Spaces | None = None,
 ) -> MapSpace:
     """The map space under demands on tile sizes."""
-    space = build_space(operator, engine, orders, (), tiles, slots, check)
+    space = build_space(operator, engine, orders, (), tiles, slots, check, alike)
     filters = demands.row_filters(space.nest.blocks, engine)
     return build_space(operator, engine, orders, filters, tiles, slots, check) if filters else space

@@ -58,9 +58,12 @@ class MergedCuts(Nest):
     @classmethod
     def of(cls, nest: Nest, merged: int) -> MergedCuts:
         """A nest in which one block stands for several."""
-        return cls(
-            nest.operator, nest.engine, nest.boundaries, nest.blocks, nest.residency, nest.perfect, merged
-        )
+        known = nest.merged_forms.get(merged)
+        if known is None:
+            known = nest.merged_forms[merged] = cls(
+                nest.operator, nest.engine, nest.boundaries, nest.blocks, nest.residency, nest.perfect, merged
+            )
+        return known.storing(nest.engine, nest.residency)
 
     def _elements(
         self,

@@ -271,7 +271,7 @@ def _part(
     """
     operator = problem.operator
     orders = partial(block_orders, operator, engine, slots, problem.reduction)
-    space = build_space(operator, engine, orders, (), problem.space.tiles, slots)
+    space = build_space(operator, engine, orders, (), problem.space.tiles, slots, alike=problem.alike)
     nest = space.nest
     if merged is not None:
         space = replace(space, nest=MergedCuts.of(nest, merged))

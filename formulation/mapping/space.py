@@ -8,9 +8,9 @@ a level begin to live at one point; the uneven space is the union over many
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
 from tilewright.formulation.expression import Expr, Variable, as_expr
@@ -124,6 +124,11 @@ def _full_order(order: OrderClass, operator: Operator) -> list[str]:
     return [*(dim for dim in operator.bounds if dim not in order.permutation), *order.permutation]
 
 
+Spaces = dict[Hashable, MapSpace]
+"""Spaces by their loops."""
+_FEW = 20_000  # rows up to which a space is kept for those with the same loops
+
+
 def build_space(
     operator: Operator,
     engine: Engine,
@@ -132,6 +137,7 @@ def build_space(
     tiles: str = DIVISORS,
     slots: Arrangement | None = None,
     check: Callable[[], None] = lambda: None,
+    alike: Spaces | None = None,
 ) -> MapSpace:
     """The map space of an operator on an engine, for one arrangement of storage.
 
@@ -143,23 +149,55 @@ def build_space(
     tiles : the tiles that a tile may be cut into, one of those of `axis_groups`
     slots : the even arrangement by default
     check : called between dimensions, each of which may have millions of rows; what it raises goes through
+    alike : spaces of this operator without filters, on machines that differ in what levels store, how much
+        and how fast; the new one takes its decisions from one of the same loops
     """
     slots = even_arrangement(operator, engine) if slots is None else slots
     blocks, sites = _blocks(engine, slots, orders)
+    loops = _loops(blocks, slots, tiles)
+    if alike is not None and loops in alike:
+        return _storing(alike[loops], engine, slots, sites)
     boundaries, variables = _boundaries(operator, blocks, sites, slots, tiles)
     groups = tuple(
         axis_group(operator, dims, blocks, boundaries, variables, row_filters, tiles, check)
         for dims in axis_group_dims(operator)
     )
     residency = _residency(operator, engine, blocks, slots)
-    choices = [block.selector for block in blocks] + [r.selector for r in residency.values()]
-    return MapSpace(
+    space = MapSpace(
         nest=Nest(operator, engine, tuple(boundaries), tuple(blocks), residency, tiles == DIVISORS),
         groups=groups,
-        selectors=tuple(choice for choice in choices if isinstance(choice, Variable)),
+        selectors=_selectors(blocks, residency),
         sites=tuple(sites),
         tiles=tiles,
     )
+    if alike is not None and not row_filters and sum(group.size_at_most for group in groups) <= _FEW:
+        alike[loops] = space
+    return space
+
+
+def _selectors(blocks: Sequence[Block], residency: MappingABC[str, Residency]) -> tuple[Variable, ...]:
+    choices = [block.selector for block in blocks] + [r.selector for r in residency.values()]
+    return tuple(choice for choice in choices if isinstance(choice, Variable))
+
+
+def _loops(blocks: Sequence[Block], slots: Arrangement, tiles: str) -> Hashable:
+    """What the decisions on loops of a space depend on, for one operator."""
+    return (
+        tiles,
+        tuple(slot.dims for slot in slots),
+        tuple(
+            (block.level, block.axis, tuple((order.permutation, order.effect) for order in block.orders))
+            for block in blocks
+        ),
+    )
+
+
+def _storing(space: MapSpace, engine: Engine, slots: Arrangement, sites: Sequence[LoopSite]) -> MapSpace:
+    """The space of the same loops where other tensors may be stored between them."""
+    nest = space.nest
+    residency = _residency(nest.operator, engine, nest.blocks, slots)
+    selectors = _selectors(nest.blocks, residency)
+    return replace(space, nest=nest.storing(engine, residency), selectors=selectors, sites=tuple(sites))
 
 
 def level_positions(blocks: Sequence[Block]) -> dict[int, int]:

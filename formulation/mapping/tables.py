@@ -50,6 +50,12 @@ class GroupTable:
         """The same table with its rows in another sequence."""
         return _filled(self.values.reordered(order))
 
+    def take(self, other: GroupTable, order: Indices) -> None:
+        """Take the values that another table has got of the same rows, in this sequence of them."""
+        new = [node for node in other.values if node not in self.values]
+        if new:
+            self.values.update(other.values.among(new).reordered(order))
+
     def missing(self, roots: Sequence[Expr], limits: Limits | None = None) -> Columns:
         """The values that some expressions read and the table does not have."""
         read = local_nodes(roots).get(self.group.name, [])
@@ -101,6 +107,14 @@ class Tables:
         result.roots = self.roots
         result.tables = [table.reordered(kept) for table, kept in zip(self.tables, rows, strict=True)]
         return result
+
+    def read(self, roots: Sequence[Expr], limits: Limits | None = None) -> None:
+        """Have what further expressions read; raises ``LimitReachedError`` at a limit."""
+        nodes = local_nodes(roots)
+        for table in self.tables:
+            table.values.compute(
+                [node for node in nodes.get(table.group.name, ()) if node not in table.values], limits
+            )
 
     def known(self, rows: Sequence[Indices]) -> dict[Expr, Floats]:
         """Looked-up values of all local nodes for one row index array per group."""

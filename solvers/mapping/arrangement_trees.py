@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING
@@ -134,11 +135,13 @@ class ArrangementTrees:
 
         What costs little more than the least that anything may cost comes first: fewer tiles survive.
         """
-        from tilewright.solvers.mapping.segment_bounds import SegmentBounds
+        from tilewright.solvers.mapping.segment_bounds import KeptTables, SegmentBounds
 
-        problem = self._search.problem
-        even_open = self._is_even_open()
-        machines = [SegmentBounds(self._search, self._goal, slots, even_open) for slots in storages(problem)]
+        problem = replace(self._search.problem, alike={})
+        even_open, legal = self._is_even_open(), KeptTables()
+        machines = [
+            SegmentBounds(self._search, self._goal, slots, even_open, legal) for slots in storages(problem)
+        ]
 
         def learned() -> None:
             self._unstated = max(self._unstated, min(bounds.least for bounds in machines))

@@ -102,6 +102,7 @@ class ArrayBounds:
         self._usage: dict[str, Distinct] = {}
         self._joined: dict[tuple[str, ...], Distinct] = {}
         self._least_values: dict[Expr, Floats] = {}
+        self._of_products: dict[Product, tuple[float, float]] = {}
         self._values = {table.group.name: table.values for table in tables.tables}
         for table in tables.tables:
             columns = {
@@ -122,7 +123,10 @@ class ArrayBounds:
         if not self.fits:
             return result
         for node in products(roots):
-            shared, plain = self._least(node)
+            known = self._of_products.get(node)
+            if known is None:
+                known = self._of_products[node] = self._least(node)
+            shared, plain = known
             # Only what is tighter than the product of least factors is worth an instruction.
             if shared > plain:
                 result[node] = shared

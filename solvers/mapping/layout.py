@@ -15,6 +15,7 @@ from functools import cached_property
 from tilewright.formulation.effort import Tally
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Limit
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import legal_groups, wanted_rows
@@ -180,19 +181,31 @@ class LegalTables:
 
     Raises ``LimitReachedError`` where a limit strikes.
 
+    Parameters
+    ----------
+    groups : those of the problem, without rows that are not legal; by default all such rows are left out
+    keeps : whether stages and bounds are kept for other layouts
+
     Attributes
     ----------
     tables : of the rows that may be legal
     limits : of the problem, and what they imply for whole arrays
     """
 
-    def __init__(self, problem: LayerProblem, checked_limits: Limits) -> None:
+    def __init__(
+        self,
+        problem: LayerProblem,
+        checked_limits: Limits,
+        groups: Sequence[AxisGroup] | None = None,
+        keeps: bool = False,
+    ) -> None:
         nest = problem.space.nest
         self.fanout_limits = implied_array_limits(nest)
         self.limits = (*problem.limits, *self.fanout_limits)
-        groups = legal_groups(problem, checked_limits)
+        groups = legal_groups(problem, checked_limits) if groups is None else groups
         self.tables = Tables(groups, self._roots(problem), checked_limits)
         self._nest, self._checked_limits = nest, checked_limits
+        self._staged: dict[tuple[Stage, ...], list[StagedTable]] | None = {} if keeps else None
 
     def _roots(self, problem: LayerProblem) -> list[Expr]:
         statement = problem.statement
@@ -203,10 +216,30 @@ class LegalTables:
         """Bounds of what shares the array."""
         return ArrayBounds(self._nest, self.tables, self._checked_limits.check)
 
-    def read(self, problem: LayerProblem) -> None:
-        """Have what the statement of a problem reads that differs from the first one in that alone."""
-        for table in self.tables.tables:
-            table.values.update(table.missing(self._roots(problem), self._checked_limits))
+    def of(self, problem: LayerProblem) -> LegalTables:
+        """Those of another problem over the same rows and loops, which share all that both read."""
+        result = copy.copy(self)
+        result.__dict__["array"] = self.array
+        result.limits = (*problem.limits, *self.fanout_limits)
+        result.tables.read(result._roots(problem), self._checked_limits)
+        return result
+
+    def staged(self, stages: Sequence[Stage]) -> list[StagedTable]:
+        """The tables in some stages."""
+        known = None if self._staged is None else self._staged.get(tuple(stages))
+        if known is None:
+            known = []
+            for table in self.tables.tables:
+                self._checked_limits.check()
+                known.append(StagedTable(table, self._nest, stages))
+            if self._staged is not None:
+                self._staged[tuple(stages)] = known
+                for staged in known:
+                    staged.keep()
+        elif self._staged is not None:
+            for staged, table in zip(known, self.tables.tables, strict=True):
+                staged.take(table)
+        return known
 
     def restricted(self, rows: Sequence[Indices]) -> LegalTables:
         """The same over some rows of every group only."""
@@ -215,7 +248,7 @@ class LegalTables:
             return self
         result = copy.copy(self)
         result.__dict__.pop("array", None)
-        result.tables = tables
+        result.tables, result._staged = tables, None
         return result
 
 
@@ -248,14 +281,10 @@ def laid_out(
     powers, both = problem.objective.key_powers, goal is not None and goal.both
     deciding = deciding or orders_of_decisions(problem)[0]
     stages = stages_of(space, deciding.spread_first, deciding.inner_first)
-    staged: list[StagedTable] = []
-    for table in legal.tables.tables:
-        checked_limits.check()
-        staged.append(StagedTable(table, space.nest, stages))
     return Layout(
         problem=problem,
         stages=stages,
-        staged=staged,
+        staged=legal.staged(stages),
         limits=legal.limits,
         machine=(*statement.limits, *legal.fanout_limits),
         energy=statement.energy if powers[0] or both else None,

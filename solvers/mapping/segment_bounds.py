@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.formulation.expression.batch import EXACT_LIMIT
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.arrangements import Arrangement, Reduction, is_spread
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -34,7 +35,6 @@ from tilewright.formulation.mapping.segment_parts import (
     tiles_at,
     within,
 )
-from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools
 from tilewright.solvers.mapping.cuts import Cut
@@ -45,10 +45,7 @@ from tilewright.solvers.mapping.tree import Tree
 
 CYCLES = parse_objective("cycles")
 _EFFORT = 20_000_000  # nodes bounded in looking for the least energy of a part
-_MOST_NEAR, _MOST_INSIDE = (
-    100_000,
-    1_000_000,
-)  # in listing what is left, for every arrangement that it may save
+_MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
 _KEPT = 5_000  # rows of a part whose tables are kept from one search to the next
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
@@ -73,6 +70,25 @@ class Survivors:
     tiles: Tiles | None
 
 
+class KeptTables:
+    """What searches of parts read, for any objective; kept where it is small."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], tuple[tuple[AxisGroup, ...], LegalTables]] = {}  # by identity
+
+    def of(self, part: LayerProblem, limits: Limits) -> LegalTables:
+        """The tables of a part; raises ``LimitReachedError`` where a limit strikes."""
+        groups = part.space.groups
+        key = tuple(map(id, groups))
+        if key in self._known:
+            return self._known[key][1].of(part)
+        if sum(group.size_at_most for group in groups) > _KEPT:
+            return LegalTables(part, limits)
+        legal = LegalTables(part, limits, groups, keeps=True)
+        self._known[key] = groups, legal  # identities last as long as what they identify
+        return legal
+
+
 class SegmentBounds:
     """Bounds of the arrangements of a problem; nothing may bypass its levels.
 
@@ -81,6 +97,7 @@ class SegmentBounds:
     Parameters
     ----------
     even_open : whether the even part is to be searched, too
+    legal : what searches of parts read, those of other machines with the same loops among them
 
     Attributes
     ----------
@@ -88,7 +105,9 @@ class SegmentBounds:
         nothing is left
     """
 
-    def __init__(self, search: LayerSearch, goal: Goal, problem: LayerProblem, even_open: bool) -> None:
+    def __init__(
+        self, search: LayerSearch, goal: Goal, problem: LayerProblem, even_open: bool, legal: KeptTables
+    ) -> None:
         self.least = 0.0
         self._search, self._goal, self._problem = search, goal, problem
         self._powers = problem.objective.key_powers
@@ -105,7 +124,7 @@ class SegmentBounds:
                 self._inner = [*dict.fromkeys([*self._inner, rest])]
         self._inside = self._outside = self._busy = 0
         self._near_parts: list[LayerProblem] = []
-        self._legal: dict[int, tuple[MapSpace, LegalTables]] = {}  # by identity of spaces
+        self._legal = legal
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
     def begin(self, known: Callable[[], None]) -> None:
@@ -228,23 +247,12 @@ class SegmentBounds:
     def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
         """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""
         self._search.limits.check()
-        legal = self._legal_tables(part)
+        legal = self._legal.of(part, self._search.limits)
         tree = Tree(self._search, goal, part, legal=legal)
         if tree.empty:
             return None
         tree.limit(most)
         return tree
-
-    def _legal_tables(self, part: LayerProblem) -> LegalTables:
-        """What searches of a part read, for any objective; kept where it is small."""
-        space, kept = self._legal.get(id(part.space), (None, None))
-        if kept is not None and space is part.space:
-            kept.read(part)
-            return kept
-        legal = LegalTables(part, self._search.limits)
-        if sum(legal.tables.sizes) <= _KEPT:
-            self._legal[id(part.space)] = part.space, legal
-        return legal
 
     def _survivors(
         self, slots: Arrangement, part: LayerProblem, edges: range, elsewhere: int, most: int

@@ -183,6 +183,8 @@ class StagedTable:
         flat = [column for columns in keys for column in columns]
         order = np.lexsort(flat[::-1]) if flat else np.arange(len(table))
         self.table = table.reordered(order)
+        self._order = order
+        self._ends: dict[tuple[Expr, bool], Floats] | None = None
         count = len(table)
         changed = np.zeros(count, dtype=bool)
         changed[:1] = True
@@ -198,6 +200,14 @@ class StagedTable:
             self.children.append(np.append(np.searchsorted(inner, here), len(inner)).astype(np.int32))
         sizes = [1, *map(len, self.starts)]
         self.offsets = [0, *np.cumsum(sizes[:-1]).tolist()]
+
+    def keep(self) -> None:
+        """Keep bounds, since several programs will read them."""
+        self._ends = {}
+
+    def take(self, table: GroupTable) -> None:
+        """Take the values that the table has got since it was staged."""
+        self.table.take(table, self._order)
 
     @property
     def bytes(self) -> int:
@@ -247,8 +257,15 @@ class StagedTable:
         ----------
         stages : so many of the first ones; by default all
         """
+        if self._ends is None or stages is not None:
+            return self._bounds(expr, low, len(self.starts) if stages is None else stages)
+        known = self._ends.get((expr, low))
+        if known is None:
+            known = self._ends[expr, low] = self._bounds(expr, low, len(self.starts))
+        return known
+
+    def _bounds(self, expr: Expr, low: bool, count: int) -> Floats:
         end = np.minimum if low else np.maximum
-        count = len(self.starts) if stages is None else stages
         values = self.table.values[expr]
         if not count:
             return np.array([end.reduce(values)])

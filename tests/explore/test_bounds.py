@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -23,7 +24,14 @@ from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.explore.bounds import LayerBounds, least_ratio
-from tilewright.solvers.mapping.explore.features import features_of, trimmed, with_capacities, with_prices
+from tilewright.solvers.mapping.explore.features import (
+    Survey,
+    features_of,
+    sharing_levels,
+    trimmed,
+    with_capacities,
+    with_prices,
+)
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import gemm
@@ -96,6 +104,24 @@ def test_trimmed_machines_ask_the_same_question(data: st.DataObject) -> None:
         assert least_key(operator, engine, "edp") == least_key(operator, trimmed(engine, operator), "edp")
     except InputError:
         assume(False)
+
+
+@settings(max_examples=EXAMPLES)
+@given(data=st.data())
+def test_a_survey_sees_what_every_machine_alone_shows(data: st.DataObject) -> None:
+    """Levels that are looked at once give the machines, features and questions of each machine by itself."""
+    machines = [*data.draw(families()), *data.draw(families())]
+    operator = data.draw(operators(("conv", "gemm", "pool"), most=12))
+    shared = sharing_levels(machines)
+    assert shared == machines
+    for trims in (False, True):
+        survey = Survey(shared, operator, trims=trims)
+        assert survey.engines == [trimmed(m, operator) if trims else m for m in machines]
+        features = [features_of(engine) for engine in survey.engines]
+        assert survey.features == features
+        for one, other in combinations(range(len(machines)), 2):
+            same = survey.signatures[one] == survey.signatures[other]
+            assert same == (features[one] == features[other])
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 9)] * 4), min_size=1, max_size=6))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import count, islice
 from itertools import product as cartesian
 from typing import Any
@@ -13,18 +14,28 @@ import pytest
 from effort import effort
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
+from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.compulsory import least_cycles, least_energy, least_key
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.segment_parts import has_parts, storages
+from tilewright.formulation.mapping.segment_parts import (
+    has_parts,
+    inner_arrangements,
+    inside_part,
+    near_arrangements,
+    outside_part,
+    storages,
+    stores_near,
+)
+from tilewright.formulation.mapping.space import Spaces
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import arrangement_trees, segment_bounds
 from tilewright.solvers.mapping.goals import Below, Minimum
-from tilewright.solvers.mapping.segment_bounds import SegmentBounds
+from tilewright.solvers.mapping.segment_bounds import KeptTables, SegmentBounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, gemm
@@ -102,6 +113,66 @@ def test_claims_are_those_of_enumeration(most: int, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(segment_bounds, "_MOST_INSIDE", most)
     problems = (problem for seed in count(7) if has_parts(problem := drawn(seed, 6)))
     assert sum(agrees(problem) for problem in islice(problems, effort(4))) >= effort(2)
+
+
+def past_a_loose_level(draw: random.Random, kind: str) -> LayerProblem:
+    """A product on a machine whose near level stores what it likes, with a register file for each tensor."""
+
+    def level(name: str, room: int | None, keeps: frozenset[Role], **fields: object) -> MemoryLevel:
+        port = draw.choice([None, Fraction(1, 2), Fraction(2)])
+        buffered = room is not None and draw.random() < 0.5
+        energies = Fraction(draw.randint(1, 60)), Fraction(draw.randint(1, 60))
+        return MemoryLevel(
+            *(name, room, *energies),
+            **{"read_bandwidth": port, "double_buffered": buffered, "keeps": keeps, **fields},  # type: ignore[arg-type]
+        )
+
+    every = frozenset(Role)
+    fan = Fanout((ArrayAxis("x", 4),), Fraction(1), multicast=draw.random() < 0.7)
+    levels = (
+        level("DRAM", None, every),
+        level("BUF", 20, every, may_bypass=every, fanout=fan),
+        level("W", 6, frozenset({Role.WEIGHT})),
+        level("IO", 9, every - {Role.WEIGHT}),
+    )
+    engine = Engine("loose", "hierarchy", 16, Fraction(1), Fraction(500), levels)
+    operator = gemm(m=draw.choice([2, 4, 6]), n=draw.choice([2, 3]), k=draw.choice([3, 5, 8]))
+    edp = parse_objective("edp")
+    return layer_problem(operator, engine, edp, factors=FACTORS[kind], storage="uneven")
+
+
+def sampled(part: LayerProblem, draw: random.Random) -> list[int]:
+    """What a problem says of some decisions: energy, cycles, counts and limits."""
+    assignment = {selector: draw.choice(selector.domain) for selector in part.space.selectors}
+    for group in part.space.groups:
+        row = group.rows[draw.randrange(len(group))]
+        assignment |= dict(zip(group.variables, row.tolist(), strict=True))
+    stated = part.statement
+    counted = [moved for row in stated.traffic for moved in (row.reads, row.fills, row.updates, row.tile)]
+    exprs = [stated.energy, stated.cycles, *counted, *(limit.expr for limit in part.limits)]
+    return [evaluate(expr, assignment) for expr in exprs]
+
+
+@pytest.mark.parametrize("kind", [DIVISORS, LEAST])
+def test_what_machines_share_counts_as_before(kind: str) -> None:
+    """Parts and wholes that take loops and counts from machines with other stores say what new ones do."""
+    draw = random.Random(5)
+    for _ in range(effort(1)):
+        fresh = past_a_loose_level(draw, kind)
+        alike: Spaces = {}
+        stated = 0
+        for problem in islice(storages(fresh), 0, None, 3):
+            parts = [partial(inside_part, inner=inner) for inner in inner_arrangements(problem)]
+            if stores_near(problem):
+                parts += [partial(outside_part, near=near) for near in near_arrangements(problem)]
+            wholes = islice(problem.arrangements(), 4)
+            parts += [partial(LayerProblem.arranged, slots=slots) for slots in wholes]
+            for number, part in enumerate(parts):
+                stated += 1
+                own, other = part(problem), part(replace(problem, alike=alike))
+                assert sampled(own, random.Random(number)) == sampled(other, random.Random(number))
+                assert own.space.sites == other.space.sites
+        assert len(alike) < 0.8 * stated
 
 
 def past_a_dear_level(sizes: tuple[int, int, int], kind: str) -> LayerProblem:
@@ -204,7 +275,7 @@ def test_rising_cutoffs_bound_each_part_anew(seed: int) -> None:
     for machine in storages(problem):
         search = LayerSearch(problem, Limits())
         goal = Minimum(search, "test")
-        bounds = SegmentBounds(search, goal, machine, even_open=True)
+        bounds = SegmentBounds(search, goal, machine, True, KeptTables())
         bounds.begin(lambda: None)
         least = bounds.least
         for step in (1.02, 1.1, 1.3, 3.0):

@@ -77,23 +77,47 @@ def selected_counts(
 
 def _counts(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole_run: bool) -> Counts:
     """Counts at one level when the tensor is stored at ``stores``."""
-    key = tensor.name, tuple(stores), level, whole_run
-    known = nest.counted.get(key) if level in stores else _NONE
+    if level not in stores:
+        return _NONE
+    positions, depth = nest.residency[tensor.name].positions, stores.index(level)
+    store = stores[depth + 1] if depth + 1 < len(stores) else None
+    place = level, positions[level]
+    inner = store, len(nest.blocks) if store is None else positions[store]
+    # Nests with the same loops share what was counted: all that differs between them is in the key.
+    features = [
+        (memory.sliding_window, memory.timing.drained)
+        for memory in (nest.engine.levels[index] for index in (level, store) if index is not None)
+    ]
+    outside = frozenset(nest.spatial_between(0, place[1])) if whole_run else frozenset[int]()
+    below = spread_of(nest, tensor, outside, nest.spatial_between(place[1], inner[1]), store)
+    pool = nest.pool(tensor, level)
+    key = tensor.name, place, inner, depth > 0, outside, below, pool, whole_run, *features
+    known = nest.counted.get(key)
     if known is None:
-        known = nest.counted[key] = _counts_at(nest, tensor, stores, level, whole_run)
+        known = nest.counted[key] = _counts_at(nest, tensor, place, inner, depth, (outside, below), whole_run)
     return known
 
 
-def _counts_at(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole_run: bool) -> Counts:
-    """Counts at a level that stores the tensor."""
-    positions = nest.residency[tensor.name].positions
-    here = positions[level]
-    depth = stores.index(level)
-    store = stores[depth + 1] if depth + 1 < len(stores) else None
-    inner = len(nest.blocks) if store is None else positions[store]
-    outside = frozenset(nest.spatial_between(0, here)) if whole_run else frozenset[int]()
+def _counts_at(
+    nest: Nest,
+    tensor: Tensor,
+    place: tuple[int, int],
+    within: tuple[int | None, int],
+    depth: int,
+    spread: tuple[frozenset[int], Spread],
+    whole_run: bool,
+) -> Counts:
+    """Counts at a level that stores the tensor.
+
+    Parameters
+    ----------
+    place : the level, and its boundary
+    within : the next inner store (``None``: the PEs), and its boundary
+    depth : how many levels outside store the tensor
+    spread : spatial blocks outside the level that count, and instances whose accesses reach it
+    """
+    (level, here), (store, inner), (outside, below) = place, within, spread
     at_store = Spread(outside)
-    below = spread_of(nest, tensor, outside, nest.spatial_between(here, inner), store)
     if tensor.is_output:
         counts = _output_counts(
             nest, tensor, (here, at_store), (None if store is None else inner, below), depth

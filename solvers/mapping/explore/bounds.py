@@ -25,12 +25,7 @@ from tilewright.foundation.arrays import Bools, Floats, Indices
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.fitted import fitted
 from tilewright.solvers.mapping.explore.compulsory import CountBounds, count_bounds
-from tilewright.solvers.mapping.explore.features import (
-    Features,
-    features_of,
-    trimmed,
-    with_largest_capacities,
-)
+from tilewright.solvers.mapping.explore.features import Features, Survey, with_largest_capacities
 from tilewright.workloads.mapping.operator import Operator
 
 SAFE = 1 - 1e-9
@@ -79,15 +74,10 @@ class LayerBounds:
         limits: Limits | None = None,
     ) -> None:
         machines = [fitted(engine, operator) for engine in engines]
-        self.engines = [trimmed(engine, operator) if comparing else engine for engine in machines]
-        features = [features_of(engine) for engine in self.engines]
-        shapes = {
-            shape: number for number, shape in enumerate(dict.fromkeys(feature.shape for feature in features))
-        }
-        self._shapes = np.array([shapes[feature.shape] for feature in features])
-        self.signatures = [
-            (shapes[feature.shape], feature.capacities, feature.prices) for feature in features
-        ]
+        survey = Survey(machines, operator, trims=comparing)
+        self.engines, self.signatures, features = survey.engines, survey.signatures, survey.features
+        shapes: dict[object, int] = {}
+        self._shapes = np.array([shapes.setdefault(each.shape, len(shapes)) for each in features])
         self._objective = objective
         rounding = comparable_rounding(cost_model(model))
         self._comparing = comparing and rounding is not None
@@ -108,7 +98,8 @@ class LayerBounds:
             for number in shapes.values():
                 own = np.flatnonzero(self._shapes == number)
                 group = [self.engines[index] for index in own]
-                counts = count_bounds(operator, with_largest_capacities(group), model, factors, limits)
+                largest = with_largest_capacities(group[0], [features[index].capacities for index in own])
+                counts = count_bounds(operator, largest, model, factors, limits)
                 self._begin(own, counts, [-(-operator.iterations // engine.instances) for engine in group])
 
     def _begin(self, own: Indices, counts: CountBounds, peaks: Sequence[int]) -> None:

@@ -8,9 +8,10 @@ Cost models that are comparable (`comparable_rounding`) keep this bargain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -34,15 +35,97 @@ class Features:
     shape: tuple[Any, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LevelFeatures:
+    """What a level adds to the features of its machine."""
+
+    prices: tuple[Fraction, ...]
+    capacities: tuple[Fraction | int | None, ...]
+    shape: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, level: MemoryLevel) -> LevelFeatures:
+        """Prices, capacities and shape of a level."""
+        return cls(tuple(_prices(level)), tuple(_capacities(level)), _level_shape(level))
+
+
 def features_of(engine: Engine) -> Features:
     """Prices, capacities and shape of a machine."""
-    shape = (
-        engine.cost_model,
-        engine.element_bits,
-        engine.dma,
-        tuple(_level_shape(level) for level in engine.levels),
+    return _features(engine, [LevelFeatures.of(level) for level in engine.levels])
+
+
+def _features(engine: Engine, levels: Sequence[LevelFeatures]) -> Features:
+    """The features of a machine of given levels."""
+    prices = chain.from_iterable(level.prices for level in levels)
+    return Features(
+        (engine.mac_energy, *prices, engine.leak),  # the last one is the price of a cycle
+        tuple(chain.from_iterable(level.capacities for level in levels)),
+        (engine.cost_model, engine.element_bits, engine.dma, tuple(level.shape for level in levels)),
     )
-    return Features(tuple(_prices(engine)), tuple(_capacities(engine)), shape)
+
+
+def sharing_levels(engines: Sequence[Engine]) -> list[Engine]:
+    """The same machines; equal levels are one object, of which :class:`Survey` finds out all at once."""
+    known: dict[LevelFeatures, list[MemoryLevel]] = {}
+
+    def shared(level: MemoryLevel) -> MemoryLevel:
+        alike = known.setdefault(LevelFeatures.of(level), [])
+        same = next((other for other in alike if other == level), None)
+        if same is None:
+            alike.append(level)
+        return level if same is None else same
+
+    return [replace(engine, levels=tuple(map(shared, engine.levels))) for engine in engines]
+
+
+class Survey:
+    """Machines as one layer sees them, each different level looked at once.
+
+    Parameters
+    ----------
+    machines : levels that they share are one object
+    trims : whether capacity that the layer cannot use is left out (:func:`trimmed`)
+
+    Attributes
+    ----------
+    engines, features : of the machines
+    signatures : equal for machines that ask the same question
+    """
+
+    def __init__(self, machines: Sequence[Engine], operator: Operator, *, trims: bool) -> None:
+        self._operator, self._trims = operator, trims
+        self._sizes = _sizes(operator)
+        self._levels: dict[tuple[int, int, bool], tuple[MemoryLevel, LevelFeatures, int]] = {}
+        self._numbers: dict[LevelFeatures, int] = {}
+        self.engines: list[Engine] = []
+        self.features: list[Features] = []
+        self.signatures: list[object] = []
+        for machine in machines:
+            seen = [self._seen(machine, level, not index) for index, level in enumerate(machine.levels)]
+            engine = _with_trimmed(machine, (level for level, *_ in seen)) if trims else machine
+            self.engines.append(engine)
+            self.features.append(_features(engine, [features for _, features, _ in seen]))
+            self.signatures.append(
+                (
+                    *(engine.cost_model, engine.element_bits, engine.dma, engine.mac_energy, engine.leak),
+                    tuple(number for *_, number in seen),
+                )
+            )
+
+    def _seen(
+        self, machine: Engine, level: MemoryLevel, outermost: bool
+    ) -> tuple[MemoryLevel, LevelFeatures, int]:
+        """A level, trimmed or not, its features, and the number of all that have equal ones."""
+        key = id(level), machine.element_bits, outermost
+        known = self._levels.get(key)
+        if known is None:
+            own = level
+            if self._trims:
+                own = _trimmed_level(machine, level, self._operator, self._sizes, outermost=outermost)
+            features = LevelFeatures.of(own)
+            number = self._numbers.setdefault(features, len(self._numbers))
+            known = self._levels[key] = own, features, number
+        return known
 
 
 def _level_shape(level: MemoryLevel) -> tuple[Any, ...]:
@@ -73,26 +156,22 @@ def _level_shape(level: MemoryLevel) -> tuple[Any, ...]:
     )
 
 
-def _prices(engine: Engine) -> Iterator[Fraction]:
-    yield engine.mac_energy
-    for level in engine.levels:
-        yield from level.energies
-        if level.fanout is not None:
-            yield level.fanout.energy
-            yield level.fanout.hop_energy
-    yield engine.leak  # the price of a cycle
+def _prices(level: MemoryLevel) -> Iterator[Fraction]:
+    yield from level.energies
+    if level.fanout is not None:
+        yield level.fanout.energy
+        yield level.fanout.hop_energy
 
 
-def _capacities(engine: Engine) -> Iterator[Fraction | int | None]:
-    for level in engine.levels:
-        yield level.capacity
-        for role in sorted(level.partitions):
-            yield level.partitions[role]
-        yield level.read_bandwidth
-        yield level.write_bandwidth
-        yield level.shared_bandwidth
-        for axis in level.fanout.axes if level.fanout else ():
-            yield axis.size
+def _capacities(level: MemoryLevel) -> Iterator[Fraction | int | None]:
+    yield level.capacity
+    for role in sorted(level.partitions):
+        yield level.partitions[role]
+    yield level.read_bandwidth
+    yield level.write_bandwidth
+    yield level.shared_bandwidth
+    for axis in level.fanout.axes if level.fanout else ():
+        yield axis.size
 
 
 def with_prices(engine: Engine, prices: Sequence[Fraction]) -> Engine:
@@ -145,14 +224,32 @@ def trimmed(engine: Engine, operator: Operator) -> Engine:
     tensors whole is as good as any larger one, and so is an array axis with an instance for every
     combination of what may be spread along it.  Two machines that are equal after this ask the same question.
     """
-    levels = tuple(
-        _trimmed_level(engine, level, operator, outermost=not index)
+    sizes = _sizes(operator)
+    levels = (
+        _trimmed_level(engine, level, operator, sizes, outermost=not index)
         for index, level in enumerate(engine.levels)
     )
-    return replace(engine, name="trimmed", description="", clock_mhz=Fraction(1), levels=levels)
+    return _with_trimmed(engine, levels)
 
 
-def _trimmed_level(engine: Engine, level: MemoryLevel, operator: Operator, *, outermost: bool) -> MemoryLevel:
+def _with_trimmed(engine: Engine, levels: Iterable[MemoryLevel]) -> Engine:
+    """A machine of such levels, without what its cost does not depend on."""
+    return replace(engine, name="trimmed", description="", clock_mhz=Fraction(1), levels=tuple(levels))
+
+
+def _sizes(operator: Operator) -> list[tuple[Role, int]]:
+    """Role and elements of every tensor."""
+    return [(tensor.role, tensor.footprint(operator.bounds)) for tensor in operator.tensors]
+
+
+def _trimmed_level(
+    engine: Engine,
+    level: MemoryLevel,
+    operator: Operator,
+    sizes: Sequence[tuple[Role, int]],
+    *,
+    outermost: bool,
+) -> MemoryLevel:
     if level.fanout is not None:
         level = replace(level, fanout=_trimmed_fanout(level.fanout, operator))
     if outermost or level.capacity is None:
@@ -160,10 +257,10 @@ def _trimmed_level(engine: Engine, level: MemoryLevel, operator: Operator, *, ou
     bits = engine.capacity_element_bits(level)
     bank = (level.bank or 1) * bits
     needs: dict[Role | None, int] = {}  # bits
-    for tensor in operator.tensors:
-        if tensor.role in level.keeps:
-            part = tensor.role if tensor.role in level.partitions else None
-            needed = tensor.footprint(operator.bounds) * engine.width(level, tensor.role)
+    for role, size in sizes:
+        if role in level.keeps:
+            part = role if role in level.partitions else None
+            needed = size * engine.width(level, role)
             if level.bank is not None:
                 needed = -(-needed // bank) * bank
             needs[part] = needs.get(part, 0) + needed
@@ -190,10 +287,15 @@ def _trimmed_fanout(fanout: Fanout, operator: Operator) -> Fanout:
     return replace(fanout, axes=tuple(axes))
 
 
-def with_largest_capacities(engines: Sequence[Engine]) -> Engine:
-    """A machine of the same shape on which whatever is legal on one of these is legal, at no more cycles."""
-    columns = zip(*(features_of(engine).capacities for engine in engines), strict=True)
-    capacities = [
-        None if any(available is None for available in column) else max(column) for column in columns
+def with_largest_capacities(engine: Engine, capacities: Sequence[Sequence[Fraction | int | None]]) -> Engine:
+    """A machine of the same shape on which whatever is legal on others is legal, at no more cycles.
+
+    Parameters
+    ----------
+    capacities : of the others, itself among them
+    """
+    largest = [
+        None if any(available is None for available in column) else max(column)
+        for column in (set(column) for column in zip(*capacities, strict=True))
     ]
-    return with_capacities(engines[0], capacities)
+    return with_capacities(engine, largest)

@@ -17,6 +17,7 @@ from tilewright.foundation.arrays import Floats
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.explore.bounds import COMPULSORY, LayerBounds
 from tilewright.solvers.mapping.explore.cells import ABOVE, Asked, Cell, Nodes, Reported
+from tilewright.solvers.mapping.explore.features import sharing_levels
 from tilewright.workloads.selection import SelectedLayer
 
 _INCOMPARABLE = ("energy", "edp", "utilization")
@@ -67,7 +68,7 @@ class State:
         asked: Asked,
         limits: Limits | None = None,
     ) -> None:
-        self.engines = list(engines)
+        self.engines = sharing_levels(engines)
         self.layers = list(layers)
         self.asked = asked
         self.objective: Objective = parse_objective(asked.objective)
@@ -75,7 +76,7 @@ class State:
         self.bounds = [
             LayerBounds(
                 layer.operator,
-                engines,
+                self.engines,
                 self.objective,
                 asked.cost_model,
                 asked.factors,
