@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count, islice
 
@@ -21,14 +21,13 @@ from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, eval
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf
 from tilewright.formulation.objective import parse_objective
-from tilewright.foundation.errors import TilewrightError
+from tilewright.foundation.errors import InputError, TilewrightError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.candidate import Candidate, Skeleton
 from tilewright.solvers.mapping.fused.candidate_cost import cost_of
 from tilewright.solvers.mapping.fused.candidates import CandidateSpace
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
-from tilewright.solvers.mapping.fused.plain_bounds import PlainBounds
-from tilewright.solvers.mapping.fused.row_bounds import RowBounds
+from tilewright.solvers.mapping.fused.room_bounds import RoomBounds
 from tilewright.solvers.mapping.fused.skeletons import Cut, SkeletonSpace
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
@@ -75,10 +74,16 @@ class _Stem:
 
 @dataclass(frozen=True)
 class _Family:
-    """Skeletons that differ in the order of loops and in places of homes; ``solved`` once their turns are."""
+    """Skeletons that differ in the order of loops and in places of homes."""
 
     tree: Branch
-    solved: bool = False
+
+
+@dataclass(frozen=True)
+class _Ordered:
+    """Skeletons that differ in places of homes alone."""
+
+    tree: Branch
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class _Placings:
 class _Open:
     bound: Fraction
     number: int
-    item: _Stem | _Family | Branch | Skeleton | _Placings | Candidate = field(compare=False)
+    item: _Stem | _Family | _Ordered | Skeleton | _Placings | Candidate = field(compare=False)
 
 
 class FusedSearch:
@@ -124,11 +129,8 @@ class FusedSearch:
         goal = parse_objective("energy")
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
         self.first = FirstBounds(group, engines)
-        self.plain: PlainBounds | None = None
         self.is_plain = all(group.is_plain(reading) for reading in group.readings)
-        if factors == "perfect" and self.is_plain:
-            self.plain = PlainBounds(group, engine, self.first)
-        self.rows = RowBounds(self.first, engine, self.solver, self.space.whole)
+        self.rooms = RoomBounds(group, engine, self.first, self.solver)
         self.answer = FusedAnswer()
         self._open: list[_Open] = []
         self._stems = self.trees.stems()
@@ -193,7 +195,7 @@ class FusedSearch:
             answer.reason = "every fused mapping takes more" if cutoff is not None else "nothing fits"
 
     def _push(
-        self, bound: Fraction, item: _Stem | _Family | Branch | Skeleton | _Placings | Candidate
+        self, bound: Fraction, item: _Stem | _Family | _Ordered | Skeleton | _Placings | Candidate
     ) -> None:
         heapq.heappush(self._open, _Open(bound, next(self._numbers), item))
 
@@ -225,8 +227,8 @@ class FusedSearch:
             self._open_stem(item, entry.bound, best)
         elif isinstance(item, _Family):
             self._open_family(item, entry.bound, best)
-        elif isinstance(item, Branch):
-            self._list(item, entry.bound, best)
+        elif isinstance(item, _Ordered):
+            self._open_ordered(item, entry.bound, best)
         elif isinstance(item, Skeleton):
             candidates = sorted(self.space.candidates(item, best), key=lambda c: c.bound, reverse=True)
             if candidates:
@@ -256,53 +258,63 @@ class FusedSearch:
             if rest:
                 self._push(least, _Stem(tree, rest))
             elif self.first.fits(tree):
-                # Without windows a family has few skeletons, whose own bounds take less time than its turns.
-                self._push(least, _Family(tree, solved=self.is_plain))
+                self._push(least, _Family(tree))
 
     def _open_family(self, family: _Family, bound: Fraction, best: Fraction | None) -> None:
-        """First its turns are solved as far as they are known, then its skeletons are listed."""
-        if not family.solved:
-            layers = self.first.runs(family.tree)
-            least = self.rows.sum(layers, bound)
-            while least == bound:
-                runs = next((runs for runs in layers if not self.rows.is_settled(runs)), None)
-                if runs is None:
-                    break
-                self.rows.advance(runs)
-                least = self.rows.sum(layers, bound)
-            if least is None or (best is not None and least >= best):
+        """Put its loops in order: what residents move and hold depends on it."""
+        for tree in self.trees.orders(family.tree):
+            self.limits.check()
+            least = self.rooms.bound(tree, best)
+            if least is not None:
+                self._push(max(least.least, bound), _Ordered(tree))
+
+    def _open_ordered(self, ordered: _Ordered, bound: Fraction, best: Fraction | None) -> None:
+        """First its turns are solved as far as they are known, then its skeletons are listed.
+
+        Without windows it is one skeleton, whose turns are solved when they are listed.
+        """
+        while True:
+            least = self.rooms.bound(ordered.tree, best)
+            if least is None:
                 return
-            settled = least == bound
-            self._push(least, replace(family, solved=settled))
-            if settled:
-                self._solved += 1
-                if self.answer.tree is None or self._solved % DIVE == 0:
-                    self._dive(family.tree, best)
-            return
-        for tree in self.trees.members(family.tree):
+            if least.least > bound:
+                self._push(least.least, ordered)
+                return
+            if self.is_plain or not self.rooms.advance(least):
+                break
+        self._solved += 1
+        if not self.is_plain and (self.answer.tree is None or self._solved % DIVE == 0):
+            self._dive(ordered.tree, best)
+        for tree in self.trees.placed(ordered.tree):
             self.limits.check()
             self.answer.skeletons += 1
-            if self.plain is None:
-                self._list(tree, bound, best)
-                continue
-            # Without windows a skeleton's bound takes far less time than listing its turns.
-            quick = self.plain.bound(tree, best)
-            if quick is not None:
-                self._push(max(quick, bound), tree)
+            self._list(tree, bound, best)
 
     def _list(self, tree: Branch, bound: Fraction, best: Fraction | None) -> None:
         """List a skeleton's turns."""
-        skeleton = self.space.skeleton(tree)
-        if skeleton.makes_all(self.group.leaving) and (best is None or skeleton.bound < best):
+        skeleton = self._skeleton(tree)
+        if skeleton is not None and (best is None or skeleton.bound < best):
             self._push(max(skeleton.bound, bound), skeleton)
 
-    def _dive(self, family: Branch, best: Fraction | None) -> None:
-        """Price the most promising candidate of a family at once: a limit then finds an answer."""
-        fitting: list[Skeleton] = []
-        for tree in islice(self.trees.members(family), MEMBERS):
-            self.limits.check()
+    def _skeleton(self, tree: Branch) -> Skeleton | None:
+        """A tree with its turns; ``None`` where it makes no sense or not all that is needed.
+
+        A loop over a result that is read through windows may have a tile that is larger than what its
+        readers need in a turn.
+        """
+        try:
             skeleton = self.space.skeleton(tree)
-            if skeleton.makes_all(self.group.leaving) and None not in skeleton.left.values():
+        except InputError:
+            return None
+        return skeleton if skeleton.makes_all(self.group.leaving) else None
+
+    def _dive(self, ordered: Branch, best: Fraction | None) -> None:
+        """Price the most promising candidate of some skeletons at once: a limit then finds an answer."""
+        fitting: list[Skeleton] = []
+        for tree in islice(self.trees.placed(ordered), MEMBERS):
+            self.limits.check()
+            skeleton = self._skeleton(tree)
+            if skeleton is not None and None not in skeleton.left.values():
                 fitting.append(skeleton)
         if fitting:
             skeleton = min(fitting, key=lambda skeleton: skeleton.bound)

@@ -221,29 +221,44 @@ class SkeletonSpace:
                 passed.append([SharedStore(layer, output, level) for level in self.homes(layer)])
         return passed
 
-    def members(self, family: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
-        """All skeletons of a family.
+    def members(self, family: Branch) -> Iterator[Branch]:
+        """All skeletons of a family."""
+        for ordered in self.orders(family):
+            yield from self.placed(ordered)
+
+    def orders(self, family: Branch) -> Iterator[Branch]:
+        """A family with its loops in every order; homes stand inside all loops of their sequences."""
+        loops = [node for node in family.nodes if isinstance(node, SharedLoop)]
+        homes = [node for node in family.nodes if isinstance(node, SharedStore)]
+        children: list[list[Branch | Leaf]] = [
+            [child] if isinstance(child, Leaf) else list(self.orders(child)) for child in family.children
+        ]
+        for order in permutations(loops):
+            for below in product(*children):
+                yield Branch((*order, *homes), tuple(below))
+
+    def placed(self, ordered: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
+        """All skeletons with one order of loops, which differ in places and halos of homes.
 
         Parameters
         ----------
-        family : or a branch of one
+        ordered : or a branch of one
         around : the loop just outside it
         """
-        loops = [node for node in family.nodes if isinstance(node, SharedLoop)]
-        homes = [node for node in family.nodes if isinstance(node, SharedStore)]
-        for order in permutations(loops):
-            last = order[-1] if order else around
-            children: list[list[Branch | Leaf]] = [
-                [child] if isinstance(child, Leaf) else list(self.members(child, last))
-                for child in family.children
-            ]
-            for placed in product(*(self._places(home, order, around) for home in homes)):
-                nodes: list[SharedNode] = []
-                for place in range(len(order) + 1):
-                    nodes += [store for at, store in placed if at == place]
-                    nodes += order[place : place + 1]
-                for below in product(*children):
-                    yield Branch(tuple(nodes), tuple(below))
+        order = tuple(node for node in ordered.nodes if isinstance(node, SharedLoop))
+        homes = [node for node in ordered.nodes if isinstance(node, SharedStore)]
+        last = order[-1] if order else around
+        children: list[list[Branch | Leaf]] = [
+            [child] if isinstance(child, Leaf) else list(self.placed(child, last))
+            for child in ordered.children
+        ]
+        for chosen in product(*(self._places(home, order, around) for home in homes)):
+            nodes: list[SharedNode] = []
+            for place in range(len(order) + 1):
+                nodes += [store for at, store in chosen if at == place]
+                nodes += order[place : place + 1]
+            for below in product(*children):
+                yield Branch(tuple(nodes), tuple(below))
 
     def _places(
         self, home: SharedStore, order: tuple[SharedLoop, ...], around: SharedLoop | None
