@@ -74,7 +74,7 @@ class CandidateSpace:
             if layer in self.group.leaving and layer in turns.passings:
                 fixed += self.copy_energy(layer, turns)
         left = {leaf.leaf.layer: self._left_by_homes(turns, leaf) for leaf in turns.leaves}
-        return Skeleton(tree, turns, kinds, options, fixed, left)
+        return Skeleton(tree, turns.outline(), kinds, options, fixed, left)
 
     def _kinds_of(self, layer: str, leaf: LeafTurns) -> tuple[TurnKind, ...]:
         """A leaf's turns by size; those that add to the same sums are one run of several turns."""

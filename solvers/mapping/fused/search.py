@@ -32,10 +32,12 @@ from tilewright.solvers.mapping.fused.skeletons import Cut, SkeletonSpace
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
 
-DIVE = 16
-"""Of so many families whose turns are solved, one is followed down to its best candidate."""
+FIRST_DIVE = 128
+"""Steps of the search after which the most promising trees are priced, and again whenever they double."""
+DIVE = 2
+"""Trees that are priced then."""
 MEMBERS = 24
-"""Skeletons of a family that are looked at on the way."""
+"""Skeletons of each that are looked at."""
 
 
 @dataclass
@@ -142,7 +144,7 @@ class FusedSearch:
         ]
         self.gains = all(one == sorted(one, reverse=True) for one in costs)
         self._listed = False
-        self._solved = 0
+        self._next_dive = FIRST_DIVE
         self._promising: Fraction | None = None
         self._numbers = count()
 
@@ -209,6 +211,9 @@ class FusedSearch:
                 self.answer.close = True
                 raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
+            if self.answer.opened >= self._next_dive:
+                self._dive(best)
+                continue
             entry = heapq.heappop(self._open)
             self.answer.opened += 1
             try:
@@ -282,9 +287,6 @@ class FusedSearch:
                 return
             if self.is_plain or not self.rooms.advance(least):
                 break
-        self._solved += 1
-        if not self.is_plain and (self.answer.tree is None or self._solved % DIVE == 0):
-            self._dive(ordered.tree, best)
         for tree in self.trees.placed(ordered.tree):
             self.limits.check()
             self.answer.skeletons += 1
@@ -308,20 +310,25 @@ class FusedSearch:
             return None
         return skeleton if skeleton.makes_all(self.group.leaving) else None
 
-    def _dive(self, ordered: Branch, best: Fraction | None) -> None:
-        """Price the most promising candidate of some skeletons at once: a limit then finds an answer."""
-        fitting: list[Skeleton] = []
-        for tree in islice(self.trees.placed(ordered), MEMBERS):
-            self.limits.check()
-            skeleton = self._skeleton(tree)
-            if skeleton is not None and None not in skeleton.left.values():
-                fitting.append(skeleton)
-        if fitting:
-            skeleton = min(fitting, key=lambda skeleton: skeleton.bound)
-            candidates = self.space.candidates(skeleton, best)
-            candidate = min(candidates, key=lambda candidate: candidate.bound, default=None)
-            if candidate is not None:
-                self._price(candidate, best)
+    def _dive(self, best: Fraction | None) -> None:
+        """Price the most promising skeletons that are known at once: a limit then finds an answer."""
+        ordered = [entry for entry in self._open if isinstance(entry.item, _Ordered)]
+        self._next_dive = 2 * self.answer.opened if ordered else self.answer.opened + FIRST_DIVE
+        for entry in heapq.nsmallest(DIVE, ordered):
+            assert isinstance(entry.item, _Ordered)
+            fitting: list[Skeleton] = []
+            for tree in islice(self.trees.placed(entry.item.tree), MEMBERS):
+                self.limits.check()
+                skeleton = self._skeleton(tree)
+                if skeleton is not None and None not in skeleton.left.values():
+                    fitting.append(skeleton)
+            least: Candidate | None = None
+            for skeleton in fitting:
+                most = best if least is None else least.bound
+                least = min(self.space.candidates(skeleton, most), key=lambda c: c.bound, default=least)
+            if least is not None:
+                self._price(least, best)
+                best = _least(self.answer.value, best)
 
     def _relax(self, candidate: Candidate, least: Fraction, best: Fraction | None) -> None:
         """Solve a candidate's turns with the room that homes leave."""
