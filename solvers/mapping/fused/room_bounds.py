@@ -8,7 +8,7 @@ same turns.  What is streamed takes none here, so the bound lies below every can
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -74,14 +74,36 @@ class RoomBounds:
         rooms = self.first.homes.left(tree)
         if rooms is None:
             return None
+        left = [rooms[runs.layer] for runs in self.first.runs(tree)]
+        return self._least(tree, left, [loops for _, loops, _ in paths(tree)], most)
+
+    def roomy(self, tree: Branch, most: Fraction | None) -> RoomBound | None:
+        """The same in all orders of loops, as if homes and residents took no room."""
+        layers = self.first.runs(tree)
+        return self._least(tree, [self.first.homes.whole] * len(layers), [None] * len(layers), most)
+
+    def _least(
+        self,
+        tree: Branch,
+        left: list[Rooms],
+        loops_of: Sequence[tuple[PlacedLoop, ...] | None],
+        most: Fraction | None,
+    ) -> RoomBound | None:
+        """The least over residents.
+
+        Parameters
+        ----------
+        tree, left : the tree, and the room of each layer's turns
+        loops_of : loops around each layer; ``None`` for residents that take no room and come once
+        most : pJ; what takes as much is of no interest
+        """
         all_runs = self.first.runs(tree)
         layers: list[RoomLayer] = []
-        for (_, loops, _), runs in zip(paths(tree), all_runs, strict=True):
+        for loops, runs in zip(loops_of, all_runs, strict=True):
             layer = self._layers.get((runs, loops))
             if layer is None:
                 layer = self._layers[runs, loops] = self._layer(runs, loops)
             layers.append(layer)
-        left = [rooms[runs.layer] for runs in all_runs]
 
         def known(at: int, homes: Homes) -> int | None:
             cost = self.known(all_runs[at], homes, left[at])
@@ -118,7 +140,7 @@ class RoomBounds:
                 break  # a resident does not pass over a level that must store it
         return levels
 
-    def _layer(self, runs: LayerRuns, loops: tuple[PlacedLoop, ...]) -> RoomLayer:
+    def _layer(self, runs: LayerRuns, loops: tuple[PlacedLoop, ...] | None) -> RoomLayer:
         """What a layer's turns take whatever is resident, and the ways of its tensors."""
         turn = self.first.operators(runs)[1]
         passed = dict(runs.passed)
@@ -136,11 +158,17 @@ class RoomBounds:
                 fixed += each * tensor.footprint(self.group.operator(runs.layer).bounds)
         return RoomLayer(math.floor(fixed * self.scale), homes, tuple(tensors))
 
-    def _listed(self, runs: LayerRuns, loops: tuple[PlacedLoop, ...], tensor: Tensor) -> Iterator[Option]:
+    def _listed(
+        self, runs: LayerRuns, loops: tuple[PlacedLoop, ...] | None, tensor: Tensor
+    ) -> Iterator[Option]:
         """Ways of a tensor from outside: streamed, or resident in a level at some depth."""
         layer, names = runs.layer, self.group.names
         inside = {level: self._turns(runs, tensor, level) for level in (0, *self.residences(tensor.role))}
         yield Option(0, inside.pop(0), 0, None, 0, ())
+        if loops is None:
+            for level, turns in inside.items():
+                yield Option(self._traffic(runs, tensor, level, 1), turns, level, None, 0, ())
+            return
         steps = self.first.steps(layer, loops)
         # A tile of one turn is what a streamed tensor may store as well, unless cycles have a price.
         deepest = len(loops) if self.engine.leak or not loops else len(loops) - 1

@@ -27,7 +27,7 @@ from tilewright.solvers.mapping.fused.candidate import Candidate, Skeleton
 from tilewright.solvers.mapping.fused.candidate_cost import cost_of
 from tilewright.solvers.mapping.fused.candidates import CandidateSpace
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
-from tilewright.solvers.mapping.fused.room_bounds import RoomBounds
+from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
 from tilewright.solvers.mapping.fused.skeletons import Cut, SkeletonSpace
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
@@ -267,26 +267,44 @@ class FusedSearch:
 
     def _open_family(self, family: _Family, bound: Fraction, best: Fraction | None) -> None:
         """Put its loops in order: what residents move and hold depends on it."""
+        if not self.is_plain and self._rises(self.rooms.roomy, family, bound, best):
+            return
         for tree in self.trees.orders(family.tree):
             self.limits.check()
             least = self.rooms.bound(tree, best)
             if least is not None:
                 self._push(max(least.least, bound), _Ordered(tree))
 
-    def _open_ordered(self, ordered: _Ordered, bound: Fraction, best: Fraction | None) -> None:
-        """First its turns are solved as far as they are known, then its skeletons are listed.
+    def _rises(
+        self,
+        bounded: Callable[[Branch, Fraction | None], RoomBound | None],
+        item: _Family | _Ordered,
+        bound: Fraction,
+        best: Fraction | None,
+    ) -> bool:
+        """Solve turns until a bound rises, and put the tree back or drop it; false where it does not rise.
 
-        Without windows it is one skeleton, whose turns are solved when they are listed.
+        Parameters
+        ----------
+        bounded : the bound of a tree
+        item, bound : the tree, and its bound so far
+        best : pJ; what takes as much is of no interest
         """
         while True:
-            least = self.rooms.bound(ordered.tree, best)
+            least = bounded(item.tree, best)
             if least is None:
-                return
+                return True
             if least.least > bound:
-                self._push(least.least, ordered)
-                return
+                self._push(least.least, item)
+                return True
+            # Without windows turns are solved when they are listed.
             if self.is_plain or not self.rooms.advance(least):
-                break
+                return False
+
+    def _open_ordered(self, ordered: _Ordered, bound: Fraction, best: Fraction | None) -> None:
+        """List its skeletons."""
+        if self._rises(self.rooms.bound, ordered, bound, best):
+            return
         for tree in self.trees.placed(ordered.tree):
             self.limits.check()
             self.answer.skeletons += 1
