@@ -1,28 +1,29 @@
 """Best first over skeletons and residents; each candidate's turns are solved as ordinary layers.
 
-Stems, trees whose inner sequences have no loops yet, are bounded from trip counts, then their families of
-skeletons, in groups with windows also by the optimum of turns that are all alike.  A candidate's bound rises
-in three steps: what every mapping of its turns costs at least, the optimum of its turns with the room that
-homes leave, and the optimum with the room that all its shared stores leave.  The search ends when the best
-candidate is proven to cost no more than all others do at least.
+Stems, trees whose inner sequences have no loops yet, are bounded from trip counts, then their families, and
+these with loops in order by the room of residents; in groups with windows also by the optimum of turns that
+are all alike.  A candidate's bound rises in three steps: what every mapping of its turns costs at least, the
+optimum of its turns with the room that homes leave, and with the room that all its shared stores leave.  The
+search ends when the best candidate is proven to cost no more than all others do at least.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count, islice
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost import CostModel
-from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, evaluate_fused
+from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError, TilewrightError
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.answers import FusedAnswer
 from tilewright.solvers.mapping.fused.candidate import Candidate, Skeleton
 from tilewright.solvers.mapping.fused.candidate_cost import cost_of
 from tilewright.solvers.mapping.fused.candidates import CandidateSpace
@@ -38,32 +39,6 @@ DIVE = 2
 """Trees that are priced then."""
 MEMBERS = 24
 """Skeletons of each that are looked at."""
-
-
-@dataclass
-class FusedAnswer:
-    """The best fused mapping of a group, and what is proven of it.
-
-    Parameters
-    ----------
-    tree, evaluation : ``None`` where no fused mapping was found
-    value, bound : pJ; no fused mapping of the searched space takes less than the bound
-    complete : whether nothing was left open
-    close : whether the gap that is asked for was reached before
-    reason : why there is no fused mapping, where there is none
-    skeletons, opened, solves : what the search looked at
-    """
-
-    tree: Branch | None = None
-    evaluation: FusedEvaluation | None = None
-    value: Fraction | None = None
-    bound: Fraction | None = None
-    complete: bool = False
-    close: bool = False
-    reason: str = ""
-    skeletons: int = 0
-    opened: int = 0
-    solves: int = 0
 
 
 @dataclass(frozen=True)
@@ -329,24 +304,23 @@ class FusedSearch:
         return skeleton if skeleton.makes_all(self.group.leaving) else None
 
     def _dive(self, best: Fraction | None) -> None:
-        """Price the most promising skeletons that are known at once: a limit then finds an answer."""
+        """Price the most promising trees that are known at once: a limit then finds an answer."""
         ordered = [entry for entry in self._open if isinstance(entry.item, _Ordered)]
         self._next_dive = 2 * self.answer.opened if ordered else self.answer.opened + FIRST_DIVE
         for entry in heapq.nsmallest(DIVE, ordered):
             assert isinstance(entry.item, _Ordered)
-            fitting: list[Skeleton] = []
-            for tree in islice(self.trees.placed(entry.item.tree), MEMBERS):
-                self.limits.check()
-                skeleton = self._skeleton(tree)
-                if skeleton is not None and None not in skeleton.left.values():
-                    fitting.append(skeleton)
-            least: Candidate | None = None
-            for skeleton in fitting:
-                most = best if least is None else least.bound
-                least = min(self.space.candidates(skeleton, most), key=lambda c: c.bound, default=least)
-            if least is not None:
-                self._price(least, best)
+            candidate = self.space.promising(self._members(entry.item.tree), best)
+            if candidate is not None:
+                self._price(candidate, best)
                 best = _least(self.answer.value, best)
+
+    def _members(self, ordered: Branch) -> Iterator[Skeleton]:
+        """Some skeletons of an ordered tree."""
+        for tree in islice(self.trees.placed(ordered), MEMBERS):
+            self.limits.check()
+            skeleton = self._skeleton(tree)
+            if skeleton is not None:
+                yield skeleton
 
     def _relax(self, candidate: Candidate, least: Fraction, best: Fraction | None) -> None:
         """Solve a candidate's turns with the room that homes leave."""
