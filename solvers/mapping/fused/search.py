@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count, islice
+from random import Random
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost import CostModel
@@ -27,16 +28,17 @@ from tilewright.solvers.mapping.fused.answers import FusedAnswer
 from tilewright.solvers.mapping.fused.candidate import Candidate, Skeleton
 from tilewright.solvers.mapping.fused.candidate_cost import cost_of
 from tilewright.solvers.mapping.fused.candidates import CandidateSpace
+from tilewright.solvers.mapping.fused.dives import Dives
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
 from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
 from tilewright.solvers.mapping.fused.skeletons import Cut, SkeletonSpace
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
 
-FIRST_DIVE = 128
-"""Steps of the search after which the most promising trees are priced, and again whenever they double."""
-DIVE = 2
-"""Trees that are priced then."""
+FIRST_DIVE = 8
+"""Steps of the search after which some trees are priced, and again whenever there are four times as many."""
+DRAWN = 40
+"""Trees from which these come, of each kind."""
 MEMBERS = 24
 """Skeletons of each that are looked at."""
 
@@ -120,6 +122,8 @@ class FusedSearch:
         self.gains = all(one == sorted(one, reverse=True) for one in costs)
         self._listed = False
         self._next_dive = FIRST_DIVE
+        self._chance = Random(0)
+        self.dives = Dives(self.trees, self.rooms, lambda: self.limits.check())
         self._promising: Fraction | None = None
         self._numbers = count()
 
@@ -304,12 +308,18 @@ class FusedSearch:
         return skeleton if skeleton.makes_all(self.group.leaving) else None
 
     def _dive(self, best: Fraction | None) -> None:
-        """Price the most promising trees that are known at once: a limit then finds an answer."""
-        ordered = [entry for entry in self._open if isinstance(entry.item, _Ordered)]
-        self._next_dive = 2 * self.answer.opened if ordered else self.answer.opened + FIRST_DIVE
-        for entry in heapq.nsmallest(DIVE, ordered):
-            assert isinstance(entry.item, _Ordered)
-            candidate = self.space.promising(self._members(entry.item.tree), best)
+        """Price the best of some trees at once, so that a limit finds an answer and much else is left out.
+
+        Half of them come from what is to be opened next, half from anywhere.
+        """
+        self._next_dive = 4 * max(FIRST_DIVE, self.answer.opened)
+        entries = heapq.nsmallest(DRAWN, self._open)
+        entries += self._chance.sample(self._open, min(DRAWN, len(self._open)))
+        items = [entry.item for entry in entries]
+        known = [(item.tree, item.cuts) for item in items if isinstance(item, _Stem)]
+        known += [(item.tree, ()) for item in items if isinstance(item, _Family | _Ordered)]
+        for ordered in self.dives.best(known, best):
+            candidate = self.space.promising(self._members(ordered), best)
             if candidate is not None:
                 self._price(candidate, best)
                 best = _least(self.answer.value, best)
