@@ -28,28 +28,32 @@ class MethodLine:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """The methods of a kind of question: their names, and what makes one of a text and a flag."""
+    """The methods of a kind of question: their names, and what makes one of a text and a flag.
+
+    ``ready`` is for one that is about to run.
+    """
 
     names: Callable[[], list[str]]
     make: Callable[[str, str], Any]
+    ready: Callable[[str, str], Any]
 
 
 def _mapping() -> _Kind:
-    from tilewright.solvers.mapping.methods import method, method_names
+    from tilewright.solvers.mapping.methods import method, method_names, ready_method
 
-    return _Kind(method_names, method)
+    return _Kind(method_names, method, ready_method)
 
 
 def _scheduling() -> _Kind:
     from tilewright.solvers.scheduling.herald.registry import METHODS
 
-    return _Kind(METHODS.names, METHODS.make)
+    return _Kind(METHODS.names, METHODS.make, METHODS.ready)
 
 
 def _tiled() -> _Kind:
     from tilewright.solvers.scheduling.tiled.registry import METHODS
 
-    return _Kind(METHODS.names, METHODS.make)
+    return _Kind(METHODS.names, METHODS.make, METHODS.ready)
 
 
 WINGS = {"mapping": _mapping, "scheduling": _scheduling, "tiled": _tiled}
@@ -86,6 +90,20 @@ def made_method(text: str, of: str = "mapping", flag: str = "--method") -> Any:
     InputError : for an unknown method, or an option that it does not have
     """
     return WINGS[of]().make(text, flag)
+
+
+def ready_method(text: str, of: str = "mapping", flag: str = "--method") -> Any:
+    """The method of a text, which is about to run.
+
+    Parameters
+    ----------
+    text, of, flag : as for `made_method`
+
+    Raises
+    ------
+    InputError : as for `made_method`, and where the library is missing that the method needs
+    """
+    return WINGS[of]().ready(text, flag)
 
 
 def mapping_solvers() -> Iterator[MethodLine]:
