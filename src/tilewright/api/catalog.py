@@ -56,7 +56,13 @@ def _tiled() -> _Kind:
     return _Kind(METHODS.names, METHODS.make, METHODS.ready)
 
 
-WINGS = {"mapping": _mapping, "scheduling": _scheduling, "tiled": _tiled}
+def _fused() -> _Kind:
+    from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
+
+    return _Kind(FUSION_HEURISTICS.names, FUSION_HEURISTICS.make, FUSION_HEURISTICS.ready)
+
+
+WINGS = {"mapping": _mapping, "scheduling": _scheduling, "tiled": _tiled, "fused": _fused}
 
 
 def methods(of: str = "mapping") -> list[str]:
@@ -64,8 +70,8 @@ def methods(of: str = "mapping") -> list[str]:
 
     Parameters
     ----------
-    of : ``mapping`` for layers and networks, ``scheduling`` for workloads on systems, ``tiled`` for networks
-        on tiled machines
+    of : ``mapping`` for layers and networks, ``fused`` for their heuristics with ``fuse=True``,
+        ``scheduling`` for workloads on systems, ``tiled`` for networks on tiled machines
 
     Raises
     ------
@@ -123,6 +129,14 @@ def mapping_heuristics() -> Iterator[MethodLine]:
     from tilewright.heuristics.mapping.registry import HEURISTICS
 
     return (MethodLine(name, False, "", _about(HEURISTICS, name)) for name in HEURISTICS.names())
+
+
+def fusion_heuristics() -> Iterator[MethodLine]:
+    """The heuristics for fused mappings, none of which is loaded."""
+    from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
+
+    known = FUSION_HEURISTICS
+    return (MethodLine(name, False, "", _about(known, name)) for name in known.names())
 
 
 def schedulers() -> Iterator[MethodLine]:
