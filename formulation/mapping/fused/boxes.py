@@ -6,6 +6,7 @@ loops around them.  All is integers; a box is a first index and a size per dimen
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
@@ -38,9 +39,11 @@ class LayerBoxes:
 
     @property
     def key(self) -> bytes:
-        """Equal for boxes of a layer that are the same in every turn."""
-        arrays = (*self.low.values(), *self.size.values(), self.alive, self.continued)
-        return b"".join(array.tobytes() for array in arrays)
+        """Equal for boxes of a layer that are the same in every turn, and short."""
+        digest = hashlib.sha256()
+        for array in (*self.low.values(), *self.size.values(), self.alive, self.continued):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.digest()
 
     def repeated(self, trips: int) -> LayerBoxes:
         """Every turn as often as a loop inside it makes trips."""

@@ -96,6 +96,12 @@ class Turns:
     tiles: dict[SharedStore, int] = field(default_factory=dict)
     softmaxes: dict[LoopName, RunningRows] = field(default_factory=dict)
 
+    def outline(self) -> Turns:
+        """The same without what each turn has of its own: leaves, and what readers need."""
+        nothing = Windows((), (), np.zeros(0, np.bool_))
+        passings = {name: replace(own, needed=nothing) for name, own in self.passings.items()}
+        return Turns([], passings, self.tiles)
+
 
 def turns_of(group: FusedGroup, engine: Engine, tree: Branch, where: str = "mapping") -> Turns:
     """Walk through a tree.

@@ -15,6 +15,32 @@ Figures = tuple[Fraction | None, Fraction]
 """A value, as far as there is one, and its bound."""
 
 
+@dataclass
+class FusedAnswer:
+    """The best fused mapping of a group, and what is proven of it.
+
+    Parameters
+    ----------
+    tree, evaluation : ``None`` where no fused mapping was found
+    value, bound : pJ; no fused mapping of the searched space takes less than the bound
+    complete : whether nothing was left open
+    close : whether the gap that is asked for was reached before
+    reason : why there is no fused mapping, where there is none
+    skeletons, opened, solves : what the search looked at
+    """
+
+    tree: Branch | None = None
+    evaluation: FusedEvaluation | None = None
+    value: Fraction | None = None
+    bound: Fraction | None = None
+    complete: bool = False
+    close: bool = False
+    reason: str = ""
+    skeletons: int = 0
+    opened: int = 0
+    solves: int = 0
+
+
 @dataclass(frozen=True)
 class GroupAnswer:
     """What is known of one group, or of one layer alone.

@@ -6,7 +6,7 @@ exactly, and the least energy of every layer's turns, each an ordinary layer on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -77,7 +77,7 @@ class CandidateSpace:
             if layer in self.group.leaving and layer in turns.passings:
                 fixed += self.copy_energy(layer, turns)
         left = {leaf.leaf.layer: self._left_by_homes(turns, leaf) for leaf in turns.leaves}
-        return Skeleton(tree, turns, kinds, options, fixed + parts, parts, left)
+        return Skeleton(tree, turns.outline(), kinds, options, fixed + parts, parts, left)
 
     def _parts(self, turns: Turns, leaf: LeafTurns) -> tuple[Fraction, int]:
         """Of a reader of a softmax in parts, pJ of its rows, and its sums that are scaled anew."""
@@ -245,6 +245,14 @@ class CandidateSpace:
         fitting = {layer: rooms for layer, rooms in skeleton.left.items() if rooms is not None}
         if len(fitting) == len(skeleton.left):
             yield from further((), skeleton.fixed, fitting)
+
+    def promising(self, skeletons: Iterable[Skeleton], most: Fraction | None) -> Candidate | None:
+        """The candidate of the least bound; ``None`` where none that fits is below ``most``."""
+        best: Candidate | None = None
+        for skeleton in skeletons:
+            best = min(self.candidates(skeleton, most), key=lambda candidate: candidate.bound, default=best)
+            most = most if best is None else best.bound
+        return best
 
     def _left_by_homes(self, turns: Turns, leaf: LeafTurns) -> Rooms | None:
         """What homes leave to a layer's turns; ``None`` where they do not fit."""

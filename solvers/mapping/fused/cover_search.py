@@ -33,6 +33,8 @@ from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
 
+SLICE = 0.03
+"""Part of the time that is left after which a search waits for its turn, if other groups may gain more."""
 NOT_TRIED = "a limit was reached before it was tried"
 STOPPED = "a limit was reached"
 UNNEEDED = "no cover with it takes less"
@@ -182,7 +184,7 @@ class CoverSearch:
             cutoff = known.value
         else:
             known = None
-        answer = self._searched(place, before, cutoff, self.limits.share(max(0.25, 0.5 / number)))
+        answer = self._searched(place, before, cutoff, self.limits.share(max(SLICE, 0.5 / number)))
         if answer.tree is not None and answer.tree not in self.known.setdefault(place, []):
             self.known[place].append(answer.tree)
         if answer.value is None and known is not None:

@@ -8,8 +8,10 @@ the window is read anew in every turn in which something new is needed.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -25,6 +27,20 @@ from tilewright.solvers.mapping.fused.needs import Needs
 from tilewright.solvers.mapping.fused.skeletons import PlacedLoop
 from tilewright.solvers.mapping.fused.turn_engine import Homes, TurnEngines, shared_levels
 from tilewright.workloads.mapping.operator import Operator, Tensor
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a loop around a layer moves.
+
+    Parameters
+    ----------
+    moves : dimensions of the layer, and in how many of the loop's trips there is something new
+    slides : whether through windows of the layer's readers
+    """
+
+    moves: tuple[tuple[str, int], ...]
+    slides: bool
 
 
 @dataclass(frozen=True)
@@ -54,6 +70,13 @@ class LayerRuns:
     exact: bool
     loose: frozenset[str]
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.layer, self.sizes, self.sums, self.runs, self.passed, self.slides))
+
 
 class FirstBounds:
     """Bounds of skeletons of one group on one machine."""
@@ -65,7 +88,9 @@ class FirstBounds:
         self.homes = HomeRooms(group, engines, self.needs)
         self._levels = [level.name for level in engine.levels]
         self._by_path: dict[object, LayerRuns] = {}
+        self._steps: dict[object, tuple[Step, ...]] = {}
         self._known: dict[LayerRuns, Fraction] = {}
+        self._operators: dict[LayerRuns, tuple[Operator, Operator]] = {}
         self._new: dict[tuple[str, str, int, int, int], int] = {}
 
     def fits(self, tree: Branch) -> bool:
@@ -79,7 +104,7 @@ class FirstBounds:
     def runs(self, tree: Branch) -> list[LayerRuns]:
         """What the turns of every layer are at least."""
         layers: list[LayerRuns] = []
-        for leaf, loops, stores in _paths(tree, (), ()):
+        for leaf, loops, stores in paths(tree):
             homes = {store.layer: self._levels.index(store.level) for store in stores}
             key = leaf.layer, loops, tuple(homes.items())
             runs = self._by_path.get(key)
@@ -89,18 +114,56 @@ class FirstBounds:
         return layers
 
     def least(self, runs: LayerRuns) -> Fraction:
-        """What a layer's turns take at least."""
+        """What a layer's turns take at least; residents are read from outside once in all runs."""
         if runs not in self._known:
             whole, turn = self.operators(runs)
-            self._known[runs] = runs.runs * self._one_run(whole, turn, runs)
+            passed = dict(runs.passed)
+            energy = self.operations(runs, turn)
+            for tensor in turn.tensors:
+                if tensor.name in passed:
+                    energy += self.inside(runs, turn, tensor, passed[tensor.name])
+                    continue
+                options = [self.inside(runs, turn, tensor, 0)]
+                for index in range(1, shared_levels(self.engine) + 1):
+                    if tensor.role in self.engine.levels[index].keeps:
+                        moved = self._moved(whole.tensor(tensor.name), whole, index)
+                        options.append(self.inside(runs, turn, tensor, index) + moved)
+                energy += min(options)
+            self._known[runs] = energy
         return self._known[runs]
+
+    def operations(self, runs: LayerRuns, turn: Operator) -> Fraction:
+        """What all turns of a layer cost at least beside moving tensors."""
+        return runs.runs * self.engines.loosened(runs.loose).operations(turn) + self._rows(runs)
+
+    def inside(self, runs: LayerRuns, turn: Operator, tensor: Tensor, level: int) -> Fraction:
+        """What a tensor costs at least in all turns of a layer.
+
+        What no window slides over comes anew in every turn of the window.
+
+        Parameters
+        ----------
+        runs, turn : the turns, and what those that add to the same sums compute
+        tensor, level : which tensor, and where it starts
+        """
+        slides = dict(runs.slides)
+        visits = 1
+        if not tensor.is_output and not tensor.dims & slides.keys():
+            visits = math.prod(slides.values())
+        homes: Homes = ((tensor.role, level),) if level else ()
+        engines = self.engines.loosened(runs.loose)
+        return runs.runs * engines.least_energy(turn, tensor, homes, visits) + self._scaled(
+            runs, tensor, level
+        )
 
     def operators(self, runs: LayerRuns) -> tuple[Operator, Operator]:
         """What all turns, and what those that add to the same sums compute at least."""
-        operator = self.group.operator(runs.layer)
-        whole = sized(operator, dict(zip(operator.bounds, runs.needed, strict=True)))
-        turn = sized(operator, dict(zip(operator.bounds, runs.sizes, strict=True)))
-        return whole, replace(turn, turns=runs.sums)
+        if runs not in self._operators:
+            operator = self.group.operator(runs.layer)
+            whole = sized(operator, dict(zip(operator.bounds, runs.needed, strict=True)))
+            turn = sized(operator, dict(zip(operator.bounds, runs.sizes, strict=True)))
+            self._operators[runs] = whole, replace(turn, turns=runs.sums)
+        return self._operators[runs]
 
     def _layer(self, layer: str, loops: tuple[PlacedLoop, ...], homes: dict[str, int]) -> LayerRuns:
         """A layer's turns; a loop that it does not depend on runs it once at least."""
@@ -114,23 +177,14 @@ class FirstBounds:
         runs = sums = 1
         trips_of = dict.fromkeys(operator.bounds, 1)
         slides: dict[str, int] = {}
-        tiles: dict[int, int] = {}
-        for loop, below in loops:
-            rank = ranks[loop.layer, loop.dim]
-            dim = dims.get(rank)
+        for (loop, _), step in zip(loops, self.steps(layer, loops), strict=True):
+            dim = dims.get(ranks[loop.layer, loop.dim])
             if dim is None or self.needs.is_windowed(layer, dim):
                 exact = False
                 loose |= {own for own in operator.bounds if self.needs.is_windowed(layer, own)}
-                if not all(reading.reader in below for reading in self.group.read_by(layer)):
-                    continue
-                bound = tiles.get(rank, self.group.operator(loop.layer).bounds[loop.dim])
-                if rank not in tiles:  # of loops within each other the outermost counts
-                    for own in operator.output.dims:
-                        new = self._slides(layer, own, rank, bound, loop.tile)
-                        slides[own] = max(slides.get(own, 1), new)
-                tiles[rank] = loop.tile
+                slides |= {own: max(slides.get(own, 1), new) for own, new in step.moves}
                 continue
-            trips = max(1, sizes[dim] // loop.tile)
+            ((_, trips),) = step.moves
             if sizes[dim] != trips * loop.tile:
                 exact = False
                 loose.add(dim)
@@ -159,6 +213,37 @@ class FirstBounds:
             frozenset(loose),
         )
 
+    def steps(self, layer: str, loops: tuple[PlacedLoop, ...]) -> tuple[Step, ...]:
+        """Per loop around a layer, what it moves: its own loop, or the windows of its readers.
+
+        Of loops within each other that slide the same window the outermost counts.
+        """
+        key = layer, loops
+        if key not in self._steps:
+            self._steps[key] = tuple(self._listed_steps(layer, loops))
+        return self._steps[key]
+
+    def _listed_steps(self, layer: str, loops: tuple[PlacedLoop, ...]) -> Iterator[Step]:
+        operator, ranks = self.group.operator(layer), self.group.ranks
+        dims = {ranks[layer, dim]: dim for dim in operator.bounds}
+        sizes = {dim: max(1, len(self.needs.elements[layer, dim])) for dim in operator.bounds}
+        slid: set[int] = set()
+        for loop, below in loops:
+            rank = ranks[loop.layer, loop.dim]
+            dim = dims.get(rank)
+            if dim is not None and not self.needs.is_windowed(layer, dim):
+                yield Step(((dim, max(1, sizes[dim] // loop.tile)),), slides=False)
+                sizes[dim] = min(loop.tile, sizes[dim])
+            elif rank in slid or not all(r.reader in below for r in self.group.read_by(layer)):
+                yield Step((), slides=True)
+            else:
+                slid.add(rank)
+                bound = self.group.operator(loop.layer).bounds[loop.dim]
+                news = [
+                    (own, self._slides(layer, own, rank, bound, loop.tile)) for own in operator.output.dims
+                ]
+                yield Step(tuple((own, new) for own, new in news if new > 1), slides=True)
+
     def _slides(self, layer: str, dim: str, rank: int, bound: int, tile: int) -> int:
         """In how many tiles of a loop something new of a dimension is needed."""
         key = layer, dim, rank, bound, tile
@@ -174,36 +259,7 @@ class FirstBounds:
             return homes.get(layer)
         return None
 
-    def _one_run(self, whole: Operator, own: Operator, layer: LayerRuns) -> Fraction:
-        """Of the turns that add to the same sums; residents are read from outside once in all runs.
-
-        Parameters
-        ----------
-        whole, own : what all turns, and what these turns compute at least
-        layer : the turns
-        """
-        passed, slides = dict(layer.passed), dict(layer.slides)
-        engines = self.engines.loosened(layer.loose)
-        energy = engines.operations(own) + self.rows(layer) / layer.runs
-        for tensor in own.tensors:
-            if tensor.name in passed:
-                homes: Homes = ((tensor.role, passed[tensor.name]),)
-                energy += self._least(engines, own, tensor, homes, slides)
-                energy += self.scaled(layer, tensor, passed[tensor.name]) / layer.runs
-                continue
-            options = [
-                self._least(engines, own, tensor, (), slides) + self.scaled(layer, tensor, 0) / layer.runs
-            ]
-            for index in range(1, shared_levels(self.engine) + 1):
-                if tensor.role in self.engine.levels[index].keeps:
-                    inside = self._least(engines, own, tensor, ((tensor.role, index),), slides)
-                    once = self.moved(whole.tensor(tensor.name), whole, index)
-                    once += self.scaled(layer, tensor, index)
-                    options.append(inside + once / layer.runs)
-            energy += min(options)
-        return energy
-
-    def rows(self, layer: LayerRuns) -> Fraction:
+    def _rows(self, layer: LayerRuns) -> Fraction:
         """pJ of the running maxima and sums of a layer that takes a softmax in parts, in all turns."""
         operand = next((operand for reader, operand in self.group.online if reader == layer.layer), None)
         level = dict(layer.passed).get(operand or "")
@@ -216,7 +272,7 @@ class FirstBounds:
         scaling = Scaling((layer.sums - 1) * words, layer.sums * words, 0)
         return rows_moved(self.engine, "", level, scaling).energy
 
-    def scaled(self, layer: LayerRuns, tensor: Tensor, level: int) -> Fraction:
+    def _scaled(self, layer: LayerRuns, tensor: Tensor, level: int) -> Fraction:
         """pJ of scaling a result's sums for such a softmax in a level, in all turns; nothing for operands."""
         if not self.scales(layer, tensor):
             return Fraction(0)
@@ -229,38 +285,28 @@ class FirstBounds:
         online = any(reader == layer.layer for reader, _ in self.group.online)
         return online and tensor.is_output and layer.sums > 1
 
-    def moved(self, tensor: Tensor, whole: Operator, index: int) -> Fraction:
+    def _moved(self, tensor: Tensor, whole: Operator, index: int) -> Fraction:
         """pJ of moving a whole tensor between the outermost level and a level where it is resident, once."""
         return movement_energy(self.engine, tensor, (0, index), (touched(whole, tensor), 0))
 
-    def _least(
-        self, engines: TurnEngines, own: Operator, tensor: Tensor, homes: Homes, slides: dict[str, int]
-    ) -> Fraction:
-        """Of one tensor; what no window slides over comes anew in every turn of the window.
 
-        Parameters
-        ----------
-        engines : that bound turns of this size
-        own, tensor, homes : the turns, the tensor, and where it starts
-        slides : in how many turns windows slide
-        """
-        visits = 1
-        if not tensor.is_output and not tensor.dims & slides.keys():
-            visits = math.prod(slides.values())
-        return engines.least_energy(own, tensor, homes, visits)
-
-
-def _paths(
-    branch: Branch, loops: tuple[PlacedLoop, ...], stores: tuple[SharedStore, ...]
+def paths(
+    branch: Branch, loops: tuple[PlacedLoop, ...] = (), stores: tuple[SharedStore, ...] = ()
 ) -> list[tuple[Leaf, tuple[PlacedLoop, ...], tuple[SharedStore, ...]]]:
-    """Every leaf with the loops and stores around it."""
+    """Every leaf with the loops and stores around it.
+
+    Parameters
+    ----------
+    branch : of a tree
+    loops, stores : outside it
+    """
     below = frozenset(branch.layers())
     loops = (*loops, *((node, below) for node in branch.nodes if isinstance(node, SharedLoop)))
     stores = (*stores, *(node for node in branch.nodes if isinstance(node, SharedStore)))
-    paths: list[tuple[Leaf, tuple[PlacedLoop, ...], tuple[SharedStore, ...]]] = []
+    leaves: list[tuple[Leaf, tuple[PlacedLoop, ...], tuple[SharedStore, ...]]] = []
     for child in branch.children:
         if isinstance(child, Leaf):
-            paths.append((child, loops, stores))
+            leaves.append((child, loops, stores))
         else:
-            paths += _paths(child, loops, stores)
-    return paths
+            leaves += paths(child, loops, stores)
+    return leaves

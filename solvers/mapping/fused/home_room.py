@@ -30,7 +30,7 @@ class HomeRooms:
 
     def __init__(self, group: FusedGroup, engines: TurnEngines, needs: Needs) -> None:
         self.group, self.needs = group, needs
-        self._known: dict[tuple[Reading, int, tuple[int, ...]], int] = {}
+        self._known: dict[tuple[Reading, int, tuple[int, ...], bool], int] = {}
         self.engine: Engine = engines.engine
         self.whole = engines.whole_rooms()
         self.levels = [level.name for level in self.engine.levels]
@@ -90,15 +90,22 @@ class HomeRooms:
         for place, axis in enumerate(self.group.operator(layer).output.axes):
             for term in axis.terms:
                 if not self.needs.is_windowed(layer, term.dim):
-                    elements *= self._size(layer, term.dim, tiles)
+                    elements *= self.first(layer, term.dim, tiles)
                 else:
                     elements *= max(
-                        self._needed(reading, place, tiles) for reading in self.group.read_by(layer)
+                        self._needed(reading, place, tiles, anywhere=True)
+                        for reading in self.group.read_by(layer)
                     )
         return elements
 
-    def _size(self, layer: str, dim: str, tiles: Tiles) -> int:
-        """Iterations of a dimension in the first turn."""
+    def first(self, layer: str, dim: str, tiles: Tiles) -> int:
+        """Iterations of a dimension in the first turn, where nothing is retained yet.
+
+        Parameters
+        ----------
+        layer, dim : whose iterations
+        tiles : of the loops around
+        """
         operator = self.group.operator(layer)
         if not self.needs.is_windowed(layer, dim):
             bound = operator.bounds[dim]
@@ -108,34 +115,39 @@ class HomeRooms:
             for place, axis in enumerate(operator.output.axes)
             if any(term.dim == dim for term in axis.terms)
         )
-        needed = max(self._needed(reading, place, tiles) for reading in self.group.read_by(layer))
+        needed = max(
+            self._needed(reading, place, tiles, anywhere=False) for reading in self.group.read_by(layer)
+        )
         # A loop that none of its readers is inside may cut it further.
         return min(needed, tiles.get(self.group.ranks[layer, dim], needed))
 
-    def _needed(self, reading: Reading, place: int, tiles: Tiles) -> int:
+    def _needed(self, reading: Reading, place: int, tiles: Tiles, anywhere: bool) -> int:
         """Elements along an axis of a result that a reader needs in one turn.
 
         Parameters
         ----------
         reading, place : of the result, and which of its axes
         tiles : of the loops around
+        anywhere : whether the turn that needs most counts, where that is known; else the first one
         """
         axis, _ = self.needs.axis(reading, place)
-        sizes = tuple(self._size(reading.reader, term.dim, tiles) for term in axis.terms)
-        key = reading, place, sizes
+        sizes = tuple(self.first(reading.reader, term.dim, tiles) for term in axis.terms)
+        # What a reader retains of its own result, it need not make again.
+        dims = self.group.operator(reading.reader).bounds
+        anywhere = anywhere and not any(self.needs.is_windowed(reading.reader, dim) for dim in dims)
+        key = reading, place, sizes, anywhere
         if key not in self._known:
             self._known[key] = self._most_needed(*key)
         return self._known[key]
 
-    def _most_needed(self, reading: Reading, place: int, sizes: tuple[int, ...]) -> int:
+    def _most_needed(self, reading: Reading, place: int, sizes: tuple[int, ...], anywhere: bool) -> int:
         """The same for iterations per term of the reader's axis."""
         axis, offset = self.needs.axis(reading, place)
         extent = 1 + sum(term.stride * (size - 1) for term, size in zip(axis.terms, sizes, strict=True))
         whole = self.group.operator(reading.producer).output.axes[place].size
         reader = self.group.operator(reading.reader)
         lows = [-offset]
-        if not any(self.needs.is_windowed(reading.reader, dim) for dim in reader.bounds):
-            # Nothing that this reader makes is retained, so that every turn needs all of its window.
+        if anywhere:
             for term, size in zip(axis.terms, sizes, strict=True):
                 places = range(0, reader.bounds[term.dim] // size * size, size)
                 lows = [low + term.stride * place for low in lows for place in places]

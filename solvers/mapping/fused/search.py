@@ -1,69 +1,47 @@
 """Best first over skeletons and residents; each candidate's turns are solved as ordinary layers.
 
-Stems, trees whose inner sequences have no loops yet, are bounded from trip counts, then their families of
-skeletons, in groups with windows also by the optimum of turns that are all alike.  A candidate's bound rises
-in three steps: what every mapping of its turns costs at least, the optimum of its turns with the room that
-homes leave, and the optimum with the room that all its shared stores leave.  The search ends when the best
-candidate is proven to cost no more than all others do at least.
+Stems, trees whose inner sequences have no loops yet, are bounded from trip counts, then their families, and
+these with loops in order by the room of residents; in groups with windows also by the optimum of turns that
+are all alike.  A candidate's bound rises in three steps: what every mapping of its turns costs at least, the
+optimum of its turns with the room that homes leave, and with the room that all its shared stores leave.  The
+search ends when the best candidate is proven to cost no more than all others do at least.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count, islice
+from random import Random
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost import CostModel
-from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, evaluate_fused
+from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf
 from tilewright.formulation.mapping.fused.widths import at_widths
 from tilewright.formulation.objective import parse_objective
-from tilewright.foundation.errors import TilewrightError
+from tilewright.foundation.errors import InputError, TilewrightError
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.answers import FusedAnswer
 from tilewright.solvers.mapping.fused.candidate import Candidate, Skeleton
 from tilewright.solvers.mapping.fused.candidate_cost import cost_of
 from tilewright.solvers.mapping.fused.candidates import CandidateSpace
+from tilewright.solvers.mapping.fused.dives import Dives
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
-from tilewright.solvers.mapping.fused.plain_bounds import PlainBounds
-from tilewright.solvers.mapping.fused.row_bounds import RowBounds
+from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
 from tilewright.solvers.mapping.fused.skeletons import Cut, SkeletonSpace
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
 
-DIVE = 16
-"""Of so many families whose turns are solved, one is followed down to its best candidate."""
+FIRST_DIVE = 8
+"""Steps of the search after which some trees are priced, and again whenever there are four times as many."""
+DRAWN = 40
+"""Trees from which these come, of each kind."""
 MEMBERS = 24
-"""Skeletons of a family that are looked at on the way."""
-
-
-@dataclass
-class FusedAnswer:
-    """The best fused mapping of a group, and what is proven of it.
-
-    Parameters
-    ----------
-    tree, evaluation : ``None`` where no fused mapping was found
-    value, bound : pJ; no fused mapping of the searched space takes less than the bound
-    complete : whether nothing was left open
-    close : whether the gap that is asked for was reached before
-    reason : why there is no fused mapping, where there is none
-    skeletons, opened, solves : what the search looked at
-    """
-
-    tree: Branch | None = None
-    evaluation: FusedEvaluation | None = None
-    value: Fraction | None = None
-    bound: Fraction | None = None
-    complete: bool = False
-    close: bool = False
-    reason: str = ""
-    skeletons: int = 0
-    opened: int = 0
-    solves: int = 0
+"""Skeletons of each that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +54,16 @@ class _Stem:
 
 @dataclass(frozen=True)
 class _Family:
-    """Skeletons that differ in the order of loops and in places of homes; ``solved`` once their turns are."""
+    """Skeletons that differ in the order of loops and in places of homes."""
 
     tree: Branch
-    solved: bool = False
+
+
+@dataclass(frozen=True)
+class _Ordered:
+    """Skeletons that differ in places of homes alone."""
+
+    tree: Branch
 
 
 @dataclass(frozen=True)
@@ -93,7 +77,7 @@ class _Placings:
 class _Open:
     bound: Fraction
     number: int
-    item: _Stem | _Family | Branch | Skeleton | _Placings | Candidate = field(compare=False)
+    item: _Stem | _Family | _Ordered | Skeleton | _Placings | Candidate = field(compare=False)
 
 
 class FusedSearch:
@@ -127,11 +111,8 @@ class FusedSearch:
         goal = parse_objective("energy")
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
         self.first = FirstBounds(group, engines)
-        self.plain: PlainBounds | None = None
         self.is_plain = all(group.is_plain(reading) for reading in group.readings)
-        if factors == "perfect" and self.is_plain:
-            self.plain = PlainBounds(group, engine, self.first)
-        self.rows = RowBounds(self.first, engine, self.solver, self.space.whole)
+        self.rooms = RoomBounds(group, engine, self.first, self.solver)
         self.answer = FusedAnswer()
         self._open: list[_Open] = []
         self._stems = self.trees.stems()
@@ -143,7 +124,9 @@ class FusedSearch:
         ]
         self.gains = all(one == sorted(one, reverse=True) for one in costs)
         self._listed = False
-        self._solved = 0
+        self._next_dive = FIRST_DIVE
+        self._chance = Random(0)
+        self.dives = Dives(self.trees, self.rooms, lambda: self.limits.check())
         self._promising: Fraction | None = None
         self._numbers = count()
 
@@ -194,7 +177,7 @@ class FusedSearch:
             answer.reason = "every fused mapping takes more" if cutoff is not None else "nothing fits"
 
     def _push(
-        self, bound: Fraction, item: _Stem | _Family | Branch | Skeleton | _Placings | Candidate
+        self, bound: Fraction, item: _Stem | _Family | _Ordered | Skeleton | _Placings | Candidate
     ) -> None:
         heapq.heappush(self._open, _Open(bound, next(self._numbers), item))
 
@@ -208,6 +191,9 @@ class FusedSearch:
                 self.answer.close = True
                 raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
+            if self.answer.opened >= self._next_dive:
+                self._dive(best)
+                continue
             entry = heapq.heappop(self._open)
             self.answer.opened += 1
             try:
@@ -226,8 +212,8 @@ class FusedSearch:
             self._open_stem(item, entry.bound, best)
         elif isinstance(item, _Family):
             self._open_family(item, entry.bound, best)
-        elif isinstance(item, Branch):
-            self._list(item, entry.bound, best)
+        elif isinstance(item, _Ordered):
+            self._open_ordered(item, entry.bound, best)
         elif isinstance(item, Skeleton):
             candidates = sorted(self.space.candidates(item, best), key=lambda c: c.bound, reverse=True)
             if candidates:
@@ -257,60 +243,95 @@ class FusedSearch:
             if rest:
                 self._push(least, _Stem(tree, rest))
             elif self.first.fits(tree):
-                # Without windows a family has few skeletons, whose own bounds take less time than its turns.
-                self._push(least, _Family(tree, solved=self.is_plain))
+                self._push(least, _Family(tree))
 
     def _open_family(self, family: _Family, bound: Fraction, best: Fraction | None) -> None:
-        """First its turns are solved as far as they are known, then its skeletons are listed."""
-        if not family.solved:
-            layers = self.first.runs(family.tree)
-            least = self.rows.sum(layers, bound)
-            while least == bound:
-                runs = next((runs for runs in layers if not self.rows.is_settled(runs)), None)
-                if runs is None:
-                    break
-                self.rows.advance(runs)
-                least = self.rows.sum(layers, bound)
-            if least is None or (best is not None and least >= best):
-                return
-            settled = least == bound
-            self._push(least, replace(family, solved=settled))
-            if settled:
-                self._solved += 1
-                if self.answer.tree is None or self._solved % DIVE == 0:
-                    self._dive(family.tree, best)
+        """Put its loops in order: what residents move and hold depends on it."""
+        if not self.is_plain and self._rises(self.rooms.roomy, family, bound, best):
             return
-        for tree in self.trees.members(family.tree):
+        for tree in self.trees.orders(family.tree):
+            self.limits.check()
+            least = self.rooms.bound(tree, best)
+            if least is not None:
+                self._push(max(least.least, bound), _Ordered(tree))
+
+    def _rises(
+        self,
+        bounded: Callable[[Branch, Fraction | None], RoomBound | None],
+        item: _Family | _Ordered,
+        bound: Fraction,
+        best: Fraction | None,
+    ) -> bool:
+        """Solve turns until a bound rises, and put the tree back or drop it; false where it does not rise.
+
+        Parameters
+        ----------
+        bounded : the bound of a tree
+        item, bound : the tree, and its bound so far
+        best : pJ; what takes as much is of no interest
+        """
+        while True:
+            least = bounded(item.tree, best)
+            if least is None:
+                return True
+            if least.least > bound:
+                self._push(least.least, item)
+                return True
+            # Without windows turns are solved when they are listed.
+            if self.is_plain or not self.rooms.advance(least):
+                return False
+
+    def _open_ordered(self, ordered: _Ordered, bound: Fraction, best: Fraction | None) -> None:
+        """List its skeletons."""
+        if self._rises(self.rooms.bound, ordered, bound, best):
+            return
+        for tree in self.trees.placed(ordered.tree):
             self.limits.check()
             self.answer.skeletons += 1
-            if self.plain is None:
-                self._list(tree, bound, best)
-                continue
-            # Without windows a skeleton's bound takes far less time than listing its turns.
-            quick = self.plain.bound(tree, best)
-            if quick is not None:
-                self._push(max(quick, bound), tree)
+            self._list(tree, bound, best)
 
     def _list(self, tree: Branch, bound: Fraction, best: Fraction | None) -> None:
         """List a skeleton's turns."""
-        skeleton = self.space.skeleton(tree)
-        if skeleton.makes_all(self.group.leaving) and (best is None or skeleton.bound < best):
+        skeleton = self._skeleton(tree)
+        if skeleton is not None and (best is None or skeleton.bound < best):
             self._push(max(skeleton.bound, bound), skeleton)
 
-    def _dive(self, family: Branch, best: Fraction | None) -> None:
-        """Price the most promising candidate of a family at once: a limit then finds an answer."""
-        fitting: list[Skeleton] = []
-        for tree in islice(self.trees.members(family), MEMBERS):
-            self.limits.check()
+    def _skeleton(self, tree: Branch) -> Skeleton | None:
+        """A tree with its turns; ``None`` where it makes no sense or not all that is needed.
+
+        A loop over a result that is read through windows may have a tile that is larger than what its
+        readers need in a turn.
+        """
+        try:
             skeleton = self.space.skeleton(tree)
-            if skeleton.makes_all(self.group.leaving) and None not in skeleton.left.values():
-                fitting.append(skeleton)
-        if fitting:
-            skeleton = min(fitting, key=lambda skeleton: skeleton.bound)
-            candidates = self.space.candidates(skeleton, best)
-            candidate = min(candidates, key=lambda candidate: candidate.bound, default=None)
+        except InputError:
+            return None
+        return skeleton if skeleton.makes_all(self.group.leaving) else None
+
+    def _dive(self, best: Fraction | None) -> None:
+        """Price the best of some trees at once, so that a limit finds an answer and much else is left out.
+
+        Half of them come from what is to be opened next, half from anywhere.
+        """
+        self._next_dive = 4 * max(FIRST_DIVE, self.answer.opened)
+        entries = heapq.nsmallest(DRAWN, self._open)
+        entries += self._chance.sample(self._open, min(DRAWN, len(self._open)))
+        items = [entry.item for entry in entries]
+        known = [(item.tree, item.cuts) for item in items if isinstance(item, _Stem)]
+        known += [(item.tree, ()) for item in items if isinstance(item, _Family | _Ordered)]
+        for ordered in self.dives.best(known, best):
+            candidate = self.space.promising(self._members(ordered), best)
             if candidate is not None:
                 self._price(candidate, best)
+                best = _least(self.answer.value, best)
+
+    def _members(self, ordered: Branch) -> Iterator[Skeleton]:
+        """Some skeletons of an ordered tree."""
+        for tree in islice(self.trees.placed(ordered), MEMBERS):
+            self.limits.check()
+            skeleton = self._skeleton(tree)
+            if skeleton is not None:
+                yield skeleton
 
     def _relax(self, candidate: Candidate, least: Fraction, best: Fraction | None) -> None:
         """Solve a candidate's turns with the room that homes leave."""

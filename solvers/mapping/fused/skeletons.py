@@ -244,34 +244,6 @@ class SkeletonSpace:
                 passed.append([SharedStore(layer, output, level) for level in self.homes(layer)])
         return passed
 
-    def members(self, family: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[Branch]:
-        """All skeletons of a family.
-
-        Parameters
-        ----------
-        family : or a branch of one
-        around : the loops outside it
-        """
-        below = frozenset(family.layers())
-        loops = [node for node in family.nodes if isinstance(node, SharedLoop)]
-        homes = [node for node in family.nodes if isinstance(node, SharedStore)]
-        outer = around[-1][0] if around else None
-        for order in permutations(loops):
-            loops_around = (*around, *((loop, below) for loop in order))
-            if not self._keeps_columns(loops_around):
-                continue
-            children: list[list[Branch | Leaf]] = [
-                [child] if isinstance(child, Leaf) else list(self.members(child, loops_around))
-                for child in family.children
-            ]
-            for placed in product(*(self._places(home, order, outer) for home in homes)):
-                nodes: list[SharedNode] = []
-                for place in range(len(order) + 1):
-                    nodes += [store for at, store in placed if at == place]
-                    nodes += order[place : place + 1]
-                for inside in product(*children):
-                    yield Branch(tuple(nodes), tuple(inside))
-
     def _keeps_columns(self, loops: Sequence[PlacedLoop]) -> bool:
         """Whether no loop cuts a reader's result again while rows of its softmax come in parts."""
         for (reader, operand), along in self.group.online.items():
@@ -285,6 +257,56 @@ class SkeletonSpace:
                         return False
                     parted |= along in cut
         return True
+
+    def members(self, family: Branch) -> Iterator[Branch]:
+        """All skeletons of a family."""
+        for ordered in self.orders(family):
+            yield from self.placed(ordered)
+
+    def orders(self, family: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[Branch]:
+        """A family with its loops in every order; homes stand inside all loops of their sequences.
+
+        Parameters
+        ----------
+        family : or a branch of one
+        around : the loops outside it
+        """
+        below = frozenset(family.layers())
+        loops = [node for node in family.nodes if isinstance(node, SharedLoop)]
+        homes = [node for node in family.nodes if isinstance(node, SharedStore)]
+        for order in permutations(loops):
+            loops_around = (*around, *((loop, below) for loop in order))
+            if not self._keeps_columns(loops_around):
+                continue
+            children: list[list[Branch | Leaf]] = [
+                [child] if isinstance(child, Leaf) else list(self.orders(child, loops_around))
+                for child in family.children
+            ]
+            for inside in product(*children):
+                yield Branch((*order, *homes), tuple(inside))
+
+    def placed(self, ordered: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
+        """All skeletons with one order of loops, which differ in places and halos of homes.
+
+        Parameters
+        ----------
+        ordered : or a branch of one
+        around : the loop just outside it
+        """
+        order = tuple(node for node in ordered.nodes if isinstance(node, SharedLoop))
+        homes = [node for node in ordered.nodes if isinstance(node, SharedStore)]
+        last = order[-1] if order else around
+        children: list[list[Branch | Leaf]] = [
+            [child] if isinstance(child, Leaf) else list(self.placed(child, last))
+            for child in ordered.children
+        ]
+        for chosen in product(*(self._places(home, order, around) for home in homes)):
+            nodes: list[SharedNode] = []
+            for place in range(len(order) + 1):
+                nodes += [store for at, store in chosen if at == place]
+                nodes += order[place : place + 1]
+            for below in product(*children):
+                yield Branch(tuple(nodes), tuple(below))
 
     def _places(
         self, home: SharedStore, order: tuple[SharedLoop, ...], around: SharedLoop | None

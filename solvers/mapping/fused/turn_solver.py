@@ -83,14 +83,17 @@ class TurnSolver:
 
     def cost(self, operator: Operator, homes: Homes, rooms: Rooms) -> TurnCost:
         """The least energy in some rooms; raises ``LimitReachedError`` once the search must end."""
-        known = self._known.setdefault((operator, homes), [])
-        for outcome in known:
-            if outcome.speaks_of(rooms):
-                return outcome
-        self.limits.check()
-        outcome = self._solved(operator, homes, rooms)
-        known.append(outcome)
+        outcome = self.known(operator, homes, rooms)
+        if outcome is None:
+            self.limits.check()
+            outcome = self._solved(operator, homes, rooms)
+            self._known.setdefault((operator, homes), []).append(outcome)
         return outcome
+
+    def known(self, operator: Operator, homes: Homes, rooms: Rooms) -> TurnCost | None:
+        """The same if it follows from what is solved already."""
+        outcomes = self._known.get((operator, homes), ())
+        return next((outcome for outcome in outcomes if outcome.speaks_of(rooms)), None)
 
     def _solved(self, operator: Operator, homes: Homes, rooms: Rooms) -> TurnCost:
         engine = self.engines.derived(homes, rooms)
