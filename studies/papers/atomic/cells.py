@@ -45,6 +45,11 @@ METHODS: Final = {
 }
 """Methods by the names that the figures give them."""
 
+THROUGH_DRAM: Final = "cnn-p[results=dram]"
+"""CNN-P with every result in DRAM, as its paper has it; here results stay on chip otherwise."""
+LAYER_BY_LAYER: Final = ("cnn-p[clps=1]", "cnn-p[clps=1,results=dram]")
+"""All engines for one layer after the other, sample by sample, without and with results through DRAM."""
+
 MAIN: Final = ("kc", 16)
 """The setting of all figures."""
 OTHERS: Final = (("kc", 8), ("kc", 32), ("yx", 16))
@@ -61,7 +66,7 @@ def sizes(*networks: str, seconds: float, settings: Sequence[tuple[str, int]] = 
 
 
 ONE_SAMPLE: Final = sizes("resnet50", "efficientnet-b0", seconds=4.0)
-BATCHES: Final = sizes("resnet50", seconds=8.0, settings=OTHERS)
+BATCHES: Final = sizes("resnet50", seconds=6.0, settings=OTHERS)
 
 
 def places(study: Study) -> Iterator[tuple[str, str, int]]:

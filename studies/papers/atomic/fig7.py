@@ -98,7 +98,7 @@ FIGURE = PaperFigure(
     claim="In the example one order of layers needs 2 hops and another 4 more.",
     sizes={
         "smoke": {"networks": ("mlp",), "seconds": 0.3},
-        "short": {"networks": ("resnet50", "efficientnet-b0"), "seconds": 8},
+        "short": {"networks": ("resnet50", "efficientnet-b0"), "seconds": 4},
         "full": {"networks": ("vgg19", "resnet50", "inception-v3", "efficientnet-b0"), "seconds": 20},
     },
     measure=measure,
