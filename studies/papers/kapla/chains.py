@@ -140,8 +140,12 @@ def cell(
 
 
 def above(value: float, least: float) -> float:
-    """Percent by which a value is above another; not a number where one is missing."""
-    return 100 * (value / least - 1) if value > 0 and least > 0 else float("nan")
+    """Percent by which a value is above another; 0 where rounding alone parts them, not a number where one is
+    missing.
+    """
+    if value <= 0 or least <= 0:
+        return float("nan")
+    return 100 * (value / least - 1) if abs(value - least) > 1e-9 * least else 0.0
 
 
 def contest(study: Study, objective: str, kind: str = "", others: Iterable[str] = ()) -> list[Row]:

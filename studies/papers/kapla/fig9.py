@@ -17,7 +17,6 @@ from studies.papers.kapla.chains import (
 )
 from studies.papers.study import Study
 
-
 SECONDS = {"B": 174.0, "M": 50.0, "R": 1.5}
 """How many times K's seconds the others take."""
 

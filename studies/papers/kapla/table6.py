@@ -93,9 +93,10 @@ def judge(data: Data) -> Verdict:
         compared,
         differs="The paper counts one segment of each network, which one is not said.  Taking single "
         "segments instead of all, which changes that alone, gives "
-        f"{min(shares):.0f} to {max(shares):.0f} % pruned.  A segment has {max(counts)} schemes here at most, "
-        f"of which one is always left, so that no more than {100 * (1 - 1 / max(counts)):.0f} % could be: the "
-        "printed 7 to 784 schemes of a segment have choices that this space lacks.",
+        f"{min(shares):.0f} to {max(shares):.0f} % pruned.  A segment has {max(counts)} schemes here at "
+        "most, of which one is always left, so that no more than "
+        f"{100 * (1 - 1 / max(counts)):.0f} % could be: the printed 7 to 784 schemes of a segment "
+        "have choices that this space lacks.",
         needed="The paper's segments would be needed.",
         best="No scheme that fits is pruned: bounds only, tested on over 20,000 segments.",
     )
