@@ -106,7 +106,6 @@ def judge(data: Data) -> Verdict:
         f"{edp:,.1f} to "
         f"{tuned:.2f}{between}: the factor measures how sizes were chosen more than the mechanisms.",
         needed="The mappings that the paper took for the techniques would be needed.",
-        explained=[compared[0].what] if tuned < 9.16 < edp else (),
         best="The optimum of every mechanism is proven on every layer; the optima of the mechanisms lie "
         "within "
         f"{max(spread) / min(spread):.2f} times of each other.",
