@@ -245,13 +245,23 @@ def reached(data: Data) -> str:
     )
 
 
-def bars(data: Data, label: str) -> Figure:
-    """Every way's value over the least, by network, as in the paper."""
+def bars(data: Data, label: str, printed: Mapping[str, float] | None = None) -> Figure:
+    """Every way's value over the least, by network and on average, as in the paper.
+
+    Parameters
+    ----------
+    data : rows of `contest`
+    label : of the axis
+    printed : percent above the optimum by way, as the text prints them of the average
+    """
     figure, axes = canvas(1, 2.8)
     ways = [*WAYS, *(name for name in OTHERS if name.startswith("K") and name in data["rows"][0])]
     series = {way: [1 + row[way] / 100 for row in data["rows"]] for way in ways}
-    grouped_bars(axes[0], [row["network"] for row in data["rows"]], series)
+    means = {way: [*own, 1 + mean(losses(data, way)) / 100] for way, own in series.items()}
+    apart = [float("nan")] * len(data["rows"])
+    dashes = {way: [*apart, 1 + own / 100] for way, own in (printed or {}).items()}
+    grouped_bars(axes[0], [*(row["network"] for row in data["rows"]), "mean"], means, dashes)
     axes[0].set_ylim(0.9)
     axes[0].set_ylabel(label)
-    legend(axes[0], 7)
+    legend(axes[0], 8)
     return figure
