@@ -20,7 +20,7 @@ from tilewright import __version__
 from tilewright.foundation.pool import Call, computed
 from tilewright.foundation.store import Column, Layout, SealedStore, Table, Values
 
-_COLUMNS = (
+COLUMNS = (
     Column("key", "TEXT NOT NULL", "content hash of cell and version"),
     Column("cell", "TEXT NOT NULL", "what was asked, as JSON"),
     Column("answer", "TEXT NOT NULL", "what came of it, as JSON"),
@@ -85,7 +85,7 @@ class AnswerStore(SealedStore, Generic[Asked, Reported]):
         def kept(row: Values) -> Kept[Reported]:
             return Kept(made(**json.loads(row["answer"])), row["seconds"] or 0.0, row["date"] or "")
 
-        self._cells = Table("cell", _COLUMNS, kept)
+        self._cells = Table("cell", COLUMNS, kept)
         super().__init__(path, Layout(application, 1, (self._cells,), f"a store of {noun}", readable=(0,)))
 
     def kept(self, cell: Asked) -> Kept[Reported] | None:
