@@ -94,7 +94,8 @@ class Study:
         """
         asked = PaperCell(name, values)
         told = f"{name} {values}"
-        with contextlib.closing(self._store()) as store:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.closing(cells_of_papers(self.folder / "papers.sqlite")) as store:
             known = self._kept(store, lambda cell: PaperAnswer("found", compute(**cell.values)), asked, told)
         return known.value
 
@@ -170,9 +171,15 @@ class Study:
         if time.process_time() - self._begun > self.limit:
             raise OutOfTimeError(what)
 
-    def _store(self) -> AnswerStore[PaperCell, PaperAnswer]:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return AnswerStore(self.folder / "papers.sqlite", PaperAnswer, APPLICATION, "cells of papers")
+
+def cells_of_papers(path: Path) -> AnswerStore[PaperCell, PaperAnswer]:
+    """The SQLite file of the cells that belong to no other study.
+
+    Raises
+    ------
+    InputError : for a file of something else, or one that is damaged
+    """
+    return AnswerStore(path, PaperAnswer, APPLICATION, "cells of papers")
 
 
 def read_table(text: str) -> list[Row]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from studies import __main__ as command
-from studies.answers import COLUMNS, AnswerStore, content_hash
+from studies.answers import COLUMNS, content_hash
 from studies.papers import page
 from studies.papers.figure import SIZES, Number, PaperFigure, Plain, Span, Statement, Verdict
 from studies.papers.registry import PAPERS, figure, label, names
@@ -18,9 +18,9 @@ from studies.papers.study import (
     APPLICATION,
     NotMeasuredError,
     OutOfTimeError,
-    PaperAnswer,
     PaperCell,
     Study,
+    cells_of_papers,
     number,
     read_table,
 )
@@ -133,9 +133,8 @@ def test_a_cell_is_computed_once(tmp_path: Path) -> None:
 def test_captions_tell_what_cells_took_when_they_were_computed(tmp_path: Path) -> None:
     """What comes from the store counts the seconds and the day of its computation."""
     first, again = _study(tmp_path), _study(tmp_path, draw_only=True)
-    assert first.cell("sum", lambda most: sum(range(most)), most=300_000) == again.cell(
-        "sum", sum, most=300_000
-    )
+    summed = first.cell("sum", lambda most: sum(range(most)), most=300_000)
+    assert again.cell("sum", sum, most=300_000) == summed
     assert again.seconds == first.seconds > 0
     assert again.dates == first.dates
     assert len(first.dates) == 1
@@ -145,11 +144,10 @@ def test_a_store_of_an_earlier_layout_is_read(tmp_path: Path) -> None:
     """Cells kept before seconds were are still answers, of 0 s."""
     asked = PaperCell("one", {"a": 1})
     row = {"key": content_hash(asked), "cell": "{}", "answer": json.dumps({"status": "found", "value": 7})}
-    with closing(
-        SealedStore(tmp_path / "old", Layout(APPLICATION, 0, (Table("cell", COLUMNS[:3], dict),), "cells"))
-    ) as old:
-        old.add(Table("cell", COLUMNS[:3], dict), row)
-    with closing(AnswerStore(tmp_path / "old", PaperAnswer, APPLICATION, "cells")) as store:
+    former = Table("cell", COLUMNS[:3], dict)
+    with closing(SealedStore(tmp_path / "old", Layout(APPLICATION, 0, (former,), "cells"))) as old:
+        old.add(former, row)
+    with closing(cells_of_papers(tmp_path / "old")) as store:
         kept = store.kept(asked)
     assert kept is not None
     assert (kept.answer.value, kept.seconds, kept.date) == (7, 0.0, "")
