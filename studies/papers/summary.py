@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from studies.papers.atomic.cells import PRINTED, least
+from studies.papers.atomic.cells import least
 from studies.papers.dmazerunner.fig11 import pruned
 from studies.papers.figure import Row
 from studies.papers.herald.spaces import WORKLOADS, preset_of
@@ -20,6 +20,7 @@ from studies.papers.kapla.chains import cell as chain
 from studies.papers.set.trees import SIZES as TREES
 from studies.papers.set.trees import annealed, answers, cell, label
 from studies.papers.study import Study
+from studies.tiled import PAPER
 from studies.tiled_cells import WORK as PLANS
 from studies.tiled_cells import Cell
 from tilewright.report.plots.style import PALETTE, canvas
@@ -103,7 +104,7 @@ def _atomic(study: Study) -> Instances:
     for network in study["networks"]:
         cells = [
             Cell(network, "atomic-8x8[link=16]", method, 1, "edp", float(study["plans"]))
-            for method in (PRINTED, "atomic", "ls")
+            for method in (PAPER, "atomic", "ls")
         ]
         printed, *ours = study.cells(PLANS, "tiled.sqlite", cells)
         best = min(own.cycles * own.total_energy for own in (printed, *ours) if own.is_plan)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from studies.papers.figure import Data, Row, Span
 from studies.papers.study import Study
+from studies.tiled import PAPER
 from studies.tiled_cells import WORK, Cell, Found
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
@@ -33,14 +34,12 @@ NETWORKS: Final = {
 }
 """Ours, and the paper's names; in the order of its table II."""
 
-PRINTED: Final = "atomic[atoms=printed,order=rules,mapping=permutations,buffering=occupation,refine=off]"
-"""The pipeline as the paper prints it."""
 METHODS: Final = {
     "ls": "ls",
     "cnn-p": "cnn-p",
     "il-pipe": "il-pipe",
     "rammer": "rammer",
-    "printed": PRINTED,
+    "printed": PAPER,
     "atomic": "atomic",
 }
 """Methods by the names that the figures give them."""
@@ -65,7 +64,8 @@ def sizes(*networks: str, seconds: float, settings: Sequence[tuple[str, int]] = 
     return {"smoke": smoke, "short": short, "full": {**short, "networks": tuple(NETWORKS), "seconds": 20.0}}
 
 
-ONE_SAMPLE: Final = sizes("resnet50", "efficientnet-b0", seconds=4.0)
+ONE_SAMPLE: Final = sizes("resnet50", "efficientnet-b0", seconds=10.0)
+SCALED: Final = sizes("resnet50", "efficientnet-b0", seconds=4.0)
 BATCHES: Final = sizes("resnet50", seconds=6.0, settings=OTHERS)
 
 

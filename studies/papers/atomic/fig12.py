@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import nan
 
-from studies.papers.atomic.cells import ONE_SAMPLE, OPTIONS, cycles, places, plans, setting_of
+from studies.papers.atomic.cells import OPTIONS, SCALED, cycles, places, plans, setting_of
 from studies.papers.atomic.pictures import curves
 from studies.papers.figure import Compared, Data, PaperFigure, Row, Statement, Verdict
 from studies.papers.study import Study
@@ -76,7 +76,7 @@ def judge(data: Data) -> Verdict:
 FIGURE = PaperFigure(
     title="Scaling the number of engines, Mcycles",
     claim="Curves are U-shaped; VGG-19, ResNet-152 and NasNet are fastest on 4 x 4 engines.",
-    sizes={size: {**own, "alike": size != "smoke"} for size, own in ONE_SAMPLE.items()},
+    sizes={size: {**own, "alike": size != "smoke"} for size, own in SCALED.items()},
     measure=measure,
     judge=judge,
     draw=curves(list(GRIDS), "engines at 16,384 PEs and 8 MB"),

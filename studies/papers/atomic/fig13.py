@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from studies.papers.atomic.cells import ONE_SAMPLE, OPTIONS
+from studies.papers.atomic.cells import OPTIONS, SCALED
 from studies.papers.atomic.fig12 import scaled
 from studies.papers.atomic.pictures import curves
 from studies.papers.figure import Compared, Data, PaperFigure, Statement, Verdict
@@ -44,7 +44,7 @@ def judge(data: Data) -> Verdict:
 FIGURE = PaperFigure(
     title="Scaling the buffer of an engine, Mcycles",
     claim="Larger buffers help, less beyond 128 KB; small ones hurt little.",
-    sizes=ONE_SAMPLE,
+    sizes=SCALED,
     measure=measure,
     judge=judge,
     draw=curves(list(BUFFERS), "buffer of an engine"),
