@@ -213,8 +213,6 @@ def draw(data: Data) -> Figure:
         third.scatter(delay, [own[5] for own in dots], c=shades, s=6, cmap="viridis")
         third.set_ylabel("DRAM's share")
         third.set_ylim(0, 1.02)
-        first.set_xscale("log")
-        third.set_xscale("log")
         first.set_xlabel("delay [Mcycles]")
         second.set_xlabel("DRAM [MB]")
         third.set_xlabel("delay [Mcycles]")
