@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import nan
 from typing import Any, Final
 
-from studies.papers.figure import Data, Row, Span
+from studies.papers.figure import Data, Row, Span, between
 from studies.papers.study import Study
 from studies.tiled import PAPER
 from studies.tiled_cells import WORK, Cell, Found
@@ -206,15 +206,11 @@ def widths(rows: Sequence[Row], printed: Printed, form: str = "{:.2f}") -> list[
         }
         if len(off) < 2:
             continue
-        row: Row = {"KC": what, "printed": _range(ends, form)}
-        row |= {f"{link} B/cycle": _range((min(ours[link]), max(ours[link])), form) for link in off}
+        row: Row = {"KC": what, "printed": between(ends, form)}
+        row |= {f"{link} B/cycle": between(ours[link], form) for link in off}
         nearest = [str(link) for link in off if off[link] <= min(off.values())]
         table.append({**row, "nearest": " and ".join(nearest)})
     return table
-
-
-def _range(ends: tuple[float, float], form: str) -> str:
-    return " to ".join(dict.fromkeys(form.format(end) for end in ends))
 
 
 def by_width(table: Sequence[Row]) -> str:
@@ -231,6 +227,6 @@ def proven(rows: Sequence[Row]) -> str:
     best = [min(row[method] for method in METHODS) / row["bound"] for row in rows]
     printed = ratios(rows, "printed", "bound")
     return (
-        f"No plan has less than the bound: the pipeline as printed takes {min(printed):.2f} to "
-        f"{max(printed):.2f} times as much, the best plan here {min(best):.2f} to {max(best):.2f} times."
+        f"No plan has less than the bound: the pipeline as printed takes {between(printed)} times as much, "
+        f"the best plan here {between(best)} times."
     )

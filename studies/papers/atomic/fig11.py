@@ -18,7 +18,7 @@ from studies.papers.atomic.cells import (
     ratios,
 )
 from studies.papers.atomic.pictures import bars
-from studies.papers.figure import Compared, Data, PaperFigure, Row, Statement, Verdict
+from studies.papers.figure import Compared, Data, PaperFigure, Row, Statement, Verdict, between
 from studies.papers.study import Study
 
 DEARER = ("VGG-19", "ResNet-50", "ResNet-152")
@@ -77,7 +77,7 @@ def judge(data: Data) -> Verdict:
         every = ratios(data["rows"], "atomic", "il-pipe")
         differs += (
             "  The width of links and the dataflow are not the cause: in all settings atomic takes "
-            f"{min(every):.2f} to {max(every):.2f} times IL-Pipe's energy."
+            f"{between(every)} times IL-Pipe's energy."
         )
     return Verdict(
         compared,

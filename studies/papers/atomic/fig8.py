@@ -20,7 +20,7 @@ from studies.papers.atomic.cells import (
 )
 from studies.papers.atomic.fig2 import WAYS, even_cycles
 from studies.papers.atomic.pictures import bars
-from studies.papers.figure import Compared, Data, PaperFigure, Row, Verdict
+from studies.papers.figure import Compared, Data, PaperFigure, Row, Verdict, between
 from studies.papers.study import Study
 
 SEARCH = {"resnet50": 66.5, "resnet152": 102.7, "inception-v3": 406.9, "resnet1001": 1044.6}
@@ -56,7 +56,7 @@ def judge(data: Data) -> Verdict:
     ]
     own = ratios(rows, "ls", "printed")
     evenly = "; ".join(
-        f"{row['network']} {min(cut.values()):.2f} to {max(cut.values()):.2f} times"
+        f"{row['network']} {between(cut.values())} times"
         for row, even in zip(rows, data["even"], strict=False)
         for cut in [{way: value / row["atomic"] for way, value in even.items() if way != "network"}]
     )
@@ -67,7 +67,7 @@ def judge(data: Data) -> Verdict:
         f"without transfers, gives LS from the best to the worst direction {evenly} atomic's cycles: the "
         "direction alone moves the factor across the printed range.  Against the LS here the pipeline as "
         "printed is "
-        f"{min(own):.2f} to {max(own):.2f} times as fast.",
+        f"{between(own)} times as fast.",
         needed="Directions of cutting, widths of links and sizes of the baselines' atoms would be needed.",
         best=proven(rows),
     )

@@ -20,7 +20,7 @@ from studies.papers.atomic.cells import (
     widths,
 )
 from studies.papers.atomic.pictures import bars
-from studies.papers.figure import Compared, Data, PaperFigure, Statement, Verdict
+from studies.papers.figure import Compared, Data, PaperFigure, Statement, Verdict, between
 from studies.papers.study import Study
 
 KC, YX = (1.12, 1.38), (1.08, 1.42)
@@ -45,9 +45,7 @@ def judge(data: Data) -> Verdict:
     own = ratios(rows, "ls", "cnn-p")
     compared: list[Compared] = [
         span("atomic over CNN-P", KC, ratios(rows, "cnn-p", "atomic")),
-        Statement(
-            "CNN-P exceeds LS in all cases", f"{min(own):.2f} to {max(own):.2f} times LS", min(own) > 1
-        ),
+        Statement("CNN-P exceeds LS in all cases", f"{between(own)} times LS", min(own) > 1),
     ]
     compared += [
         Statement(
@@ -65,7 +63,7 @@ def judge(data: Data) -> Verdict:
         compared,
         differs="LS and atomic take all samples of a layer through sizes of their own, and pipelines wait "
         "for their longest region.  The paper's CNN-P writes all results to DRAM: that alone makes it "
-        f"{min(through):.2f} to {max(through):.2f} times as slow, so that it is not the cause."
+        f"{between(through)} times as slow, so that it is not the cause."
         f"{by_width(data['widths'])}",
         needed="The paper's sizes of atoms and regions would be needed.",
         best=proven(rows),

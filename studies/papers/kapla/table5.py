@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from studies.papers.figure import Compared, Data, PaperFigure, Row, Span, Statement, Verdict
+from studies.papers.figure import Compared, Data, PaperFigure, Row, Span, Statement, Verdict, between
 from studies.papers.kapla.chains import INFERRED, KAPLA, OTHERS, PROVEN, above, cell, mean
 from studies.papers.study import Study
 
@@ -52,7 +52,7 @@ def judge(data: Data) -> Verdict:
     return Verdict(
         compared,
         differs="The loose estimate that the text describes, the only change, takes the overheads from "
-        f"{min(ours):.2f} to {max(ours):.2f} % to {min(loose):.2f} to {max(loose):.2f} %.",
+        f"{between(ours)} % to {between(loose)} %.",
         needed="Nodes, PEs and buffers of the printed rows, which are lost in the text, would be needed to "
         "compare row by row.",
         best=f"The overhead is against the proven best chain on {proven} of {every} networks and machines.",

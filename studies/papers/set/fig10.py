@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Statement, Verdict
+from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Statement, Verdict, between
 from studies.papers.pictures import PRINTED
 from studies.papers.set.trees import SIZES, annealed, answers, cell, label
 from studies.papers.study import Study
@@ -61,12 +61,12 @@ def judge(data: Data) -> Verdict:
         compared,
         differs="All searches take the paper's 100 steps per layer and none ends by the clock.  Which "
         "situations are averaged moves the mean, and the text does not say which ten its picture has: the "
-        f"mean seed saves {min(means):.1f} to {max(means):.1f} % in single ones.",
+        f"mean seed saves {between(means, '{:.1f}')} % in single ones.",
         needed="The ten situations, and the tile in Eyeriss' style on which the paper compares, would be "
         "needed.",
-        best=f"Our search has {min(ours):.2f} to {max(ours):.2f} times Tangram's EDP, and no tree has less "
+        best=f"Our search has {between(ours)} times Tangram's EDP, and no tree has less "
         "than "
-        f"{min(bounds):.2f} to {max(bounds):.2f} times.",
+        f"{between(bounds)} times.",
     )
 
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from studies.papers.figure import Data, Number, PaperFigure, Row, Verdict
+from studies.papers.figure import Data, Number, PaperFigure, Row, Verdict, between
 from studies.papers.set.trees import cell
 from studies.papers.study import Study
 from studies.set_cells import form_of
@@ -128,7 +128,7 @@ def judge(data: Data) -> Verdict:
         what: [one.ours, *(row[what] for row in data["others"])]
         for what, one in zip(SAVED, compared, strict=True)
     }
-    moved = ", ".join(f"{what} {min(own):.0f} to {max(own):.0f} %" for what, own in spans.items())
+    moved = ", ".join(f"{what} {between(own, '{:.0f}')} %" for what, own in spans.items())
     longer = [
         replace(one, ours=saved(chain, data["longer"][0], name))
         for one, name in zip(compared, SAVED.values(), strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Verdict
+from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Verdict, between
 from studies.papers.pictures import grouped_bars
 from studies.papers.set.trees import STORE
 from studies.papers.study import NotMeasuredError, Study, number
@@ -73,12 +73,12 @@ def judge(data: Data) -> Verdict:
         compared,
         differs="LS and LP are the best chains of temporal and of spatial segments by bounds here, not "
         "annealed within their "
-        f"pattern; that search alone makes LS {min(strong):.2f} to {max(strong):.2f} times annealing's "
+        f"pattern; that search alone makes LS {between(strong)} times annealing's "
         "product of delay "
         "and energy.",
         needed="All batches and networks (`--size full`), and the paper's annealing of LS and LP, would be "
         "needed.",
-        best=f"Our search has {min(ours):.2f} to {max(ours):.2f} times the product of delay and energy of "
+        best=f"Our search has {between(ours)} times the product of delay and energy of "
         "the published "
         "annealing.",
     )

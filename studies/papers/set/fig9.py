@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Verdict
+from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Verdict, between
 from studies.papers.pictures import PRINTED, grouped_bars, legend
 from studies.papers.set.fig8 import geometric
 from studies.papers.set.trees import SIZES, annealed, answers, cell, label
@@ -60,7 +60,7 @@ def judge(data: Data) -> Verdict:
         needed="That tile, the other batches and platforms (`--size full`) and the released Tangram would be "
         "needed.",
         best=f"Our search saves {100 * (1 - best):.1f} % of Tangram's EDP where annealing saves "
-        f"{100 * (1 - edp):.1f} %; the bound on all trees is {min(gaps):.2f} to {max(gaps):.2f} of the "
+        f"{100 * (1 - edp):.1f} %; the bound on all trees is {between(gaps)} of the "
         "best EDP known.",
     )
 
