@@ -62,16 +62,13 @@ def judge(data: Data) -> Verdict:
             Statement(f"{row['network']}: atomic takes {said} than IL-Pipe", words, (ratio > 1) == dearer)
         )
     words = "; ".join(
-        f"{row['network']} {sent['ls, kept']:.0f} to {sent['ls, sent']:.0f} and {row['cnn-p']:.0f} to "
-        f"{sent['cnn-p, sent']:.0f} mJ"
+        f"on {row['network']} LS (sample by sample) from {sent['ls, kept']:.0f} to {sent['ls, sent']:.0f} mJ "
+        f"and CNN-P from {row['cnn-p']:.0f} to {sent['cnn-p, sent']:.0f} mJ"
         for row, sent in zip(rows, data["through"], strict=False)
     )
     differs = (
-        "LS and CNN-P keep results on chip here where they fit.  Sending them through DRAM, as their papers "
-        "do, is the only change that takes LS (sample by sample) and CNN-P from what they need here to more "
-        f"than IL-Pipe and atomic: {words}."
-        if explained
-        else f"Sending the results of LS (sample by sample) and CNN-P through DRAM alone: {words}."
+        "LS and CNN-P keep results on chip here where they fit.  Sending them through DRAM as in the paper, "
+        f"the only change, takes {words}{', above IL-Pipe and atomic' if explained else ''}."
     )
     if len(data["rows"]) > len(rows):
         every = ratios(data["rows"], "atomic", "il-pipe")
