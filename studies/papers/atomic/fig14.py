@@ -95,7 +95,7 @@ FIGURE = PaperFigure(
     claim="VGG 49.2 by LS, 57.9 by Rammer, 64.3 by atomic; ResNet-50 156.2, 194.4 and 223.9 (section V-D).",
     sizes={
         "smoke": {"networks": ("mlp",), "seconds": 0.1},
-        "short": {"networks": tuple(PRINTED), "seconds": 4.0},
+        "short": {"networks": tuple(PRINTED), "seconds": 2.0},
         "full": {"networks": tuple(PRINTED), "seconds": 60.0},
     },
     measure=measure,
