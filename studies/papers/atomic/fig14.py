@@ -48,13 +48,17 @@ def measure(study: Study) -> Data:
 def judge(data: Data) -> Verdict:
     """Frames of the three, and how much faster atomic is than the others."""
     compared: list[Compared] = []
-    moved = []
+    moved, explained, above = [], [], []
     for row, other in zip(data["rows"][::2], data["rows"][1::2], strict=True):
         if "printed ls" not in row:
             continue
         for way in WAYS:
             what = f"{row['network']}: {way} [frames/s]"
-            compared.append(Number(what, row[f"printed {way}"], row[way], "{:.1f}"))
+            printed = row[f"printed {way}"]
+            compared.append(Number(what, printed, row[way], "{:.1f}"))
+            explained += [what] * Number(what, printed, other[way]).holds
+            if printed > row["bound"]:
+                above.append(f"{what} ({printed:.1f})")
         for way in WAYS[:-1]:
             printed, ours = (row[f"{kind}atomic"] / row[f"{kind}{way}"] for kind in ("printed ", ""))
             compared.append(Number(f"{row['network']}: atomic over {way}", printed, ours, "{:.2f}"))
@@ -63,10 +67,17 @@ def judge(data: Data) -> Verdict:
             f"{row['network']}'s atomic from {row['atomic']:.0f} to {other['atomic']:.0f} frames per second "
             f"and its factor over LS from {factor:.2f} to {faster:.2f}"
         )
+    certain = (
+        "  Above what any plan reaches with the assumed DRAM are "
+        f"{', '.join(above)}: it must have been faster."
+        if above
+        else ""
+    )
     return Verdict(
         compared,
         differs="The text prints neither the prototype's DRAM nor its links and buffers.  A DRAM twice as "
-        f"fast, the only change, takes {'; '.join(moved)}.",
+        f"fast, the only change, takes {'; '.join(moved)}.{certain}",
+        explained=explained,
         needed="Rates of the prototype's DRAM and links, and its buffers, would be needed.",
         best="; ".join(
             f"{row['network']}: no plan has more than {row['bound']:.0f} frames per second, atomic "
