@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from studies.papers.atomic.cells import OPTIONS, SCALED
-from studies.papers.atomic.fig12 import scaled
+from studies.papers.atomic.fig12 import over_bounds, scaled, without_bounds
 from studies.papers.atomic.pictures import curves
 from studies.papers.figure import Compared, Data, PaperFigure, Statement, Verdict
 from studies.papers.study import Study
@@ -15,7 +15,8 @@ BUFFERS = {f"{size} KiB": f"buffer={size}" for size in (32, 64, 128, 256, 512)}
 
 def measure(study: Study) -> Data:
     """Cycles by network and buffer."""
-    return {"rows": scaled(study, BUFFERS)}
+    rows = scaled(study, BUFFERS)
+    return {"rows": rows, "shown": without_bounds(rows)}
 
 
 def judge(data: Data) -> Verdict:
@@ -38,6 +39,7 @@ def judge(data: Data) -> Verdict:
         f"all smaller buffers, the only change, the two factors are {', '.join(legal)}.",
         needed="More seconds of search (`--size full`) would be needed.",
         explained=explained,
+        best=over_bounds(data["rows"], list(BUFFERS)),
     )
 
 
@@ -49,5 +51,5 @@ FIGURE = PaperFigure(
     judge=judge,
     draw=curves(list(BUFFERS), "buffer of an engine"),
     options=OPTIONS,
-    shown=("rows",),
+    shown=("shown",),
 )
