@@ -28,24 +28,25 @@ PRINTED = {
 
 
 def per_segment(network: str, batch: int) -> list[tuple[int, int]]:
-    """Schemes of every segment of several layers before and after both prunings."""
+    """Schemes of every segment of several layers before and after both prunings, by parts of the batch."""
     planner = METHODS.make(KAPLA)
     assert isinstance(planner, Kapla)
     machine = load_tiled_machine(SYSTEM)
     problem = TiledProblem(resolve_model(network, 1), machine, tiled_objective("energy"), batch=batch)
     form = planner.form_of(problem, 0)
-    splits, space = next(iter(planner.slicing.spaces(form)))
-    before = Counter(
-        (scheme.start, scheme.end)
-        for start in space.starts[:-1]
-        for scheme in space.schemes(start)
-        if len(scheme.layers) > 1
-    )
-    valid = KaplaSolver(form, planner.slicing).valid(splits, space)
-    after = Counter(
-        (own.scheme.start, own.scheme.end) for rows in valid.values() for own in undominated(rows)
-    )
-    return [(count, after[place]) for place, count in before.items()]
+    counts: list[tuple[int, int]] = []
+    for splits, space in planner.slicing.spaces(form):
+        before = Counter(
+            (scheme.start, scheme.end)
+            for start in space.starts[:-1]
+            for scheme in space.schemes(start)
+            if len(scheme.layers) > 1
+        )
+        valid = KaplaSolver(form, planner.slicing).valid(splits, space)
+        kept = (own.scheme for rows in valid.values() for own in undominated(rows))
+        after = Counter((scheme.start, scheme.end) for scheme in kept)
+        counts += [(count, after[place]) for place, count in before.items()]
+    return counts
 
 
 def measure(study: Study) -> Data:
@@ -53,8 +54,8 @@ def measure(study: Study) -> Data:
     rows: list[Row] = []
     for network in study["networks"]:
         own = cell(study, network, "energy", KAPLA)
-        alone = study.cell("schemes of every segment", per_segment, network=network, batch=study["batch"])
-        shares = [100 * (1 - left / count) for count, left in alone]
+        alone = study.cell("schemes of segments", per_segment, network=network, batch=study["batch"])
+        shares = [100 * (1 - left / count) for count, left in alone if left]
         total, left = PRINTED[network]
         rows.append(
             {
