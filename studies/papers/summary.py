@@ -151,7 +151,7 @@ def measure(study: Study) -> list[Row]:
         means = {
             name: _mean([row[name] / row["best"] for row in own]) for name in ("published", "best", "bound")
         }
-        rows.append({"paper": paper, **means, "instances": ", ".join(row["instance"] for row in own)})
+        rows.append({"paper": paper, **means, "instances": "; ".join(row["instance"] for row in own)})
     return rows
 
 
