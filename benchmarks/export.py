@@ -11,7 +11,7 @@ from typing import Any
 
 from tilewright.benchmarks.rows import Row
 from tilewright.foundation.disk import check_writable, suffix_error, write_file
-from tilewright.foundation.errors import InputError
+from tilewright.foundation.extras import PARQUET
 from tilewright.report.text.csv_text import csv_lines
 
 SUFFIXES = (".csv", ".parquet", ".json")
@@ -66,7 +66,5 @@ def _arrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise InputError(
-            "--export", None, "Parquet needs pyarrow: pip install 'tilewright[parquet]'"
-        ) from None
+        raise PARQUET.missing("--export", "Parquet") from None
     return pyarrow, pyarrow.parquet

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import product
 
-from tilewright.api.catalog import made_method
+from tilewright.api.catalog import ready_method
 from tilewright.benchmarks.cells import BenchmarkTask, Entry, Part, Place, ProblemRecord
 from tilewright.benchmarks.suites import Case, suite_layers
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
@@ -107,7 +107,7 @@ def make_plan(request: Request) -> Plan:
 def _method(text: str, seeds: int, flag: str) -> _Method:
     """A method with as many seeds as it can use: one that draws at random says that it is ``stochastic``."""
     try:
-        made = made_method(text, "mapping", flag)
+        made = ready_method(text, "mapping", flag)
         return _Method(text, made.version, made.exact, seeds if is_stochastic(made) else 1)
     except ImportError as error:
         raise InputError(flag, text, f"cannot be loaded: {error}") from None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, TypeVar
 
-from tilewright.api.catalog import made_method
+from tilewright.api.catalog import ready_method
 from tilewright.api.mapping.stated import prepare_mapping, searched_mapping
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, ProblemRecord
 from tilewright.formulation.limits import Limits
@@ -44,7 +44,7 @@ def answering(search: Callable[[BenchmarkTask], CellAnswer]) -> Callable[[Benchm
 @answering
 def answer(task: BenchmarkTask) -> CellAnswer:
     """Search, and report the outcome as plain data."""
-    made_method(task.method, flag="--solver")  # loaded, and compiled, before the clock starts
+    ready_method(task.method, flag="--solver")  # loaded, and compiled, before the clock starts
     prepare_mapping(task.method)
     record = ProblemRecord.model_validate_json(task.problem)
     limits = Limits(seconds=task.seconds, threads=task.threads, seed=task.seed)

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 
 import numpy as np
 
 from tilewright.foundation.arrays import Floats, Indices
 
-INSTALL = "the boosted trees are scikit-learn's: pip install 'tilewright[learning]'"
 TREES, DEPTH, RATE = 40, 4, 0.25
 """Size of the model and its learning rate."""
 STEPS = 40
@@ -27,11 +25,6 @@ ILLEGAL = 1.0
 """How far above the worst legal configuration an illegal one is taken to be, in logarithms."""
 LEAST = 1e-300
 """What a cost of 0 is taken to be in logarithms."""
-
-
-def missing_trees() -> str:
-    """Why there are no boosted trees here; empty where there are."""
-    return INSTALL if find_spec("sklearn") is None else ""
 
 
 @dataclass

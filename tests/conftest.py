@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,14 @@ settings.register_profile("ci", settings.get_profile("local"), derandomize=True,
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 __all__ = ["pytest_timeout_set_timer"]
+
+# Tests start some hundred processes: they share compiled modules, whatever the caller's environment says.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    bytecode = tempfile.TemporaryDirectory(prefix="tilewright-tests-", ignore_cleanup_errors=True)
+    os.environ["PYTHONPYCACHEPREFIX"] = bytecode.name
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"]
+sys.dont_write_bytecode = False
 
 # Under `nohup`, or in the background of a script, signals arrive ignored, and every process inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -76,6 +76,11 @@ class Enumeration:
         if self.seen.get(state, math.inf) <= now:
             return
         self.seen[state] = now
+        for runs in self.next_rounds(done, gaps):
+            self.round(now, done, held, stored, gaps + (not runs), runs)
+
+    def next_rounds(self, done: frozenset[int], gaps: int) -> Iterator[dict[int, int]]:
+        """The tasks by engine of all rounds that may follow; one without tasks is idle."""
         ready = [
             t
             for t in range(self.count)
@@ -84,8 +89,7 @@ class Enumeration:
         for many in range(0 if gaps < self.idle else 1, min(len(ready), len(self.engines)) + 1):
             for tasks in combinations(ready, many):
                 for places in permutations(self.engines, many):
-                    runs = dict(zip(places, tasks, strict=True))
-                    self.round(now, done, held, stored, gaps + (many == 0), runs)
+                    yield dict(zip(places, tasks, strict=True))
 
     def rest(self, done: frozenset[int], stored: frozenset[int]) -> float:
         """Cycles that must still follow: work, chains, and at the end of a chain its way to DRAM."""

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
-from tilewright.api.catalog import made_method
+from tilewright.api.catalog import ready_method
 from tilewright.benchmarks.cells import BenchmarkTask, Entry, Part, Place
 from tilewright.benchmarks.rows import CONTESTS
 from tilewright.formulation.method import is_stochastic
@@ -73,7 +73,7 @@ def entries(contest: Contest) -> list[Entry]:
     machine, network = contest.problem.machine.name, contest.problem.network.name
     listed: list[Entry] = []
     for name in contest.methods:
-        method = made_method(name, "tiled", "--methods")
+        method = ready_method(name, "tiled", "--methods")
         for seed in range(contest.seeds if is_stochastic(method) else 1):
             place = Place(
                 SUITE,

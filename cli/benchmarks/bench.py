@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -83,6 +84,14 @@ def bench_command(
     threads: Annotated[
         int, typer.Option("--threads", help="Of a parallel solver within a run.", rich_help_panel="Search")
     ] = 1,
+    fuse: Annotated[
+        bool,
+        typer.Option(
+            "--fuse",
+            help="Heuristics that fuse layers, on whole networks; runs are not stored.",
+            rich_help_panel="Problem",
+        ),
+    ] = False,
     jobs: options.Jobs = None,
     cluster: options.Cluster = None,
     fresh: runs.Fresh = False,
@@ -109,6 +118,8 @@ def bench_command(
     options.parse_factors(factors)
     for count, flag in ((seeds, "--seeds"), (threads, "--threads"), (jobs, "--jobs")):
         options.parse_count(count, flag)
+    if fuse:
+        return _fused(locals())
     limit = options.parse_duration(time_limit)
     proof = options.parse_duration(optimum_limit, "--optimum-limit")
     assert limit is not None
@@ -137,6 +148,44 @@ def bench_command(
     )
     options.check_workers(jobs, cluster)
     return _bench(request, out, options.parse_threads(jobs), cluster, format, fresh=fresh, quiet=quiet)
+
+
+def _fused(given: Mapping[str, Any]) -> int:
+    """``bench --fuse``.
+
+    Parameters
+    ----------
+    given : the parameters of ``bench``
+    """
+    from tilewright.api.catalog import fusion_heuristics
+    from tilewright.benchmarks.fused import FusedRequest
+    from tilewright.cli.benchmarks.fused import bench_fused
+    from tilewright.workloads.catalog import resolve_model
+
+    for parameter, flag in {"jobs": "--jobs", "cluster": "--cluster", "layers": "--layers"}.items():
+        if given[parameter]:
+            raise InputError(flag, None, "cannot be used with --fuse")
+    if given["optimum"] not in ("auto", "none"):
+        raise InputError("--optimum", None, f"expected auto or none with --fuse, got {given['optimum']!r}")
+    names = [line.name for line in fusion_heuristics()]
+    methods = split_list(given["method"], "--method")
+    onnx = options.parse_onnx(given["dim"], skip=given["skip_unsupported"])
+    request = FusedRequest(
+        networks=tuple(resolve_model(name, given["batch"], onnx) for name in given["suites"]),
+        machines=split_list(given["arch"], "--arch"),
+        objectives=tuple(
+            str(options.read_objective(text)) for text in split_list(given["objective"], "--objective")
+        ),
+        methods=tuple(names) if methods == (ALL,) else methods,
+        seeds=given["seeds"],
+        seconds=options.parse_duration(given["time_limit"]),
+        proof=None
+        if given["optimum"] == "none"
+        else options.parse_duration(given["optimum_limit"], "--optimum-limit"),
+        factors=options.parse_factors(given["factors"]),
+        threads=given["threads"],
+    )
+    return bench_fused(request, given["format"], quiet=given["quiet"])
 
 
 def split_list(text: str, flag: str) -> tuple[str, ...]:

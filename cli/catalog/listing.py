@@ -181,9 +181,14 @@ def _systems() -> Listing:
 
 
 def _methods() -> Listing:
-    from tilewright.api.catalog import mapping_heuristics, planners, schedulers
+    from tilewright.api.catalog import fusion_heuristics, mapping_heuristics, planners, schedulers
 
-    every = {"mapping": mapping_heuristics(), "schedule": schedulers(), "plan": planners()}
+    every = {
+        "mapping": mapping_heuristics(),
+        "fused mapping": fusion_heuristics(),
+        "schedule": schedulers(),
+        "plan": planners(),
+    }
     rows = [(line.name, kind, _exact(line), line.about) for kind, lines in every.items() for line in lines]
     return Listing(("method", "finds", "exact", _DESCRIPTION), tuple(rows))
 

@@ -93,8 +93,6 @@ def map_fused(given: Mapping[str, Any]) -> int:
     for parameter, flag in REFUSED.items():
         if given[parameter]:
             raise InputError(flag, None, "cannot be used with --fuse")
-    if given["solver"] != "auto":
-        raise InputError("--solver", None, "cannot be chosen with --fuse")
     form = options.parse_choice(given["format"], "--format", ("table", "json"))
     out: Path | None = given["out"]
     if out is not None:
@@ -134,7 +132,7 @@ def map_fused(given: Mapping[str, Any]) -> int:
         call.limit_from(seconds),
     )
     with graceful_stop() as stop:
-        result = question.answer(SearchRequest(None, budget, stop), told)
+        result = question.answer(SearchRequest(given["solver"], budget, stop), told)
         interrupted = stop.is_set()
     if out is not None:
         result.save(out)

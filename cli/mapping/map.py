@@ -143,7 +143,7 @@ def map_command(
     for flag, value in {"--fuse-at": fuse_at, "--max-group": max_group}.items():
         if value is not None:
             raise InputError(flag, None, "expected --fuse with it")
-    from tilewright.api.catalog import made_method
+    from tilewright.api.catalog import ready_method
     from tilewright.api.mapping.folder import MappingFolder
     from tilewright.api.mapping.machine import machine
     from tilewright.api.mapping.network import Network, NetworkOnMachine
@@ -169,7 +169,7 @@ def map_command(
         "tiles": options.parse_tiles(tiles),
     }
     second = None if then is None else options.read_objective(then, "--then").name
-    made_method(solver, flag="--solver")
+    ready_method(solver, flag="--solver")
     files = flags.saved(FILE_FORMATS)
     engine = machine(arch)
     asked_onnx = options.parse_onnx(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tilewright.api.catalog import made_method
+from tilewright.api.catalog import ready_method
 from tilewright.api.scheduling.herald_question import WorkloadOnSystem
 from tilewright.api.scheduling.plan import Plan
 from tilewright.api.scheduling.system import System, system
@@ -38,7 +38,7 @@ def run_schedule(
     pictures : files to draw, by kind
     """
     method = method or WorkloadOnSystem.method
-    made_method(method, "scheduling")
+    ready_method(method, "scheduling")
     files = flags.saved(("json",), *pictures.values())
     place = system(where)
     if keep_activations is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from tilewright.api.catalog import made_method
+from tilewright.api.catalog import ready_method
 from tilewright.api.scheduling.tiled_machine import tiled_machine
 from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.api.scheduling.tiled_question import NetworkOnTiles
@@ -41,7 +41,7 @@ def run_plan(
     asked_onnx : what the user says of an ONNX file
     """
     method = method or NetworkOnTiles.method
-    made_method(method, "tiled")
+    ready_method(method, "tiled")
     files = flags.saved(("json",), *pictures.values())
     if tree is not None:
         from tilewright.report.records.scheduling.tiled.set_tree import check_tree_file

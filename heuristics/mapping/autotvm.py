@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.method import Outcome
 from tilewright.foundation.arrays import Floats, Indices
 from tilewright.foundation.options import option
-from tilewright.heuristics.boosted_trees import LEAST, Tuning, missing_trees
+from tilewright.heuristics.boosted_trees import LEAST, Tuning
 from tilewright.heuristics.mapping.candidates import Arena, Candidates
 from tilewright.heuristics.mapping.stochastic import StochasticMethod
 from tilewright.heuristics.mapping.variation import vary
@@ -24,11 +23,6 @@ class AutoTvm(StochasticMethod):
     batch: int = option(64, "mappings measured at once, and walkers; the paper takes 128", low=2)
 
     name = "autotvm"
-
-    def solve(self, search: LayerSearch) -> Outcome:
-        """Search if there are trees."""
-        missing = missing_trees()
-        return Outcome(message=missing, error=True) if missing else super().solve(search)
 
     def explore(self, search: LayerSearch, arena: Arena, random: np.random.Generator) -> str:
         """Offer the best mapping of every batch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.formulation.mapping.search import LayerMethod
+from tilewright.foundation.extras import LEARNING
 from tilewright.foundation.registry import Entry, Registry
 
 HEURISTICS: Registry[LayerMethod] = Registry(
@@ -61,6 +62,7 @@ HEURISTICS: Registry[LayerMethod] = Registry(
             "AutoTvm",
             "Annealing guided by boosted trees proposes the mappings that are measured (extra `learning`)",
             "AutoTVM (Chen et al., NeurIPS 2018), as KAPLA compares with it",
+            extra=LEARNING,
         ),
         "random": Entry(
             "tilewright.heuristics.mapping.random_search",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tilewright.foundation.disk import check_writable, suffix_error, write_file
-from tilewright.foundation.errors import InputError
+from tilewright.foundation.extras import PLOTLY
 
 _FOLDER = "tilewright.report.html"
 Row = TypeVar("Row")
@@ -266,5 +266,5 @@ def _libraries() -> tuple[Any, Any]:
         import jinja2
         import plotly.offline
     except ImportError:
-        raise InputError("--report", None, "needs Plotly: pip install 'tilewright[plots]'") from None
+        raise PLOTLY.missing("--report") from None
     return jinja2, plotly

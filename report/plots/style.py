@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.foundation.disk import check_writable, suffix_error, write_file
-from tilewright.foundation.errors import InputError
+from tilewright.foundation.extras import MATPLOTLIB
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +68,7 @@ def matplotlib_or_error(where: str = "--plot") -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise InputError(where, None, "needs matplotlib: pip install 'tilewright[plots]'") from None
+        raise MATPLOTLIB.missing(where) from None
 
 
 def canvas(

@@ -71,7 +71,7 @@ class Branch:
             )
             least = arrangement_trees.run(self._bound(search))
         else:
-            tree = TwoOrders(search, Minimum(search, self.name))
+            tree = TwoOrders(search, self.name)
             tree.on_hard = self._on_hard(search)
             if tree.empty and goal_of(search) is None:
                 return Outcome(True, "no tile sizes satisfy the constraints and fit the array")

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from tilewright.formulation.mapping.search import LayerMethod
 from tilewright.foundation.errors import InputError, unknown_name
-from tilewright.foundation.method_text import parse_method
+from tilewright.foundation.method_text import MethodText, parse_method
+from tilewright.foundation.registry import Registry
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.registry import SOLVERS
 
@@ -25,10 +26,26 @@ def method(text: str, flag: str = "--solver") -> LayerMethod:
     ------
     InputError : for an unknown name or option, or a value that an option cannot have
     """
+    return _registered(text, flag, lambda registry, read: registry.make(read, flag))
+
+
+def ready_method(text: str, flag: str = "--solver") -> LayerMethod:
+    """The method of a text, which is about to run.
+
+    Raises
+    ------
+    InputError : as for `method`, and where the library is missing that it needs
+    """
+    return _registered(text, flag, lambda registry, read: registry.ready(read, flag))
+
+
+def _registered(
+    text: str, flag: str, made: Callable[[Registry[LayerMethod], MethodText], LayerMethod]
+) -> LayerMethod:
     read = parse_method(text, flag)
     for registry in sorted((SOLVERS, HEURISTICS), key=lambda registry: not registry.ships(read.name)):
         if read.name in registry:
-            return registry.make(read, flag)
+            return made(registry, read)
     raise InputError(flag, None, unknown_name(read.name, method_names()))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,10 +90,15 @@ class _Term:
 
 
 class PatternBounds:
-    """Storage patterns in the order of their bounds; raises ``LimitReachedError`` where a limit strikes."""
+    """Storage patterns in the order of their bounds; raises ``LimitReachedError`` where a limit strikes.
 
-    def __init__(self, search: LayerSearch) -> None:
-        self._search = search
+    Parameters
+    ----------
+    between : called before each part is searched
+    """
+
+    def __init__(self, search: LayerSearch, between: Callable[[], None] = lambda: None) -> None:
+        self._search, self._between = search, between
         problem = search.problem
         operator, engine = problem.operator, problem.engine
         residency = problem.space.nest.residency
@@ -113,6 +119,7 @@ class PatternBounds:
         """The pattern of the least bound, which is taken; ``None`` once all bounds pass ``until``."""
         while self.least <= until:
             self._search.limits.check()
+            self._between()
             cheapest = int(np.argmin(self._energies))
             energy = float(self._energies[cheapest])
             if math.isinf(energy):
@@ -197,7 +204,9 @@ class PatternBounds:
         """What a part costs at least, pJ, as far as a search of some effort knows; whether that is exact."""
         problem = part_problem(self._search.problem, part)
         goal = LeastEnergy()
-        search = BestFirst(self._search, goal, laid_out(problem, self._search.limits))
+        search = BestFirst(
+            self._search, goal, laid_out(problem, self._search.limits, tally=self._search.tally)
+        )
         if search.empty:
             return math.inf, True
         search.limit(effort)

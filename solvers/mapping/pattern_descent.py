@@ -7,8 +7,12 @@ pattern has a dive on a machine of its own, with halved tiles where there are ve
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.pattern_machines import (
@@ -52,18 +56,32 @@ class Descent:
         offer_any_mapping(self._search, lambda: self._search.done)
 
     def run(self) -> None:
-        """Walk until no neighbour is better; raises ``LimitReachedError`` where a limit strikes."""
-        if self._search.answer is None:
-            return
-        best = stores_of(self._search.problem, self._search.answer)
+        """Walk for a moment at most; raises ``LimitReachedError`` where a limit strikes."""
         limits = self._search.limits
         part = limits.share(_SHARE, None if limits.deterministic else _LONGEST)
-        while not part.expired:
-            neighbours = (stores for stores in self._neighbours(best) if not part.expired)
-            better = next((stores for stores in neighbours if self._improves(stores)), None)
-            if better is None:
+        for _ in self.steps():
+            if part.expired:
                 break
-            best = better
+
+    def steps(self) -> Iterator[None]:
+        """Walk until no neighbour is better, a pattern a step."""
+        if self._search.answer is None:
+            self.begin()
+            yield
+        place = self._place()
+        while place is not None:
+            for stores in self._neighbours(place):
+                is_better = self._improves(stores)
+                yield
+                if is_better:
+                    break
+            moved = self._place()
+            place = None if moved == place else moved
+
+    def _place(self) -> Stores | None:
+        """The pattern of the best mapping."""
+        answer = self._search.answer
+        return None if answer is None else stores_of(self._search.problem, answer)
 
     def _neighbours(self, stores: Stores) -> list[Stores]:
         """Patterns a move away; those of the fewest levels first, which take a moment."""
@@ -102,9 +120,10 @@ class Descent:
             return False
         before = self._search.key
         inner = PatternSearch(self._search, part)
-        tree = Tree(inner, Minimum(inner, self._source), part)
-        if not tree.empty:
-            tree.add({}, {}, dive=True)
+        with suppress(TablesTooLargeError):
+            tree = Tree(inner, Minimum(inner, self._source), part)
+            if not tree.empty:
+                tree.add({}, {}, dive=True)
         return self._search.key != before
 
 

@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
+from tilewright.formulation.mapping.blocks import loop_hosts
+from tilewright.formulation.mapping.constraints import parse_constraints
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 
 Stores = tuple[tuple[int, ...], ...]
@@ -33,6 +37,26 @@ def machine_of(engine: Engine, stored: Collection[int]) -> Engine:
         elif level.fanout is not None:
             levels[-1] = replace(levels[-1], fanout=level.fanout)
     return replace(engine, levels=tuple(levels))
+
+
+def machines_stand_alone(problem: LayerProblem) -> bool:
+    """Whether machines without the levels that store nothing have the mappings of the whole at their cost."""
+    operator, engine = problem.operator, problem.engine
+    if not problem.idles:
+        return False
+    try:
+        parse_constraints(problem.constraints.texts, operator, engine)
+    except InputError:
+        return False  # a cap that no line of a user's says cannot be stated on other machines
+    roles = [tensor.role for tensor in operator.tensors]
+    if len({*roles}) < len(roles) or loop_hosts(operator, engine) != (*range(len(engine.levels)),):
+        return False
+    for outer, level in pairwise(engine.levels):
+        # Left out, a level may not leave two arrays in sequence.
+        loose = {*roles} & level.keeps <= level.may_bypass
+        if loose and outer.fanout is not None and level.fanout is not None:
+            return False
+    return True
 
 
 def levels_of(stores: Stores) -> tuple[int, ...]:

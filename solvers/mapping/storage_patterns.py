@@ -19,17 +19,21 @@ from itertools import count
 
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.mapping.blocks import loop_hosts
-from tilewright.formulation.mapping.constraints import parse_constraints
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.storage_parts import has_storage_parts
-from tilewright.foundation.errors import InputError
 from tilewright.solvers.mapping.division import terms_at_stores
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
 from tilewright.solvers.mapping.pattern_descent import Descent
-from tilewright.solvers.mapping.pattern_machines import PatternSearch, levels_of, machine_of, storing
+from tilewright.solvers.mapping.pattern_machines import (
+    PatternSearch,
+    levels_of,
+    machine_of,
+    machines_stand_alone,
+    storing,
+)
+from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
@@ -47,23 +51,10 @@ def has_patterns(problem: LayerProblem) -> bool:
     It has many patterns, all of which have machines of their own and bounds, and levels that store nothing
     have no loops.
     """
-    operator, engine = problem.operator, problem.engine
     patterns = math.prod(len(r.alternatives) for r in problem.space.nest.residency.values())
-    if not (FEW < patterns <= MOST and problem.idles and problem.objective.key_powers[0]):
+    if not (FEW < patterns <= MOST and problem.objective.key_powers[0]):
         return False
-    try:
-        parse_constraints(problem.constraints.texts, operator, engine)
-    except InputError:
-        return False  # a cap that no line of a user's says cannot be stated on other machines
-    roles = [tensor.role for tensor in operator.tensors]
-    if len({*roles}) < len(roles) or loop_hosts(operator, engine) != (*range(len(engine.levels)),):
-        return False
-    for outer, level in zip(engine.levels, engine.levels[1:], strict=False):
-        # Left out, a level may not leave two arrays in sequence.
-        loose = {*roles} & level.keeps <= level.may_bypass
-        if loose and outer.fanout is not None and level.fanout is not None:
-            return False
-    return has_storage_parts(problem)
+    return machines_stand_alone(problem) and has_storage_parts(problem)
 
 
 @dataclass(slots=True, eq=False)
@@ -100,6 +91,7 @@ class PatternTrees:
     def __init__(self, search: LayerSearch, source: str, on_hard: Callable[[], None] = lambda: None) -> None:
         self._search, self._source, self._on_hard = search, source, on_hard
         self._dives = count()
+        self._beside = beside(search, source)
         self._bank = TableBank()
         self._open: list[_OpenTree] = []
         self._unstated = 0.0  # lower bound of what has not been stated, as the problem's keys are scaled
@@ -131,9 +123,10 @@ class PatternTrees:
 
     def _run(self, on_bound: Callable[[float], None]) -> None:
         self._offer_mappings()
-        bounds = PatternBounds(self._search)
+        bounds = PatternBounds(self._search, self._beside.keep_up)
         scale = float(self._search.problem.key_scale)
         while not self._search.done:
+            self._beside.keep_up()
             self._close()
             self._unstated = bounds.least * scale if self._is_wanted(bounds.least * scale) else math.inf
             self._left = [pattern for pattern in self._left if self._is_wanted(pattern.key * scale)]
@@ -239,7 +232,8 @@ class PatternTrees:
         def report(least: float) -> None:
             on_bound(min(max(least * entry.times, entry.key), others))
 
-        entry.tree.go_on(report, max(entry.least, others) * ahead / entry.times)
+        until = max(entry.least, others) * ahead / entry.times
+        self._beside.along(lambda over: entry.tree.go_on(report, until, over))
 
     def _hard(self) -> None:
         ask, self._on_hard = self._on_hard, lambda: None

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
-from tilewright.solvers.mapping.goals import Goal
+from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.layout import LegalTables, orders_of_decisions
+from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.tree import Tree
 
 _TURN = 200_000  # nodes bounded in the first turn
@@ -29,8 +29,7 @@ class TwoOrders:
 
     Parameters
     ----------
-    goal : of one best mapping; complete decisions may be offered twice
-    problem : that of the search by default, else a part of it
+    source : what finds mappings
 
     Attributes
     ----------
@@ -38,11 +37,12 @@ class TwoOrders:
     on_hard : called once, where the search does not end soon
     """
 
-    def __init__(self, search: LayerSearch, goal: Goal, problem: LayerProblem | None = None) -> None:
-        self._search, self._goal, self._problem = search, goal, problem or search.problem
-        self._orders = orders_of_decisions(self._problem)
+    def __init__(self, search: LayerSearch, source: str) -> None:
+        self._search, self._goal = search, Minimum(search, source)
+        self._beside = beside(search, source)
+        self._orders = orders_of_decisions(search.problem)
         # Both read the same values, which are dropped once the last tree has its own.
-        self._legal: LegalTables | None = LegalTables(self._problem, search.limits)
+        self._legal: LegalTables | None = LegalTables(search.problem, search.limits)
         self._trees = [self._next_tree()]
         self.empty = self._trees[0].empty
         self.on_hard: Callable[[], None] = lambda: None
@@ -53,7 +53,7 @@ class TwoOrders:
             deciding = self._orders.pop(0)
             legal, self._legal = self._legal, self._legal if self._orders else None
             try:
-                return Tree(self._search, self._goal, self._problem, deciding=deciding, legal=legal)
+                return Tree(self._search, self._goal, self._search.problem, deciding=deciding, legal=legal)
             except TablesTooLargeError:
                 if not self._orders:
                     raise
@@ -99,5 +99,10 @@ class TwoOrders:
         """Whether nothing is open in a tree after a turn of its own."""
         end = math.inf if len(self._trees) == 1 and not self._orders else tree.bounded + turn
         others = max((other.least for other in self._trees if other is not tree), default=0.0)
-        left = tree.go_on(lambda least: on_bound(max(least, others)), over=lambda: tree.bounded > end)
-        return left is None
+
+        def go_on(over: Callable[[], bool]) -> float | None:
+            return tree.go_on(
+                lambda least: on_bound(max(least, others)), over=lambda: tree.bounded > end or over()
+            )
+
+        return self._beside.along(go_on) is None

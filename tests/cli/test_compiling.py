@@ -32,6 +32,7 @@ def fresh(tmp_path: Path) -> dict[str, str]:
     home = tmp_path / "home"
     home.mkdir()
     environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(package.parent)}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # the copy is read once
     for name in (caches.VARIABLE, "XDG_CACHE_HOME"):
         environment.pop(name, None)
     return environment

@@ -124,6 +124,7 @@ def test_code_is_made_anew_where_what_it_calls_has_changed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A constant of a module that it calls counts, too."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # files change within a second
     names = {name: f"cached_{name}" for name in ("numbers", "callee", "caller")}
 
     def called(step: int) -> tuple[int, bool]:
@@ -170,6 +171,7 @@ def test_answers_come_where_nothing_can_be_written(tmp_path: Path, verb: str) ->
         "XDG_CACHE_HOME": NOWHERE,
         "PYTHONPATH": str(package.parent),
         "TMPDIR": str(room),
+        "PYTHONDONTWRITEBYTECODE": "1",
     }
     environment.pop(caches.VARIABLE, None)
     command = [sys.executable, "-m", "tilewright", *CALLS[verb], "-q"]

@@ -27,10 +27,10 @@ from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald import cpsat, relaxations
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
-from tilewright.solvers.scheduling.herald.compiled import Cooling
 from tilewright.solvers.scheduling.herald.dispatching import Dispatching
 from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.improving import Improver
+from tilewright.solvers.scheduling.herald.list_kernel import Cooling
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
 from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.solvers.scheduling.herald.relaxations import Relaxation
@@ -143,18 +143,37 @@ def test_freeing_everything_finds_the_optimum() -> None:
     )
 
 
-@pytest.mark.parametrize("objective", ["makespan", "edp"])
-def test_a_step_that_is_scheduled_in_part_has_its_true_value(objective: str) -> None:
-    """Keeping the undisturbed beginning gives the schedule that dispatching all anew gives."""
+@pytest.mark.parametrize("by_energy", [False, True])
+def test_annealed_sequences_have_their_true_value(by_energy: bool) -> None:
+    """Starting anew only what a step changes gives the schedule that starting all tasks anew gives."""
     problem = chains(3, 12)
     options = feasible_options(problem)
-    by_energy = objective == "edp"
     for seed in range(5):
         annealing = ScheduleAnnealing(problem, options, seed, [Prices((0.4, 0.6))])
-        value, *state = annealing.walk(by_energy, annealing.cheapest(), Cooling(2000, 1e-2, 1e-4, seed))
-        evaluation = evaluate_schedule(problem, annealing.decode(*state))
+        lines = annealing.lines_of(annealing.cheapest())
+        value, best = annealing.walk(by_energy, lines, Cooling(2000, 1e-1, 1e-4, seed))
+        evaluation = evaluate_schedule(problem, annealing.schedule_of(best))
         expected = math.log(evaluation.makespan) + (math.log(evaluation.energy) if by_energy else 0.0)
         assert value == pytest.approx(expected, rel=1e-9)
+
+
+@settings(max_examples=effort(60), deadline=None)
+@given(small_problems(most=6, fetch_memory=True), TIMED, st.integers(0, 3))
+def test_annealed_sequences_are_legal(
+    problem: SchedulingProblem, objective: ScheduleObjective, seed: int
+) -> None:
+    """A walk keeps every task, no line waits for itself, and nothing is below plain enumeration."""
+    options = feasible_options(problem)
+    annealing = ScheduleAnnealing(problem, options, seed)
+    lines = annealing.lines_of(annealing.cheapest())
+    _, best = annealing.walk(objective is ScheduleObjective.EDP, lines, Cooling(1000, 1.0, 1e-3, seed))
+    for kept in (lines, best):
+        schedule = annealing.schedule_of(kept)
+        assert sorted(placement.task for placement in schedule.placements) == [*range(len(options))]
+        evaluation = evaluate_schedule(problem, schedule)
+        assert not evaluation.violations
+        value = objective.of(evaluation.makespan, evaluation.energy)
+        assert value >= optimum_by_orders(problem, objective)
 
 
 @settings(max_examples=effort(40), deadline=None)
@@ -200,9 +219,7 @@ def test_engines_that_choose_leave_little_idle() -> None:
     assert search.bound is not None
     assert search.key <= search.bound * Fraction(11, 10)
     annealing = ScheduleAnnealing(problem, options, 0, [prices])
-    state = annealing.cheapest()
-    fixed = annealing.decode([*state.choice], [*state.priority])
-    assert fixed.makespan > search.key
+    assert annealing.cheapest().makespan > search.key
 
 
 def test_prices_are_those_of_the_linear_program() -> None:
@@ -234,7 +251,7 @@ def test_parallel_half_planes_are_kept_once() -> None:
 
 @pytest.mark.parametrize("objective", [pytest.param("makespan", marks=pytest.mark.slow), "edp"])
 def test_both_methods_get_turns(objective: str) -> None:
-    """Annealing and neighbourhoods share a thread, and leave a legal schedule."""
+    """Dispatching, annealing and neighbourhoods share a thread, and leave a legal schedule."""
     search = begun(chains(4, 20), ScheduleObjective(objective), seconds=3)
     options = feasible_options(search.problem.instance)
     front = basic_bounds(search, options)
@@ -244,9 +261,9 @@ def test_both_methods_get_turns(objective: str) -> None:
         0,
         lp_prices(search.problem.instance, options, search.problem.objective, front),
     )
-    turns = iter(range(10))
     before = search.key
-    improver.run(search, until=lambda: next(turns, None) is None)
+    for _ in range(4):
+        improver.turn(search)
     assert search.key is not None
     assert before is not None
     assert search.bound is not None

@@ -6,6 +6,10 @@ from random import Random
 
 import networkx as nx
 
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.fused.group import Reading
+from tilewright.solvers.mapping.fused.columns.cover_model import least_cover as modelled_cover
+from tilewright.solvers.mapping.fused.columns.linked import Linked
 from tilewright.solvers.mapping.fused.cover import Group, least_cover
 from tilewright.solvers.mapping.fused.groups import GroupGraph
 from tilewright.workloads.mapping.operators import elementwise
@@ -51,10 +55,28 @@ def is_group(network: Network, group: Group) -> bool:
     return known and nx.is_connected(graph) and can_run(network, [group, *others])
 
 
+def linked(network: Network) -> Linked:
+    """The same layers for the second opinion."""
+    waits = [
+        (
+            link.producer or "",
+            link.consumer,
+            None
+            if link.axes is None
+            else Reading(link.consumer, link.operand, link.producer or "", link.axes, link.offsets),
+        )
+        for link in network.links
+    ]
+    names = tuple(layer.name for layer in network.layers)
+    operators = {layer.name: layer.operator for layer in network.layers}
+    return Linked(names, operators, tuple(waits), frozenset(network.outputs))
+
+
 def test_groups_and_covers_are_those_of_all_partitions() -> None:
+    """The search's covers and every third of the second opinion's cost as little as the best partition."""
     rng = Random(3)
     circles = 0
-    for _ in range(60):
+    for number in range(60):
         network = random_network(rng, rng.randint(2, 7))
         graph = GroupGraph(network, [layer.name for layer in network.layers])
         groups = graph.groups(4)
@@ -78,6 +100,11 @@ def test_groups_and_covers_are_those_of_all_partitions() -> None:
         assert cover is not None
         assert cover.cost == min(cost for cost, _ in legal) == sum(costs[group] for group in cover.groups)
         assert can_run(network, list(cover.groups))
+        if not number % 3:
+            other = linked(network)
+            named = {tuple(f"l{layer}" for layer in group): cost for group, cost in costs.items()}
+            assert set(other.groups(4)) == set(named)
+            assert modelled_cover(other, named, Limits(threads=1))[0] == cover.cost
         free = least_cover(range(len(network)), costs)
         circles += free is not None and free.cost < cover.cost
     assert circles, "no case in which groups wait for each other in a circle"

@@ -22,7 +22,7 @@ from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_sizes
-from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
+from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, PlanHeuristic
 from tilewright.heuristics.scheduling.tiled.refining import HANDOVERS, Judged, SizeMoves, Sizes, climb
 from tilewright.heuristics.scheduling.tiled.regions import Region, regions, whole
 from tilewright.heuristics.scheduling.tiled.rounds import TIES
@@ -83,7 +83,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class AtomicDataflow(Heuristic):
+class AtomicDataflow(PlanHeuristic):
     """Atomic Dataflow: sizes of atoms, their rounds, places and buffers in turn, then better sizes."""
 
     atoms: str = option(

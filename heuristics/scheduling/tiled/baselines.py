@@ -22,7 +22,7 @@ from tilewright.heuristics.scheduling.tiled.partitions import (
     runs_of_layers,
     spread_layers,
 )
-from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
+from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, PlanHeuristic
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 
 CLPS = (2, 3, 4, 6, 8)
@@ -39,7 +39,7 @@ def shared_dag(search: TiledSearch, room: float) -> AtomicDag:
 
 
 @dataclass(frozen=True)
-class LayerSequential(Heuristic):
+class LayerSequential(PlanHeuristic):
     """Layer-sequential: one layer after the other, each shared out over all engines along the zig-zag."""
 
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
@@ -59,7 +59,7 @@ class LayerSequential(Heuristic):
 
 
 @dataclass(frozen=True)
-class RammerLists(Heuristic):
+class RammerLists(PlanHeuristic):
     """Rammer-like lists: every step takes the ready atoms with the longest way to the end."""
 
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
@@ -76,7 +76,7 @@ class RammerLists(Heuristic):
 
 
 @dataclass(frozen=True)
-class CnnPartition(Heuristic):
+class CnnPartition(PlanHeuristic):
     """CNN-partition: groups of engines for groups of layers, samples pipelined layer by layer."""
 
     clps: int = option(0, "groups of engines; 0 for the best of 2, 3, 4, 6 and 8", low=0, high=64)
@@ -114,7 +114,7 @@ class CnnPartition(Heuristic):
 
 
 @dataclass(frozen=True)
-class InterLayerPipeline(Heuristic):
+class InterLayerPipeline(PlanHeuristic):
     """Inter-layer pipelining: neighbouring layers on neighbouring regions, pipelined atom by atom."""
 
     depth: int = option(0, "layers of a segment; 0 for the best of 2, 3, 4, 6 and 8", low=0, high=64)

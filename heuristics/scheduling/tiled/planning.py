@@ -41,6 +41,14 @@ class Heuristic:
         return __version__
 
     def solve(self, search: TiledSearch) -> Outcome:
+        """Offer plans until `TiledSearch.done`."""
+        raise NotImplementedError
+
+
+class PlanHeuristic(Heuristic):
+    """A heuristic that ends quietly where a limit strikes amid a plan."""
+
+    def solve(self, search: TiledSearch) -> Outcome:
         """Offer plans; a limit that strikes after the first one is a quiet end."""
         with quiet_end(search):
             self.offer(search)

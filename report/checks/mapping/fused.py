@@ -54,6 +54,7 @@ def fused_faults(document: FusedDocument, where: str) -> list[str]:
         faults += [f"{at}.{fault}" for fault in _group_faults(document, group, engine, (where, sums))]
     for index, tried in enumerate(document.tried):
         faults += [f"tried[{index}].{fault}" for fault in _value_faults(objective, tried, None)]
+    faults += [f"graph.{fault}" for fault in _graph_faults(document)]
     faults += list(_cover_faults(document))
     faults += [f"totals.{fault}" for fault in _totals_faults(document, objective, sums)]
     return faults
@@ -69,7 +70,7 @@ def _head_faults(document: FusedDocument) -> Iterator[str]:
         yield f"batch: {document.batch}, expected at least 1"
     layers = [layer for group in document.groups for layer in group.layers]
     stated = document.objective, document.space
-    asked = fused_hash(document.model, document.batch, document.arch, stated, layers)
+    asked = fused_hash(document.model, document.batch, document.arch, stated, layers, document.graph)
     if document.input_hash != asked:
         yield "input_hash: not that of model, batch, machine, objective, space and layers"
     if "tilewright" not in document.versions:
@@ -135,6 +136,32 @@ def _group_faults(
         yield f"value: {group.value}, the tree's is {float(objective.value(key))}"
     if group.metrics != fused_metrics(evaluation, engine):
         yield "metrics: not those of the tree"
+
+
+def _graph_faults(document: FusedDocument) -> Iterator[str]:
+    """What of the graph is none, or is not what groups say of their layers."""
+    graph = document.graph
+    if graph is None:
+        return
+    place = {name: index for index, name in enumerate(graph.order)}
+    if len(place) < len(graph.order):
+        yield "order: a layer stands there twice"
+    for name in graph.outputs:
+        if name not in place:
+            yield f"outputs: {unknown_name(name, graph.order)}"
+    for index, link in enumerate(graph.links):
+        if not (link.layer in place and place[link.layer] < place.get(link.reader, -1)):
+            yield f"links[{index}]: {link.reader} does not stand behind {link.layer} in order"
+    links = {
+        (link.layer, link.reader, link.operand): (link.axes, link.offsets, link.rows) for link in graph.links
+    }
+    for group in document.groups:
+        for layer in group.layers:
+            if layer.name not in place:
+                yield f"order: {layer.name} is missing"
+            for operand, read in layer.reads.items():
+                if links.get((read.layer, layer.name, operand)) != (read.axes, read.offsets, read.rows):
+                    yield f"links: {layer.name}.{operand} reads {read.layer} otherwise"
 
 
 def _cover_faults(document: FusedDocument) -> Iterator[str]:

@@ -11,9 +11,11 @@ from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.mapping.engine import ArchRecord
 from tilewright.report.records.mapping.fused_document import (
     FusedDocument,
+    FusedGraph,
     FusedGroupRecord,
     FusedLayer,
     FusedLine,
+    FusedLink,
     FusedSettings,
     FusedSpace,
     FusedTotals,
@@ -27,6 +29,7 @@ from tilewright.report.records.mapping.fused_file import group_data
 from tilewright.report.records.mapping.operator import OperatorRecord
 from tilewright.solvers.mapping.fused.answers import Figures, FusionAnswer, GroupAnswer, status_of
 from tilewright.solvers.mapping.fused.problem import FusionProblem
+from tilewright.workloads.network import Network
 
 
 def fused_document(
@@ -59,6 +62,7 @@ def fused_document(
         storage="uneven" if problem.storage == "uneven" else "even",
     )
     layers = [layer for group in groups for layer in group.layers]
+    graph, named = _graph(problem.network), (problem.network.name, problem.network.batch)
     return FusedDocument.model_validate(
         {
             **FusedDocument.head(),
@@ -69,10 +73,9 @@ def fused_document(
             "cost_model": problem.model_name,
             "objective": str(problem.objective),
             "space": space,
-            "input_hash": fused_hash(
-                problem.network.name, problem.network.batch, arch, (str(problem.objective), space), layers
-            ),
+            "input_hash": fused_hash(*named, arch, (str(problem.objective), space), layers, graph),
             "settings": settings,
+            "graph": graph,
             "groups": groups,
             "tried": [
                 FusedTry(
@@ -106,6 +109,24 @@ def fused_document(
             "wall_s": round(seconds, 3),
             "versions": versions(),
         }
+    )
+
+
+def _graph(network: Network) -> FusedGraph:
+    links = [
+        FusedLink(
+            layer=link.producer,
+            reader=link.consumer,
+            operand=link.operand,
+            axes=None if link.axes is None else [*link.axes],
+            offsets=[*link.offsets],
+            rows=[*link.rows],
+        )
+        for link in network.links
+        if link.producer is not None
+    ]
+    return FusedGraph(
+        order=[layer.name for layer in network.layers], links=links, outputs=sorted(network.outputs)
     )
 
 

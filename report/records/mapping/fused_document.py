@@ -92,6 +92,27 @@ class FusedUnlinked(Record):
     reason: str
 
 
+class FusedLink(Record):
+    """A result that a layer reads."""
+
+    layer: str
+    reader: str
+    operand: str
+    axes: list[int] | None = Field(
+        description="per axis of the operand, the axis of the result; null where that is not known"
+    )
+    offsets: list[int] = Field(default_factory=list, description="as in reads")
+    rows: list[int] = Field(default_factory=list, description="as in reads")
+
+
+class FusedGraph(Record):
+    """Which layers wait for which, also those that are not mapped."""
+
+    order: list[str] = Field(description="all layers, each behind those that it reads")
+    links: list[FusedLink]
+    outputs: list[str] = Field(description="layers whose results the network returns")
+
+
 class FusedSpace(Record):
     """The space that the claims are about."""
 
@@ -113,6 +134,7 @@ class FusedSettings(Record):
     gap: float
     threads: int
     seed: int
+    solver: str = Field("auto", description="auto for the search that proves, or a heuristic")
 
 
 class FusedLine(Record):
@@ -140,7 +162,12 @@ class FusedTotals(FusedValue):
 
 
 def fused_hash(
-    model: str, batch: int, arch: ArchRecord, asked: tuple[str, FusedSpace], layers: Iterable[FusedLayer]
+    model: str,
+    batch: int,
+    arch: ArchRecord,
+    asked: tuple[str, FusedSpace],
+    layers: Iterable[FusedLayer],
+    graph: FusedGraph | None = None,
 ) -> str:
     """SHA-256 of everything that was asked.
 
@@ -150,10 +177,13 @@ def fused_hash(
     arch : the machine, by its hash
     asked : the objective, and the space that was searched
     layers : with what they read, in any sequence
+    graph : who waits for whom, where that is known
     """
     stated = sorted((layer.stated() for layer in layers), key=lambda layer: str(layer["name"]))
     objective, space = asked
-    content = [model, batch, arch.hash, objective, space.model_dump(), stated]
+    content: list[Any] = [model, batch, arch.hash, objective, space.model_dump(), stated]
+    if graph is not None:
+        content.append(graph.model_dump())
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -169,6 +199,7 @@ class FusedDocument(Document[Literal["tilewright.fused/1"], Literal["map"]]):
     space: FusedSpace
     input_hash: str = Field(description="of all that was asked")
     settings: FusedSettings
+    graph: FusedGraph | None = Field(None, description="of which groups and covers are made")
     groups: list[FusedGroupRecord] = Field(min_length=1)
     tried: list[FusedTry]
     unlinked: list[FusedUnlinked] = Field(

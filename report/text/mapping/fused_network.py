@@ -10,7 +10,8 @@ from rich.text import Text
 
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
-from tilewright.formulation.mapping.fused.tree import tree_from_data
+from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.tree import Branch, tree_from_data
 from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.mapping.fused_document import (
     FusedDocument,
@@ -22,6 +23,7 @@ from tilewright.report.records.mapping.fused_file import group_from_data
 from tilewright.report.text.mapping.fused_tree import fused_views
 from tilewright.report.text.quantities import count_text, energy_text, objective_text, percent_text
 from tilewright.report.text.tables import head_text, plain_table
+from tilewright.solvers.mapping.fused.second_opinion import Better
 
 
 def fused_document_views(document: FusedDocument, *, trees: bool = True) -> list[RenderableType]:
@@ -112,7 +114,15 @@ def _group_views(document: FusedDocument, group: FusedGroupRecord) -> list[Rende
     entries = [layer.stated() for layer in group.layers]
     stated = group_from_data(entries, group.leaving, "group")
     assert group.tree is not None
-    tree = tree_from_data(group.tree)
+    return _tree_views(document, stated, tree_from_data(group.tree))
+
+
+def better_views(document: FusedDocument, better: Better) -> list[RenderableType]:
+    """A tree that refutes a claim of a document, as trees of the document are shown."""
+    return _tree_views(document, better.group, better.tree)
+
+
+def _tree_views(document: FusedDocument, stated: FusedGroup, tree: Branch) -> list[RenderableType]:
     engine = document.arch.engine.build()
     evaluation = evaluate_fused(stated, engine, cost_model(document.cost_model), tree)
     return fused_views(" + ".join(stated.names), stated, engine, tree, evaluation)

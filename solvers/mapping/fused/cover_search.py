@@ -93,11 +93,7 @@ class CoverSearch:
         engine : the machine, with its energies and what a cycle takes
         limits : of this search
         """
-        self.answers = {(self.places[name],): single for name, single in self.alone(engine, limits).items()}
-        self.engine, self.limits = engine, limits
-        self.searches: dict[Group, FusedSearch] = {}
-        for same in self.classes:
-            self._note(same, self._before(*next(iter(same.items()))))
+        self._begin(engine, limits)
         while True:
             lowest, best = self._lowest(), self._best()
             enough = None if best is None else best.cost * (1 - Fraction(limits.gap))
@@ -106,6 +102,14 @@ class CoverSearch:
                 break
             self._search(max(undecided, key=lambda same: self._doubt(same, lowest)), len(undecided))
         return self._covered()
+
+    def _begin(self, engine: Engine, limits: Limits) -> None:
+        """Solve every layer alone, and note what is known of groups before any search."""
+        self.answers = {(self.places[name],): single for name, single in self.alone(engine, limits).items()}
+        self.engine, self.limits = engine, limits
+        self.searches: dict[Group, FusedSearch] = {}
+        for same in self.classes:
+            self._note(same, self._before(*next(iter(same.items()))))
 
     def alone(self, engine: Engine, limits: Limits) -> dict[str, GroupAnswer]:
         """Every layer as `map` maps it, equal ones once, in half of the time that is left."""

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.fused.arena import FusionMethod
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup, group_of
 from tilewright.hardware.mapping.engine import Engine
@@ -19,6 +20,7 @@ from tilewright.solvers.mapping.fused.answers import Figures, FusionAnswer, Grou
 from tilewright.solvers.mapping.fused.compulsory import least_energy
 from tilewright.solvers.mapping.fused.cover import Group
 from tilewright.solvers.mapping.fused.cover_search import CoverAnswer, CoverSearch
+from tilewright.solvers.mapping.fused.heuristic_cover import HeuristicCover
 from tilewright.solvers.mapping.fused.lines import Line, Point, least_key, next_price, tangent
 from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.solvers.mapping.fused.problem import FusionProblem
@@ -29,7 +31,10 @@ MOST_PRICES = 64
 
 
 def search_network_fusion(
-    problem: FusionProblem, limits: Limits, told: Callable[[GroupAnswer], None] = lambda answer: None
+    problem: FusionProblem,
+    limits: Limits,
+    told: Callable[[GroupAnswer], None] = lambda answer: None,
+    method: FusionMethod | None = None,
 ) -> FusionAnswer:
     """The best cover of a network by groups of linked layers.
 
@@ -38,8 +43,9 @@ def search_network_fusion(
     problem : the question
     limits : of the whole call
     told : hears of every layer and every group that is searched, when its search is over
+    method : a heuristic that proposes the groups and their trees; ``None`` to search all and to prove
     """
-    search = CoverSearch(problem, told)
+    search = CoverSearch(problem, told) if method is None else HeuristicCover(problem, told, method)
     a, b = problem.objective.key_powers
     if a and b:
         return _ProductSearch(problem, limits, search).run()

@@ -110,7 +110,7 @@ class SkeletonSpace:
         for sizes in product(*(self.tiles(tile[rank]) for rank in loops)):
             cut = {rank: size for rank, size in zip(loops, sizes, strict=True) if size < tile[rank]}
             if math.prod(-(-tile[rank] // size) for rank, size in cut.items()) <= MOST_TURNS:
-                for inside in self._unlooped(layers):
+                for inside in self.shapes(layers):
                     yield replace(
                         inside,
                         nodes=(*(SharedLoop(*loops[r], size) for r, size in cut.items()), *inside.nodes),
@@ -188,15 +188,14 @@ class SkeletonSpace:
         ranks = self.group.ranks
         return {rank: self.group.operator(name).bounds[dim] for (name, dim), rank in ranks.items()}
 
-    def _unlooped(self, layers: tuple[str, ...]) -> Iterator[Branch]:
+    def shapes(self, layers: tuple[str, ...]) -> Iterator[Branch]:
         """All sequences of some layers, within each other too, with homes but without loops."""
         for parts in _partitions(layers):
             stores = self._passed_here(layers, parts)
             if stores is None:
                 continue
             children: list[list[Branch | Leaf]] = [
-                [Leaf(part[0], NO_MAPPING)] if len(part) == 1 else list(self._unlooped(part))
-                for part in parts
+                [Leaf(part[0], NO_MAPPING)] if len(part) == 1 else list(self.shapes(part)) for part in parts
             ]
             for homes in product(*stores):
                 for below in product(*children):

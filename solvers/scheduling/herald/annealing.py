@@ -1,10 +1,9 @@
-"""Simulated annealing over options and priorities, decoded by list scheduling."""
+"""Simulated annealing over options and engines' sequences, and list scheduling of options and priorities."""
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -14,18 +13,16 @@ from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.formulation.scheduling.herald.timeline import in_start_order
 from tilewright.foundation.arrays import Floats, Int64s
-from tilewright.solvers.scheduling.herald import compiled
+from tilewright.solvers.scheduling.herald import list_kernel, sequence_kernel
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
 
 _SLICE = 0.3  # seconds between looks at limits
-_BLEND = 1.0
-_HOT, _COLD = (1e-3, 3e-4), 1e-4  # as parts of the cost; rounds take turns
-_STARTS = 6  # rounds from the LP's assignment before the best schedule is annealed on
-_AGAIN = 5  # later every so manyeth round begins again
-_STEPS = 220  # per task, in the first rounds
-_GROWTH = 1.15
-_PART = 1 / 8  # of the time that is left, for one round
-_TRIAL = 50  # steps before the speed is known
+_HOT, _COLD = 1.0, 0.03  # of the part of the makespan that a task takes, were all of them equal
+_STEPS, _MOST = 1000.0, 20_000.0  # per task, of the first round without a limit, and of any
+_ENOUGH = 3000.0  # per task; a round of fewer begins colder
+_GROWTH = 2.0
+_PARTS = (0.15, 1.0)  # of the time that is left, for a first round, and for one that has time enough
+_TRIAL = 200  # steps before the speed is known
 
 
 class Pace:
@@ -33,21 +30,22 @@ class Pace:
 
     Parameters
     ----------
-    steps : of one round, unless its part of the time that is left is shorter
     seed : of all rounds
+    steps : of one round, unless its part of the time that is left is shorter
+    part : of the time that is left, at most, for one round
 
     Attributes
     ----------
     speed : steps per second in the latest slice; 0 before the first one
     """
 
-    def __init__(self, steps: float, seed: int) -> None:
-        self.steps, self.speed = steps, 0.0
+    def __init__(self, seed: int, steps: float = 1.0, part: float = 1.0) -> None:
+        self.steps, self.part, self.speed = steps, part, 0.0
         self._seed = seed
 
     def slices(
-        self, search: ScheduleSearch, hot: float, cold: float, number: int
-    ) -> Iterator[compiled.Cooling]:
+        self, search: ScheduleSearch, hot: float, cold: float, number: int, until: float = math.inf
+    ) -> Iterator[list_kernel.Cooling]:
         """The slices of one round; each is measured until the next one is asked for.
 
         Parameters
@@ -55,21 +53,28 @@ class Pace:
         search : whose limits count
         hot, cold : first and last temperature of the round
         number : of the round
+        until : when the round ends at the latest, in seconds of the search
         """
-        passed = 0.0
+        limits, passed = search.limits, 0.0
+        end = min(until, limits.elapsed + self.part * self.seconds(search, until))
         while passed < 1 and not search.done:
-            whole = self.steps
-            left = search.limits.remaining
-            if left is not None and self.speed:
-                whole = min(whole, max(_TRIAL, _PART * left * self.speed))
-            steps = max(_TRIAL, min(int(self.speed * _SLICE), int(whole * (1 - passed)) + 1))
-            until = min(1.0, passed + steps / whole)
-            first, last = (hot * (cold / hot) ** at for at in (passed, until))
+            left = (1 - passed) * self.steps
+            if self.speed:
+                left = min(left, max(_TRIAL, (end - limits.elapsed) * self.speed))
+            steps = max(_TRIAL, min(int(self.speed * _SLICE), int(left) + 1))
+            after = passed + (1 - passed) * min(1.0, steps / left)
+            first, last = (hot * (cold / hot) ** at for at in (passed, after))
             seed = (self._seed * 7919 + number * 104729 + int(passed * 1000)) % 2**31
-            moment = time.monotonic()
-            yield compiled.Cooling(steps, first, last, seed)
-            self.speed = steps / max(1e-6, time.monotonic() - moment)
-            passed = until
+            begun = limits.elapsed
+            yield list_kernel.Cooling(steps, first, last, seed)
+            self.speed = steps / max(1e-6, limits.elapsed - begun)
+            passed = after
+
+    @staticmethod
+    def seconds(search: ScheduleSearch, until: float = math.inf) -> float:
+        """How long the search may go on, at most ``until`` it has lasted so many seconds."""
+        left = search.limits.remaining
+        return min(math.inf if left is None else left, until - search.limits.elapsed)
 
 
 class ScheduleAnnealing:
@@ -78,8 +83,7 @@ class ScheduleAnnealing:
     Parameters
     ----------
     options : per task, the options to choose from
-    prices : what engines and energy are worth: taken in turn by rounds that begin again, while others keep
-        to those that led to the best schedule; by default all engines the same
+    prices : what engines and energy are worth, taken in turn; by default all engines the same
     """
 
     def __init__(
@@ -89,47 +93,23 @@ class ScheduleAnnealing:
         seed: int,
         prices: Sequence[Prices] = (),
     ) -> None:
-        self._problem = problem
-        self._options = options
-        self._seed = seed
-        self._all_prices = tuple(prices) or (even_prices(problem),)
-        self._prices = self._all_prices[0]
-        self._best: tuple[Fraction, Prices] | None = None  # value of an own schedule, and by which prices
-        self._seeds: list[Schedule] = []
+        self._problem, self._options = problem, options
+        self._prices = tuple(prices) or (even_prices(problem),)
         self._number = 0
-        self._pace = Pace(float(_STEPS * len(problem.tasks)), seed)
+        self._pace = Pace(seed)
         self._graph = task_graph(problem, options)
-        self._draws = compiled.Draws(
-            energies(options),
-            np.array([len(own) for own in options], np.int64),
-            np.cumsum(np.sqrt(self._graph.cycles.max(axis=1).astype(np.float64))),
-        )
+        self._energy = energies(options)
+        self._count = np.array([len(own) for own in options], np.int64)
 
-    def decode(
-        self, choice: Sequence[int], priority: Sequence[float], delay: Sequence[int] | None = None
-    ) -> Schedule:
-        """The schedule of options, priorities and delays."""
-        tasks, engines = len(self._problem.tasks), len(self._problem.engines)
-        chosen = np.array(choice, np.int64)
-        state = compiled.State(
-            chosen,
+    def decode(self, choice: Sequence[int], priority: Sequence[float]) -> Schedule:
+        """The list schedule of options and priorities."""
+        starts = list_kernel.list_schedule(
+            self._graph,
+            np.array(choice, np.int64),
             np.array(priority, np.float64),
-            np.array([0] * tasks if delay is None else delay, np.int64),
+            len(self._problem.engines),
         )
-        dispatch = compiled.Dispatch(np.zeros(tasks, np.int64), np.zeros(tasks, np.int64))
-        times = compiled.timetable(tasks, engines)
-        compiled.list_schedule(self._graph, state, self._compiled_prices, np.inf, 0, dispatch, times)
-        begun = {task: int(start) for task, start in enumerate(times.starts)}
-        options = {task: self._options[task][int(option)] for task, option in enumerate(chosen)}
-        return in_start_order(self._problem, begun, options)  # which knows of the shared memory, too
-
-    @property
-    def _compiled_prices(self) -> compiled.EnginePrices:
-        return compiled.EnginePrices(np.array(self._prices.engines, np.float64), _BLEND)
-
-    def suggest(self, schedule: Schedule) -> None:
-        """Begin the next round here, even where better schedules are known."""
-        self._seeds.append(schedule)
+        return self._schedule(starts, choice)
 
     def run(self, search: ScheduleSearch, source: str = "annealing", rounds: int | None = None) -> None:
         """Anneal round by round until the search is done (or so many rounds)."""
@@ -137,63 +117,88 @@ class ScheduleAnnealing:
         while not search.done and self._number != last:
             self.round(search, source)
 
-    def round(self, search: ScheduleSearch, source: str = "annealing") -> None:
-        """One walk from hot to cold: from a suggestion, the LP's assignment, or the best schedule known."""
-        by_energy = search.problem.objective is ScheduleObjective.EDP
-        anew = bool(self._seeds) or search.answer is None or self._number < _STARTS
-        anew = anew or self._number % _AGAIN == 0
-        if anew:
-            self._prices = self._all_prices[self._number % len(self._all_prices)]
-        elif self._best is not None:
-            self._prices = self._best[1]
-        state = self._beginning(search, anew)
-        if not self._pace.speed:
-            self.walk(by_energy, state, compiled.Cooling(1, _COLD, _COLD, 0))  # compiles
-        top = _HOT[self._number // len(self._all_prices) % len(_HOT)]
-        for cooling in self._pace.slices(search, top, _COLD, self._number):
-            _, choice, priority, delay = self.walk(by_energy, state, cooling)
-            key = search.confirm(self.decode(choice, priority, delay), source, origin=Origin.HEURISTIC)
-            if self._best is None or key < self._best[0]:
-                self._best = key, self._prices
-        self._number += 1
-        if self._number > _STARTS:
-            self._pace.steps *= _GROWTH
+    def round(self, search: ScheduleSearch, source: str = "annealing", until: float = math.inf) -> None:
+        """One walk from hot to cold, from the best schedule known.
 
-    def _beginning(self, search: ScheduleSearch, anew: bool) -> compiled.State:
-        if self._seeds:
-            return self._state_of(self._seeds.pop())
-        if anew or search.answer is None:
-            return self.cheapest()
-        return self._state_of(search.answer)
+        A walk of few steps per task begins colder: it would not find back to where it began.
+
+        Parameters
+        ----------
+        search : is offered what is better
+        source : by which its trace names this
+        until : when the round ends at the latest, in seconds of the search
+        """
+        by_energy = search.problem.objective is ScheduleObjective.EDP
+        lines = self.lines_of(self.cheapest() if search.answer is None else search.answer)
+        unit = len(self._problem.engines) / len(self._options)
+        if not self._pace.speed:
+            begun = search.limits.elapsed
+            self.walk(by_energy, lines, list_kernel.Cooling(_TRIAL, _COLD * unit, _COLD * unit, 0))
+            self._pace.speed = _TRIAL / max(1e-6, search.limits.elapsed - begun)
+        seconds = self._pace.seconds(search, until)
+        self._pace.part = _PARTS[self.affords(search, until) and self._number > 0]
+        self._pace.steps = len(self._options) * (
+            _MOST if seconds < math.inf else min(_MOST, _STEPS * _GROWTH**self._number)
+        )
+        steps = min(self._pace.steps, self._pace.speed * self._pace.part * seconds)
+        hot = max(_HOT * min(1.0, steps / len(self._options) / _ENOUGH), 2 * _COLD)
+        best = math.inf
+        for cooling in self._pace.slices(search, hot * unit, _COLD * unit, self._number, until):
+            value, better = self.walk(by_energy, lines, cooling)
+            if value < best:
+                best = value
+                search.confirm(self.schedule_of(better), source, origin=Origin.HEURISTIC)
+        self._number += 1
+
+    def affords(self, search: ScheduleSearch, until: float = math.inf) -> bool:
+        """Whether a walk through all the time that is left has steps enough."""
+        seconds = self._pace.seconds(search, until)
+        return seconds < math.inf and self._pace.speed * seconds >= _ENOUGH * len(self._options)
 
     def walk(
-        self, by_energy: bool, state: compiled.State, cooling: compiled.Cooling
-    ) -> tuple[float, list[int], list[float], list[int]]:
-        """Walk on from a state, in place; returns the best value's logarithm and the state it has."""
-        value, (choice, priority, delay) = compiled.anneal(
-            self._graph, self._draws, self._compiled_prices, by_energy, state, cooling
+        self, by_energy: bool, lines: sequence_kernel.Sequences, cooling: list_kernel.Cooling
+    ) -> tuple[float, sequence_kernel.Sequences]:
+        """Walk on from sequences, in place; returns the best value's logarithm and the sequences it has."""
+        prices = self._prices[self._number % len(self._prices)]
+        per_cycle = np.array(prices.engines, np.float64)
+        work = sequence_kernel.Work(
+            self._graph.cycles * per_cycle[self._graph.engine], self._energy, self._count
         )
-        return value, choice.tolist(), priority.tolist(), delay.tolist()
+        return sequence_kernel.anneal_sequences(self._graph, work, by_energy, lines, cooling)
 
-    def cheapest(self) -> compiled.State:
+    def cheapest(self) -> Schedule:
         """Every task where it costs least by the prices, the longest chains first."""
-        choice = [min(range(len(own)), key=lambda i: self._prices.of(own[i])) for own in self._options]
+        prices = self._prices[self._number % len(self._prices)]
+        choice = [min(range(len(own)), key=lambda i: prices.of(own[i])) for own in self._options]
         chosen = [own[i] for own, i in zip(self._options, choice, strict=True)]
-        return compiled.State(
-            np.array(choice, np.int64),
-            np.array(tails(self._problem, chosen)),
-            np.zeros(len(choice), np.int64),
-        )
+        return self.decode(choice, tails(self._problem, chosen))
 
-    def _state_of(self, schedule: Schedule) -> compiled.State:
-        """Options and priorities whose list schedule is close to a given one."""
-        tasks = len(self._problem.tasks)
-        choice, priority = np.zeros(tasks, np.int64), np.zeros(tasks)
-        makespan = schedule.makespan
-        for placement in schedule.placements:
-            choice[placement.task] = self._options[placement.task].index(placement.option)
-            priority[placement.task] = makespan - placement.start + 1.0  # what starts early goes first
-        return compiled.State(choice, priority, np.zeros(tasks, np.int64))
+    def lines_of(self, schedule: Schedule) -> sequence_kernel.Sequences:
+        """The sequences of a schedule."""
+        tasks, engines = len(self._options), len(self._problem.engines)
+        lines = sequence_kernel.Sequences(
+            np.zeros(tasks, np.int64),
+            np.zeros((engines, tasks), np.int64),
+            np.zeros(engines, np.int64),
+            np.zeros(tasks, np.int64),
+        )
+        for placement in sorted(schedule.placements, key=lambda placement: placement.start):
+            task, engine = placement.task, placement.option.engine
+            lines.choice[task] = self._options[task].index(placement.option)
+            lines.place[task] = lines.held[engine]
+            lines.line[engine, lines.held[engine]] = task
+            lines.held[engine] += 1
+        return lines
+
+    def schedule_of(self, lines: sequence_kernel.Sequences) -> Schedule:
+        """Every task as early as its sequence allows."""
+        return self._schedule(sequence_kernel.times_of(self._graph, lines).head, lines.choice.tolist())
+
+    def _schedule(self, starts: Int64s, choice: Sequence[int]) -> Schedule:
+        """The schedule of starts and options; the evaluator's shared memory may delay what kernels do not."""
+        begun = {task: int(start) for task, start in enumerate(starts)}
+        chosen = {task: self._options[task][option] for task, option in enumerate(choice)}
+        return in_start_order(self._problem, begun, chosen)
 
 
 def tails(problem: SchedulingProblem, chosen: Sequence[Option]) -> list[float]:
@@ -204,7 +209,7 @@ def tails(problem: SchedulingProblem, chosen: Sequence[Option]) -> list[float]:
     return tail
 
 
-def task_graph(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> compiled.TaskGraph:
+def task_graph(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> list_kernel.TaskGraph:
     """Tasks, their options and what depends on what, as arrays."""
     shape = len(options), max(len(own) for own in options)
     layouts = {name: i for i, name in enumerate(sorted({o.layout for own in options for o in own}))}
@@ -214,7 +219,7 @@ def task_graph(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]
             engine[task, i], cycles[task, i] = option.engine, option.cycles
             fetch[task, i], layout[task, i] = option.fetch, layouts[option.layout]
     edges = (*_rows(problem.before), *_rows(problem.after))
-    return compiled.TaskGraph(engine, cycles, fetch, layout, problem.context_cycles, *edges)
+    return list_kernel.TaskGraph(engine, cycles, fetch, layout, problem.context_cycles, *edges)
 
 
 def energies(options: Sequence[tuple[Option, ...]]) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
-from tilewright.solvers.scheduling.herald.compiled import Cooling, TaskGraph
+from tilewright.solvers.scheduling.herald.list_kernel import Cooling, TaskGraph
 from tilewright.solvers.scheduling.herald.random_kernel import draw, draw_below, draw_normal, stream
 
 _NEVER = 2**62

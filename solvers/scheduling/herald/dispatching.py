@@ -18,13 +18,14 @@ from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.formulation.scheduling.herald.timeline import in_start_order
 from tilewright.solvers.scheduling.herald import dispatch_kernel
 from tilewright.solvers.scheduling.herald.annealing import Pace, energies, task_graph
-from tilewright.solvers.scheduling.herald.compiled import Cooling
+from tilewright.solvers.scheduling.herald.list_kernel import Cooling
 from tilewright.solvers.scheduling.herald.prices import Prices
 
 _PRICES, _EXCESSES = (1.0, 10.0, 100.0), (1.0, 3.0, 100.0)  # of the first rules
 _HOT, _COLD = 3e-3, 1e-6  # relative
 _STEPS = 20_000  # of the first round
 _GROWTH = 1.5
+_PART = 1 / 8  # of the time that is left, for one round
 _FLOOR, _TINY = 1e-3, 1e-300  # excess is a multiple of at least so much of the dearest option
 
 
@@ -42,7 +43,7 @@ class Dispatching:
     ) -> None:
         self._problem, self._options = problem, options
         self._number = 0
-        self._pace = Pace(_STEPS, seed)
+        self._pace = Pace(seed, _STEPS, _PART)
         self._graph = task_graph(problem, options)
         shape = self._graph.engine.shape
         regret, excess = np.zeros(shape), np.zeros(shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +14,8 @@ from tilewright.solvers.scheduling.herald.dispatching import Dispatching
 from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
-_FIRST = ("dispatching",) + 3 * ("annealing",) + ("windows",)  # turns before gains decide
+_SURE = ("dispatching", "annealing")  # turns before all time goes to a long walk, where there is enough
+_FIRST = (*_SURE, "windows")  # turns before gains decide
 _MEMORY = 0.7  # weight of the earlier gains in a mean
 _CURIOUS = 0.15  # part of the turns that a method which has paid less gets
 
@@ -40,24 +42,24 @@ class Improver:
         self.windows = WindowSearch(problem, options, seed, prices[0])
         self._random = random.Random(seed)
         self._dispatching = Dispatching(problem, options, seed, prices[0])
-        self._rounds: dict[str, Callable[[ScheduleSearch], None]] = {
-            "annealing": self.annealing.round,
-            "dispatching": self._dispatching.round,
-            "windows": self.windows.round,
+        self._rounds: dict[str, Callable[[ScheduleSearch, float], None]] = {
+            "annealing": lambda search, until: self.annealing.round(search, until=until),
+            "dispatching": lambda search, _: self._dispatching.round(search),
+            "windows": lambda search, _: self.windows.round(search),
         }
         self._gain = dict.fromkeys(self._rounds, 0.0)
         self._turns = 0
 
-    def run(self, search: ScheduleSearch, until: Callable[[], bool] | None = None) -> None:
-        """Take turns until the search is done, or until stopped."""
-        while not search.done and not (until is not None and until()):
-            self.turn(search)
+    def run(self, search: ScheduleSearch, until: float = math.inf) -> None:
+        """Take turns until the search is done, or has lasted so many seconds."""
+        while not search.done and search.limits.elapsed < until:
+            self.turn(search, until)
 
-    def turn(self, search: ScheduleSearch) -> None:
+    def turn(self, search: ScheduleSearch, until: float = math.inf) -> None:
         """One round of one method."""
-        name = self._next()
+        name = self._next(search, until)
         value, begun = search.key, time.monotonic()
-        self._rounds[name](search)
+        self._rounds[name](search, until)
         seconds = max(1e-3, time.monotonic() - begun)
         gained = 0.0
         if value is not None and search.key is not None and value > 0:
@@ -65,7 +67,9 @@ class Improver:
         self._gain[name] = _MEMORY * self._gain[name] + (1 - _MEMORY) * gained
         self._turns += 1
 
-    def _next(self) -> str:
+    def _next(self, search: ScheduleSearch, until: float) -> str:
+        if self._turns >= len(_SURE) and self.annealing.affords(search, until):
+            return "annealing"
         if self._turns < len(_FIRST):
             return _FIRST[self._turns]
         first, *behind = sorted(self._gain, key=lambda name: -self._gain[name])

@@ -56,8 +56,7 @@ def raise_bounds(
         for relaxation in relaxations:
             if not relaxation.solved and not search.done:
                 relaxation.run(patience)
-        pause = max(1.0, time.monotonic() - begun) + time.monotonic()
-        improver.run(search, until=lambda: time.monotonic() > pause)  # noqa: B023 - run before it changes
+        improver.run(search, search.limits.elapsed + max(1.0, time.monotonic() - begun))
         patience *= 2
 
 
@@ -69,7 +68,7 @@ class Relaxation:
     search : whose bound it raises
     options : of every task
     front : what is known of energy and makespan; raised
-    annealing : is given schedules near the relaxation's solutions
+    annealing : what makes schedules near its solutions
     core : the tasks that are sequenced
 
     Attributes
@@ -135,7 +134,6 @@ class Relaxation:
             statement.model.minimize(statement.makespan)
         risen = [time.monotonic()]
         best = [0]
-        latest: list[Schedule] = []
 
         def on_bound(bound: int) -> None:
             if bound > best[0] * (1 + _NOTABLE):
@@ -147,13 +145,10 @@ class Relaxation:
             if search.done:
                 return
             starts, chosen = statement.placed(values)
-            schedules = [
-                *untangled(
-                    search.problem.instance, self._options, starts, chosen, self._core, self._annealing
-                )
-            ]
-            keys = [search.confirm(schedule, self._source, origin=Origin.HEURISTIC) for schedule in schedules]
-            latest[:] = [schedules[keys.index(min(keys))]]
+            for schedule in untangled(
+                search.problem.instance, self._options, starts, chosen, self._core, self._annealing
+            ):
+                search.confirm(schedule, self._source, origin=Origin.HEURISTIC)
 
         run = run_model(
             statement,
@@ -165,8 +160,6 @@ class Relaxation:
         )
         if run.has_solution:
             self._raise(run.bound, slope, unit)
-        for schedule in latest:
-            self._annealing.suggest(schedule)
         return run.status == cp_model.OPTIMAL
 
     def _raise(self, bound: int, slope: Fraction, unit: Fraction) -> None:

@@ -15,7 +15,7 @@ from tilewright.formulation.scheduling.herald.problem import (
 )
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.solvers.compiling import Kernels
-from tilewright.solvers.scheduling.herald import compiled, dispatch_kernel
+from tilewright.solvers.scheduling.herald import dispatch_kernel, list_kernel, sequence_kernel
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.dispatching import Dispatching
 from tilewright.solvers.scheduling.herald.prices import even_prices
@@ -29,18 +29,17 @@ def _anneal() -> None:
     feasible = feasible_options(problem)
     ScheduleAnnealing(problem, feasible, seed=0).run(search, rounds=1)
     Dispatching(problem, feasible, 0, even_prices(problem)).start(search)
-    compiled.timetable(1, 1)
 
 
 SCHEDULES: Final = Kernels(
     (__name__, "SCHEDULES"),
     (
-        compiled.anneal,
-        compiled.list_schedule,
-        compiled.timetable,
         dispatch_kernel.anneal_rule,
         dispatch_kernel.dispatch,
         dispatch_kernel.room,
+        list_kernel.list_schedule,
+        sequence_kernel.anneal_sequences,
+        sequence_kernel.times_of,
     ),
     _anneal,
 )

@@ -20,7 +20,7 @@ from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow, Start
 from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
 from tilewright.heuristics.scheduling.tiled.kapla.methods import Kapla
-from tilewright.heuristics.scheduling.tiled.planning import Heuristic
+from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
 from tilewright.heuristics.scheduling.tiled.stages import Stages
@@ -132,7 +132,7 @@ class _Portfolio:
 
 
 @dataclass(frozen=True)
-class Auto(Heuristic):
+class Auto(PlanHeuristic):
     """Atoms, trees and chains over one best plan, then large neighbourhoods of what leads."""
 
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)

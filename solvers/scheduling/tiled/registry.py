@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.formulation.scheduling.tiled.search import TiledMethod
+from tilewright.foundation.extras import LEARNING
 from tilewright.foundation.registry import Entry, Registry
 
 _ROOM = "tilewright.heuristics.scheduling.tiled"
@@ -141,8 +142,9 @@ METHODS: Registry[TiledMethod] = Registry(
         "autotvm": Entry(
             f"{_ROOM}.kapla.approaches",
             "LearnedChains",
-            "KAPLA's M: every segment, partitions by annealing guided by boosted trees",
+            "KAPLA's M: every segment, partitions by annealing guided by boosted trees (extra `learning`)",
             "AutoTVM (Chen et al.), as KAPLA compares with it",
+            extra=LEARNING,
         ),
         "chains": Entry(
             "tilewright.solvers.scheduling.tiled.kapla.method",

@@ -84,7 +84,7 @@ def plan_run(
     ------
     InputError : for an unknown method or option; from the run for a plan to begin with that is not legal
     """
-    planner = METHODS.make(method)
+    planner = METHODS.ready(method)
     needed = _kernels_of(planner)
 
     def begin(notify: Callable[[TracePoint], None]) -> TiledSearch:

@@ -28,31 +28,41 @@ class MethodLine:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """The methods of a kind of question: their names, and what makes one of a text and a flag."""
+    """The methods of a kind of question: their names, and what makes one of a text and a flag.
+
+    ``ready`` is for one that is about to run.
+    """
 
     names: Callable[[], list[str]]
     make: Callable[[str, str], Any]
+    ready: Callable[[str, str], Any]
 
 
 def _mapping() -> _Kind:
-    from tilewright.solvers.mapping.methods import method, method_names
+    from tilewright.solvers.mapping.methods import method, method_names, ready_method
 
-    return _Kind(method_names, method)
+    return _Kind(method_names, method, ready_method)
 
 
 def _scheduling() -> _Kind:
     from tilewright.solvers.scheduling.herald.registry import METHODS
 
-    return _Kind(METHODS.names, METHODS.make)
+    return _Kind(METHODS.names, METHODS.make, METHODS.ready)
 
 
 def _tiled() -> _Kind:
     from tilewright.solvers.scheduling.tiled.registry import METHODS
 
-    return _Kind(METHODS.names, METHODS.make)
+    return _Kind(METHODS.names, METHODS.make, METHODS.ready)
 
 
-WINGS = {"mapping": _mapping, "scheduling": _scheduling, "tiled": _tiled}
+def _fused() -> _Kind:
+    from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
+
+    return _Kind(FUSION_HEURISTICS.names, FUSION_HEURISTICS.make, FUSION_HEURISTICS.ready)
+
+
+WINGS = {"mapping": _mapping, "scheduling": _scheduling, "tiled": _tiled, "fused": _fused}
 
 
 def methods(of: str = "mapping") -> list[str]:
@@ -60,8 +70,8 @@ def methods(of: str = "mapping") -> list[str]:
 
     Parameters
     ----------
-    of : ``mapping`` for layers and networks, ``scheduling`` for workloads on systems, ``tiled`` for networks
-        on tiled machines
+    of : ``mapping`` for layers and networks, ``fused`` for their heuristics with ``fuse=True``,
+        ``scheduling`` for workloads on systems, ``tiled`` for networks on tiled machines
 
     Raises
     ------
@@ -88,6 +98,20 @@ def made_method(text: str, of: str = "mapping", flag: str = "--method") -> Any:
     return WINGS[of]().make(text, flag)
 
 
+def ready_method(text: str, of: str = "mapping", flag: str = "--method") -> Any:
+    """The method of a text, which is about to run.
+
+    Parameters
+    ----------
+    text, of, flag : as for `made_method`
+
+    Raises
+    ------
+    InputError : as for `made_method`, and where the library is missing that the method needs
+    """
+    return WINGS[of]().ready(text, flag)
+
+
 def mapping_solvers() -> Iterator[MethodLine]:
     """The exact solvers for layers; one that cannot be loaded says why."""
     from tilewright.solvers.mapping.registry import SOLVERS
@@ -105,6 +129,14 @@ def mapping_heuristics() -> Iterator[MethodLine]:
     from tilewright.heuristics.mapping.registry import HEURISTICS
 
     return (MethodLine(name, False, "", _about(HEURISTICS, name)) for name in HEURISTICS.names())
+
+
+def fusion_heuristics() -> Iterator[MethodLine]:
+    """The heuristics for fused mappings, none of which is loaded."""
+    from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
+
+    known = FUSION_HEURISTICS
+    return (MethodLine(name, False, "", _about(known, name)) for name in known.names())
 
 
 def schedulers() -> Iterator[MethodLine]:

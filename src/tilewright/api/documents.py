@@ -11,7 +11,8 @@ from tilewright.api.checked import Check
 from tilewright.api.mapping.checking import Reported, check_mappings
 from tilewright.api.mapping.exploration_check import check_exploration
 from tilewright.api.mapping.exploration_document import ExplorationDocument
-from tilewright.api.mapping.fusion import FusedResult, check_fused
+from tilewright.api.mapping.fusion import FusedResult
+from tilewright.api.mapping.fusion_check import check_fused
 from tilewright.api.mapping.result import MappingDocument, MappingResult
 from tilewright.api.mapping.sweep_check import check_sweep
 from tilewright.api.mapping.sweep_document import Sweep
@@ -149,5 +150,5 @@ def _checked(
     if isinstance(record, SweepDocument):
         return check_sweep(record, where, limits, reported)
     if isinstance(record, FusedDocument):
-        return check_fused(record, where, prove=limits is not None)
+        return check_fused(record, where, limits, reported)
     return check_schedules(record, where, limits)

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from tilewright.foundation.errors import InputError, one_line
+from tilewright.foundation.extras import CLUSTER
 from tilewright.foundation.pool import Answer, AnyTask, Work
 from tilewright.foundation.registry import own_names
 
@@ -87,7 +88,7 @@ def _dask() -> Any:
     try:
         import distributed
     except ImportError:
-        raise InputError("--cluster", None, "needs Dask: pip install 'tilewright[cluster]'") from None
+        raise CLUSTER.missing("--cluster") from None
     return distributed
 
 

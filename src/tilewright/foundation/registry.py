@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.foundation.extensions import Extension, extensions, is_importing, load_imported
+from tilewright.foundation.extras import Extra
 from tilewright.foundation.method_text import MethodText, parse_method
 from tilewright.foundation.options import options_text, with_options
 
@@ -46,6 +47,7 @@ class Entry:
     about : in one line
     source : where it was published, if it was
     package : name and version of the installed package that brings it as an entry point; else empty
+    extra : without whose library it cannot run
     """
 
     module: str
@@ -53,6 +55,7 @@ class Entry:
     about: str = ""
     source: str = ""
     package: str = ""
+    extra: Extra | None = None
 
 
 class Registry(Generic[Kind]):
@@ -136,6 +139,21 @@ class Registry(Generic[Kind]):
         if read.name not in self:
             raise InputError(flag, None, unknown_name(read.name, self.names()))
         made: Kind = with_options(self._loaded(read.name), read, flag)
+        return made
+
+    def ready(self, text: str | MethodText, flag: str = "") -> Kind:
+        """The object that a user's text names, which is about to run.
+
+        Raises
+        ------
+        InputError : as for `make`, and where the library is missing that it needs
+        """
+        made = self.make(text, flag)
+        flag = flag or self._flag
+        name = (parse_method(text, flag) if isinstance(text, str) else text).name
+        extra = self.entry(name).extra
+        if extra is not None and not extra.is_installed:
+            raise extra.missing(flag, name)
         return made
 
     def options(self, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import count
 
@@ -32,24 +32,9 @@ class OfOrder(Enumeration):
         for task, (engine, step) in enumerate(zip(plan.engine.tolist(), plan.first.tolist(), strict=True)):
             self.rounds[step][engine] = task
 
-    def step(
-        self,
-        now: float,
-        done: frozenset[int],
-        held: tuple[frozenset[int], ...],
-        stored: frozenset[int],
-        gaps: int,
-    ) -> None:
-        """The next round of the order, with all its movements."""
-        if len(done) == self.count:
-            self.finish(now, held, stored)
-            return
-        state = (done, held, stored)
-        if self.seen.get(state, math.inf) <= now or not self.within(now + self.rest(done, stored)):
-            return
-        self.seen[state] = now
-        runs = next(runs for runs in self.rounds if not set(runs.values()) <= done)
-        self.round(now, done, held, stored, gaps, runs)
+    def next_rounds(self, done: frozenset[int], gaps: int) -> Iterator[dict[int, int]]:
+        """The next round of the order."""
+        yield next(runs for runs in self.rounds if not set(runs.values()) <= done)
 
 
 def orders(problem: TiledProblem, dag: AtomicDag) -> list[Plan]:

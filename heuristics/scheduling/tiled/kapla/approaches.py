@@ -11,13 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, ChosenChain
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
-from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.foundation.options import option
-from tilewright.heuristics.boosted_trees import missing_trees
 from tilewright.heuristics.scheduling.tiled.kapla.methods import ORDERS, PIPELINING, ChainMethod
 from tilewright.heuristics.scheduling.tiled.kapla.partition_choices import DrawnPartitions, LearnedPartitions
 from tilewright.heuristics.scheduling.tiled.kapla.priced_chains import PricedChains
@@ -90,11 +87,6 @@ class LearnedChains(Directives):
 
     name = "autotvm"
     stochastic = True
-
-    def solve(self, search: TiledSearch) -> Outcome:
-        """Search if there are trees."""
-        missing = missing_trees()
-        return Outcome(message=missing, error=True) if missing else super().solve(search)
 
     def form_of(self, problem: TiledProblem, seed: int) -> ClosedForm:
         """The closed form with learned partitions."""

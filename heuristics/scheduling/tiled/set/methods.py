@@ -85,11 +85,6 @@ class TreeMethod(Heuristic):
         """The rules of the closed form on a machine."""
         return Rules() if self.rules == "paper" else PUBLISHED
 
-    def solve(self, search: TiledSearch) -> Outcome:
-        """Offer plans; the message has the closed form of the best tree next to the cost of its plan."""
-        self.offer(search)
-        return Outcome(message=beside(search) or self.without_tree(search))
-
     def without_tree(self, search: TiledSearch) -> str:
         """Why there is no plan of a tree; empty where the reason is not known from all layers in turn."""
         form = self.form(search)
@@ -133,6 +128,19 @@ class TreeMethod(Heuristic):
         search.confirm(AtomicPlan(dag, plan, closed, origin), source, Origin.HEURISTIC)
 
 
+class TreeHeuristic(TreeMethod):
+    """A method that searches all trees by the closed form."""
+
+    def solve(self, search: TiledSearch) -> Outcome:
+        """Offer plans; the message has the closed form of the best tree next to the cost of its plan."""
+        self.offer(search)
+        return Outcome(message=beside(search) or self.without_tree(search))
+
+    def offer(self, search: TiledSearch) -> None:
+        """Find trees."""
+        raise NotImplementedError
+
+
 class _Offers:
     """Trees on their way to the search."""
 
@@ -155,7 +163,7 @@ class _Offers:
 
 
 @dataclass(frozen=True)
-class GrownTrees(TreeMethod):
+class GrownTrees(TreeHeuristic):
     """Resource allocation trees: segments grow, are chained over down-sets, merged, polished and shaken."""
 
     beam: int = option(3, "trees per set of layers that grow on", low=1, high=64)
@@ -184,7 +192,7 @@ class GrownTrees(TreeMethod):
 
 
 @dataclass(frozen=True)
-class AnnealedTrees(TreeMethod):
+class AnnealedTrees(TreeHeuristic):
     """Resource allocation trees by SET's annealing, with cached costs of leaves and segments."""
 
     steps: int = option(100, "steps per layer (beta)", low=1, high=10**7)

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from rich.text import Text
-
 from tilewright.api.arguments import SearchRequest, named_arguments
-from tilewright.api.checked import Check
 from tilewright.api.display import Displayed
 from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.disk import write_file
 from tilewright.foundation.errors import InputError
-from tilewright.report.checks.mapping.fused import fused_faults
+from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
 from tilewright.report.records.files import json_text
 from tilewright.report.records.mapping.fused_build import fused_document
 from tilewright.report.records.mapping.fused_document import FusedDocument, FusedSettings
 from tilewright.report.text.mapping.fused_network import fused_document_views
-from tilewright.report.text.proofs import proof_data
 from tilewright.solvers.mapping.fused.answers import GroupAnswer as GroupAnswer
 from tilewright.solvers.mapping.fused.network import search_network_fusion
 from tilewright.solvers.mapping.fused.problem import FusionProblem
-from tilewright.solvers.mapping.network_problem import Factors, Storage
+from tilewright.solvers.mapping.network_problem import Factors as Factors
+from tilewright.solvers.mapping.network_problem import Storage
 from tilewright.solvers.mapping.solve import AUTO
-from tilewright.solvers.second_opinion import Proof, Verdict
 from tilewright.workloads.network import Network as LayerGraph
 from tilewright.workloads.passing import without_passed
 from tilewright.workloads.selection import select_layers
@@ -173,11 +168,10 @@ class NetworkFused:
 
         Parameters
         ----------
-        request : has neither a method nor warm starts, deterministic searches or observers
+        request : may have a heuristic as its method, and no warm starts, deterministic searches or observers
         told : hears of every layer and every group when its search is over
         """
         refused = {
-            "method": request.method not in (None, AUTO),
             "warm_starts": bool(request.warm_starts),
             "deterministic": request.deterministic,
             "observer": bool(request.listeners),
@@ -185,11 +179,17 @@ class NetworkFused:
         for name, is_given in refused.items():
             if is_given:
                 raise InputError(name, None, "cannot be used with fuse=True")
+        with named_arguments():
+            asked = None if request.method in (None, AUTO) else FUSION_HEURISTICS.ready(request.method)
         limits = request.limits()
         started = time.monotonic()
-        answer = search_network_fusion(self.problem, limits, told)
+        answer = search_network_fusion(self.problem, limits, told, asked)
         settings = FusedSettings(
-            time_limit_s=limits.seconds, gap=limits.gap, threads=limits.threads, seed=limits.seed
+            time_limit_s=limits.seconds,
+            gap=limits.gap,
+            threads=limits.threads,
+            seed=limits.seed,
+            solver=request.method or AUTO,
         )
         record = fused_document(
             self.problem, answer, settings, stopped=limits.stop.is_set(), seconds=time.monotonic() - started
@@ -198,40 +198,3 @@ class NetworkFused:
 
     def __repr__(self) -> str:
         return f"NetworkFused({self.problem.network.name!r} on {self.machine.name!r})"
-
-
-@dataclass(frozen=True, repr=False)
-class FusedCheck(Check):
-    """What a check of a fused document found."""
-
-    record: FusedDocument
-
-    def to_dict(self) -> dict[str, Any]:
-        """What ``tilewright check --format json`` prints."""
-        reported = self._reported({"arch": self.record.arch.name}, complete=self.record.complete)
-        for proof in self.proofs:
-            reported["proof"] = proof_data(proof)
-        return {**reported, "faults": list(self.faults)}
-
-    def views(self) -> Sequence[RenderableType]:
-        """Every fault, or that there is none."""
-        groups = len(self.record.groups)
-        if self.holds:
-            text = f"holds: {groups} group{'s' * (groups > 1)}, every tree evaluated anew"
-            undecided = [
-                Text(f"{proof.verdict.value}: {proof.text}", style="yellow") for proof in self.proofs
-            ]
-            return [Text(text, style="green"), *undecided]
-        return [Text(fault, style="red") for fault in self.faults]
-
-
-def check_fused(record: FusedDocument, where: str, *, prove: bool = False) -> FusedCheck:
-    """Whether the claims of a fused document hold.
-
-    Parameters
-    ----------
-    record, where : the document, and what errors call it
-    prove : whether a second opinion on the bounds is asked for; there is none yet, so it stays undecided
-    """
-    proofs = (Proof(Verdict.UNDECIDED, "-", "no second solver knows fused mappings"),) if prove else ()
-    return FusedCheck(tuple(fused_faults(record, where)), proofs, record)

@@ -24,7 +24,7 @@ from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.report.records.mapping.phases import PhasesRecord
 from tilewright.report.records.mapping.stored_mappings import fitting, mappings_of, read_mappings
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest
-from tilewright.solvers.mapping.methods import method as method_of
+from tilewright.solvers.mapping.methods import ready_method
 from tilewright.solvers.mapping.network_problem import (
     Factors,
     NetworkProblem,
@@ -138,7 +138,7 @@ class LayersOnMachine:
         InputError : for an unknown method, or warm starts that are none
         """
         solver, budget, stated = request.method or AUTO, request.budget, self.stated
-        method_of(solver)
+        ready_method(solver)
         stored = stored_mappings(request.warm_starts)
         starts = [fitting(stored, layer.operator) for layer in stated.layers]
         settings = self._settings(solver, request)

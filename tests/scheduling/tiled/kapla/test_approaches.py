@@ -10,13 +10,13 @@ import pytest
 from tiled_plans import random_network
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.tiled.kapla.chain import ChosenChain
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
+from tilewright.foundation import extras
 from tilewright.foundation.arrays import Indices
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics import boosted_trees
 from tilewright.heuristics.boosted_trees import Tuning
 from tilewright.heuristics.scheduling.tiled.kapla.approaches import (
     Directives,
@@ -25,6 +25,8 @@ from tilewright.heuristics.scheduling.tiled.kapla.approaches import (
     RandomChains,
 )
 from tilewright.heuristics.scheduling.tiled.kapla.methods import PipelineMethod
+from tilewright.solvers.mapping.methods import method as layer_method
+from tilewright.solvers.mapping.methods import ready_method
 from tilewright.solvers.scheduling.tiled.kapla.method import ProvenChains
 from tilewright.solvers.scheduling.tiled.running import plan_run
 
@@ -108,11 +110,14 @@ def test_a_limit_leaves_the_best_chain_so_far() -> None:
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without boosted trees the answer is one line with the command that brings them."""
-    monkeypatch.setattr(boosted_trees, "find_spec", lambda name: None)
-    result = plan_run(lambda: problem_of(1), "autotvm", Limits(30)).run()
-    assert result.status is Status.ERROR
-    assert result.message == boosted_trees.INSTALL
+    """Without boosted trees nothing is searched; one line has the command that brings them."""
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    line = r"^--method: autotvm: needs scikit-learn: pip install 'tilewright\[learning\]'$"
+    with pytest.raises(InputError, match=line):
+        plan_run(lambda: problem_of(1), "autotvm", Limits(30))
+    with pytest.raises(InputError, match=line.replace("method", "solver")):
+        ready_method("autotvm")
+    assert layer_method("autotvm").exact is False  # as `check` asks of documents from elsewhere
 
 
 def bowl(seen: list[int], size: int, batch: int) -> Tuning:

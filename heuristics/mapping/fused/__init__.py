@@ -1,0 +1,1 @@
+"""Quick ways to fuse layers: which groups, and which tree for each; turns are mapped by the solver."""

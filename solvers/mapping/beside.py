@@ -1,0 +1,68 @@
+"""What looks for mappings beside a search that proves, in steps, for a share of its work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tilewright.formulation.mapping.search import LayerSearch
+
+SHARE = 0.25  # of the work of all else
+_HEAD_START, _EARLY = (
+    300_000,
+    1_000_000,
+)  # nodes of all else, if it has a mapping, and beyond the share after it
+_STATED, _FILLED = 100_000, 10  # nodes that a tree counts as, and bytes of its tables that count as one node
+
+
+class Beside:
+    """Steps beside a search, which are taken whenever they are behind.
+
+    Work is counted in nodes, trees and tables, not in seconds, so that two searches take the same steps.
+
+    Parameters
+    ----------
+    search : of the whole
+    steps : each some milliseconds to some tens of them, where tiles are few
+    """
+
+    def __init__(self, search: LayerSearch, steps: Iterator[None]) -> None:
+        self._search, self._steps = search, steps
+        self._began, self._spent = self._counted, 0
+        self._are_over = False
+
+    @property
+    def are_behind(self) -> bool:
+        """Whether steps are left that have had less than their share of the work."""
+        if self._are_over:
+            return False
+        others = self._counted - self._began - self._spent
+        early = others if self._search.key is None else others - _HEAD_START
+        return early > 0 and self._spent < min(early, _EARLY) + SHARE * others
+
+    def keep_up(self) -> None:
+        """Take steps until they are not behind; raises ``LimitReachedError`` where a limit strikes."""
+        while self.are_behind and not self._search.done:
+            before = self._counted
+            try:
+                self._are_over = next(self._steps, self) is self
+            finally:
+                self._spent += self._counted - before
+
+    def along(self, go_on: Callable[[Callable[[], bool]], float | None]) -> float | None:
+        """Let a tree go on, and keep up with it.
+
+        Parameters
+        ----------
+        go_on : searches until what it is given is over; returns the least key of what is open, if anything is
+        """
+        while True:
+            least = go_on(lambda: self.are_behind)
+            if least is None or not self.are_behind or self._search.done:
+                return least
+            self.keep_up()
+
+    @property
+    def _counted(self) -> int:
+        """The work of the whole search so far, in nodes."""
+        tally = self._search.tally
+        return tally.nodes + _STATED * tally.trees + tally.table_bytes // _FILLED

@@ -1,0 +1,232 @@
+"""What a tree fixes for each of its layers: turns by size, ways of tensors from outside, room of homes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+from tilewright.formulation.mapping.compulsory import touched
+from tilewright.formulation.mapping.fused.boxes import visits_of, windows_of
+from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized, stored_around
+from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.occupancy import bits_of_tile, room_bits
+from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement_energy, movements_of
+from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
+from tilewright.formulation.mapping.fused.turns import LeafTurns, turns_of
+from tilewright.foundation.errors import InputError
+from tilewright.solvers.mapping.fused.columns.space import Listed
+from tilewright.workloads.mapping.operator import Operator, Role, Tensor
+
+Bits = tuple[int, ...]
+"""Per place of the machine."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a tensor from outside gets to its layer's turns.
+
+    Parameters
+    ----------
+    store, depth : its shared store and the loops outside that; ``None`` where every turn streams it
+    start : the level in which turns find it
+    traffic : pJ of moving its tiles
+    bits, around : the room that it takes, in the turns of which layers
+    """
+
+    store: SharedStore | None
+    depth: int
+    start: int
+    traffic: Fraction
+    bits: Bits
+    around: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Turns of one size: what one computes, how many begin sums, and how many go on with some."""
+
+    sizes: tuple[int, ...]
+    operator: Operator
+    first: int
+    more: int
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """One layer below some loops and homes; equal rows have the same columns.
+
+    Parameters
+    ----------
+    layer : its name
+    kinds : its turns
+    homes : per role of an intermediate, its home
+    ways : per tensor from outside
+    """
+
+    layer: str
+    kinds: tuple[Kind, ...]
+    homes: tuple[tuple[Role, int], ...]
+    ways: tuple[tuple[Way, ...], ...]
+
+
+@dataclass(frozen=True)
+class TreeRow:
+    """A tree that the evaluator takes, without residents and mappings.
+
+    Parameters
+    ----------
+    tree : with homes, and copies of what leaves
+    fixed : pJ of those copies
+    layers : in the order in which they run
+    homes : per layer, the room that homes take in its turns
+    """
+
+    tree: Branch
+    fixed: Fraction
+    layers: tuple[LayerRow, ...]
+    homes: tuple[Bits, ...]
+
+
+class TreeRows:
+    """Rows of the trees of one group."""
+
+    def __init__(self, group: FusedGroup, listed: Listed) -> None:
+        self.group, self.listed, self.engine = group, listed, listed.engine
+        outermost = self.engine.levels[0].name
+        self.copies = tuple(
+            SharedStore(name, group.operator(name).output.name, outermost)
+            for name in group.names
+            if name in group.leaving and group.read_by(name)
+        )
+        self._rows: dict[object, LayerRow] = {}
+
+    @cached_property
+    def rooms(self) -> tuple[int | None, ...]:
+        """Bits per place; ``None`` without a limit."""
+        levels = self.engine.levels
+        return tuple(room_bits(self.engine, levels[index], part) for index, part in self.listed.places)
+
+    def of(self, bare: Branch) -> TreeRow | None:
+        """A tree's row; ``None`` where it is not legal or its homes do not fit."""
+        tree = replace(bare, nodes=(*self.copies, *bare.nodes))
+        try:
+            turns = turns_of(self.group, self.engine, tree)
+        except InputError:
+            return None
+        if any(n in self.group.leaving and not p.covered for n, p in turns.passings.items()):
+            return None
+        layers: list[LayerRow] = []
+        homes: list[Bits] = []
+        for leaf in turns.leaves:
+            held = [0] * len(self.rooms)
+            for placed in leaf.stores:
+                if placed.level:
+                    role = self.group.operator(placed.store.layer).tensor(placed.store.tensor).role
+                    bits = self._bits(placed.level, role, turns.tiles[placed.store])
+                    held[self.listed.place(placed.level, role)] += bits
+            if not self.fits(held):
+                return None
+            homes.append(tuple(held))
+            layers.append(self._layer(bare, leaf))
+        moves = movements_of(self.group, self.engine, turns)
+        fixed = sum((move.energy for move in moves), Fraction(0))
+        return TreeRow(tree, fixed, tuple(layers), tuple(homes))
+
+    def fits(self, bits: Bits | list[int]) -> bool:
+        """Whether so much room is there."""
+        return all(room is None or own <= room for own, room in zip(bits, self.rooms, strict=True))
+
+    def _bits(self, level: int, role: Role, elements: int) -> int:
+        return bits_of_tile(self.engine, self.engine.levels[level], role, elements)
+
+    def _layer(self, tree: Branch, leaf: LeafTurns) -> LayerRow:
+        layer = leaf.leaf.layer
+        below = tuple(_layers_below(tree, layer, depth) for depth in range(len(leaf.trips) + 1))
+        homes: dict[str, int] = {}
+        for tensor, levels in stored_around(self.group, leaf).items():
+            passed = tensor == self.group.operator(layer).output.name and self.group.read_by(layer)
+            if passed or self.group.reading(layer, tensor) is not None:
+                homes[tensor] = levels[-1]
+        key = layer, leaf.trips, leaf.boxes.key, below, tuple(homes.items())
+        if key not in self._rows:
+            operator = self.group.operator(layer)
+            outside = [tensor for tensor in operator.tensors if tensor.name not in homes]
+            roles = {(operator.tensor(tensor).role, level) for tensor, level in homes.items()}
+            ways = tuple(tuple(self._ways(leaf, tensor, below)) for tensor in outside)
+            self._rows[key] = LayerRow(layer, self._kinds(leaf), tuple(sorted(roles)), ways)
+        return self._rows[key]
+
+    def _kinds(self, leaf: LeafTurns) -> tuple[Kind, ...]:
+        operator = self.group.operator(leaf.leaf.layer)
+        counts = shapes_of(operator, leaf)
+        kinds: list[Kind] = []
+        for sizes in dict.fromkeys(sizes for sizes, _ in counts):
+            own = sized(operator, dict(zip(operator.bounds, sizes, strict=True)))
+            kinds.append(Kind(sizes, own, counts[sizes, False], counts[sizes, True]))
+        return tuple(kinds)
+
+    def _ways(self, leaf: LeafTurns, tensor: Tensor, below: tuple[frozenset[str], ...]) -> Iterator[Way]:
+        """Streamed, or resident in a level behind some loops, one more of them inside."""
+        nothing = (0,) * len(self.rooms)
+        yield Way(None, 0, 0, Fraction(0), nothing, frozenset())
+        if len(self.group.names) == 1:
+            return  # a layer alone is mapped as `map` does it
+        operator = self.group.operator(leaf.leaf.layer)
+        windows = windows_of(tensor, leaf.boxes)
+        for depth, layers in enumerate(below):
+            if depth and depth == len(leaf.trips) and not self.engine.leak:
+                continue  # a streamed tensor may have a tile of one turn as well, for the same energy
+            visits = visits_of(windows, leaf.trips, depth)
+            for index in self.listed.shared:
+                if not self.listed.may_start(tensor.role, index):
+                    continue
+                level = self.engine.levels[index]
+                moved = elements_moved(operator, tensor, visits, level)
+                bits = [0] * len(self.rooms)
+                size = int(visits.elements.max(initial=0))
+                bits[self.listed.place(index, tensor.role)] = self._bits(index, tensor.role, size)
+                if self.fits(bits):
+                    traffic = movement_energy(self.engine, tensor, (0, index), moved)
+                    store = SharedStore(leaf.leaf.layer, tensor.name, level.name)
+                    yield Way(store, depth, index, traffic, tuple(bits), layers | {leaf.leaf.layer})
+
+    def least(self, row: LayerRow) -> Fraction:
+        """pJ that a layer takes at least: what it must move once a turn, or keep, and its operations."""
+        operator = self.group.operator(row.layer)
+        homes = dict(row.homes)
+        total = Fraction(0)
+        for kind in row.kinds:
+            total += (kind.first + kind.more) * kind.operator.iterations * self.engine.mac_energy
+        outside = iter(row.ways)
+        for tensor in operator.tensors:
+            homed = self.is_passed(row.layer, tensor)
+            ways = () if homed else next(outside)
+            starts = [(homes[tensor.role], Fraction(0))] if homed else [(w.start, w.traffic) for w in ways]
+            total += min(traffic + self._once(row, tensor, level) for level, traffic in starts)
+        return total
+
+    def is_passed(self, layer: str, tensor: Tensor) -> bool:
+        """Whether a tensor is passed on within the group."""
+        made = tensor.is_output and bool(self.group.read_by(layer))
+        return made or self.group.reading(layer, tensor.name) is not None
+
+    def _once(self, row: LayerRow, tensor: Tensor, level: int) -> Fraction:
+        """pJ of moving what is touched once in every turn out of a level, or into it."""
+        memory = self.engine.levels[level]
+        cost = memory.write_energy_of if tensor.is_output else memory.read_energy_of
+        elements = sum(
+            (kind.first + kind.more) * touched(kind.operator, kind.operator.tensor(tensor.name))
+            for kind in row.kinds
+        )
+        return elements * cost(tensor.role)
+
+
+def _layers_below(tree: Branch, layer: str, depth: int) -> frozenset[str]:
+    """Layers that run inside the place behind so many loops on the way to a layer."""
+    loops = sum(isinstance(node, SharedLoop) for node in tree.nodes)
+    for child in tree.children:
+        if depth > loops and not isinstance(child, Leaf) and layer in child.layers():
+            return _layers_below(child, layer, depth - loops)
+    return frozenset(tree.layers())

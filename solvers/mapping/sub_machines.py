@@ -1,0 +1,113 @@
+"""Machines without levels that every tensor may bypass: their answers are answers of the whole machine.
+
+A mapping that stores nothing in a level is one of the machine without that level, and costs the same there
+(``docs/proofs.md``, storage patterns).  A machine of few levels has few tiles, so its search has a good
+mapping long before that of all levels, which a limit may strike early.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain, combinations, islice
+
+from tilewright.formulation.mapping.idle_levels import bypassable_blocks
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.beside import Beside
+from tilewright.solvers.mapping.bound_program import TablesTooLargeError
+from tilewright.solvers.mapping.goals import Minimum
+from tilewright.solvers.mapping.pattern_descent import Descent
+from tilewright.solvers.mapping.pattern_machines import PatternSearch, machine_of, machines_stand_alone
+from tilewright.solvers.mapping.tree import Tree
+
+_TURN, _GROWTH = 50_000, 2  # nodes bounded in the first turn of a machine, and growth of every further one
+_WALKED = 3  # steps over patterns for one of a machine
+_MANY, _MOST = 20_000, 100_000  # rows of tiles: those of perfect factors are searched, or none
+
+
+def beside(search: LayerSearch, source: str) -> Beside:
+    """What looks for mappings of fewer levels beside a search: a walk over patterns, then the machines.
+
+    Parameters
+    ----------
+    source : what finds mappings
+    """
+    loose = loose_levels(search.problem)
+    if not loose or not machines_stand_alone(search.problem):
+        return Beside(search, iter(()))
+    machines, walk = machine_steps(search, source), Descent(search, source).steps()
+    small = islice(machines, 1 + len(loose))
+    return Beside(search, chain(small, _in_turn(walk, machines)))
+
+
+def _in_turn(walk: Iterator[None], machines: Iterator[None]) -> Iterator[None]:
+    """Some steps of a walk for one of machines, until both have ended."""
+    ended = False
+    while not ended:
+        ended = True
+        for _ in chain(islice(walk, _WALKED), islice(machines, 1)):
+            ended = False
+            yield
+
+
+def machine_steps(search: LayerSearch, source: str) -> Iterator[None]:
+    """Search machines of fewer levels in turns of growing length, until nothing better is left in them.
+
+    Each begins with a dive, those of few levels first.
+
+    Parameters
+    ----------
+    source : what finds mappings
+    """
+    waiting: deque[tuple[Tree, int]] = deque()  # with the nodes of its next turn
+
+    def take_turn(tree: Tree, turn: int) -> None:
+        end = tree.bounded + turn
+        with suppress(TablesTooLargeError):
+            if tree.go_on(over=lambda: tree.bounded > end) is not None:
+                waiting.append((tree, _GROWTH * turn))
+
+    for stored in level_sets(search.problem):
+        tree = _tree(search, source, stored)
+        if tree is not None:
+            with suppress(TablesTooLargeError):
+                tree.begin()
+                take_turn(tree, _TURN)
+        yield
+    while waiting:
+        take_turn(*waiting.popleft())
+        yield
+
+
+def level_sets(problem: LayerProblem) -> Iterator[tuple[int, ...]]:
+    """Levels of every machine without some that all tensors may bypass, few levels first."""
+    every = range(len(problem.engine.levels))
+    loose = loose_levels(problem)
+    for count in range(len(loose)):
+        for kept in combinations(loose, count):
+            yield tuple(level for level in every if level in kept or level not in loose)
+
+
+def loose_levels(problem: LayerProblem) -> list[int]:
+    """Levels that all tensors may bypass, outermost first."""
+    return sorted({level for _, level in bypassable_blocks(problem.space.nest)})
+
+
+def _tree(search: LayerSearch, source: str, stored: tuple[int, ...]) -> Tree | None:
+    """The tree of a machine with some levels only; ``None`` where it has very many tiles, or none."""
+    part = search.problem.on(machine_of(search.problem.engine, stored))
+    if _rows(part) > _MANY and not part.space.nest.perfect:
+        part = part.with_perfect_factors()
+    if _rows(part) > _MOST:
+        return None
+    inner = PatternSearch(search, part)
+    with suppress(TablesTooLargeError):
+        tree = Tree(inner, Minimum(inner, source))
+        return None if tree.empty else tree
+    return None
+
+
+def _rows(problem: LayerProblem) -> int:
+    return sum(group.size_at_most for group in problem.space.groups)

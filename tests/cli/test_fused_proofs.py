@@ -1,0 +1,183 @@
+"""``check --prove`` of fused documents: true claims, worse trees called optimal, bounds that are too high."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calls import Call
+
+import tilewright as tw
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.objective import parse_objective
+from tilewright.report.records.mapping.fused_build import fused_document
+from tilewright.report.records.mapping.fused_document import FusedDocument, FusedSettings, fused_hash
+from tilewright.solvers.mapping.fused.answers import FusionAnswer, GroupAnswer
+from tilewright.solvers.mapping.fused.columns import fronts
+from tilewright.solvers.mapping.fused.network import search_network_fusion
+from tilewright.solvers.mapping.fused.problem import FusionProblem
+
+LAYERS = """\
+- {name: up, layer: "gemm:M=2,N=2,K=2"}
+- {name: a, layer: "gemm:M=4,N=4,K=2"}
+- {name: b, layer: "gemm:M=4,N=2,K=4", reads: {A: a}}
+"""
+MACHINE = """\
+clock_mhz: 500
+compute: {mac_energy: 1, element_bits: 8}
+levels:
+  - {name: DRAM, energy: 100, bandwidth: {read: 0.25 elements/cycle, write: 0.25 elements/cycle}}
+  - {name: BUF, elements: 12, energy: 2, double_buffered: true}
+"""
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> FusionProblem:
+    """Three layers, on a machine that gains by fusing two of them."""
+    return problem_of(LAYERS, tmp_path_factory.mktemp("proofs"))
+
+
+@pytest.fixture(scope="module")
+def honest(asked: FusionProblem) -> FusionAnswer:
+    """What the search proves."""
+    return search_network_fusion(asked, Limits())
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> FusionAnswer:
+    """The best without links, so with every layer alone."""
+    apart = LAYERS.replace(", reads: {A: a}", "")
+    return search_network_fusion(problem_of(apart, tmp_path_factory.mktemp("alone")), Limits())
+
+
+def problem_of(layers: str, folder: Path) -> FusionProblem:
+    """The question about some layers on the machine."""
+    (folder / "layers.yaml").write_text(layers)
+    (folder / "machine.yaml").write_text(MACHINE)
+    return (
+        tw.network(folder / "layers.yaml").on(folder / "machine.yaml", fuse=True, factors="perfect").problem
+    )
+
+
+def written(problem: FusionProblem, answer: FusionAnswer, path: Path) -> Path:
+    """The document of an answer, true or not."""
+    settings = FusedSettings(time_limit_s=None, gap=0, threads=1, seed=0)
+    record = fused_document(problem, answer, settings, stopped=False, seconds=1)
+    path.write_text(json.dumps(record.to_data()))
+    return path
+
+
+def unused(honest: FusionAnswer, more: int = 0) -> tuple[GroupAnswer, ...]:
+    """The pair as a group that is not used, with a bound that is so much above its optimum."""
+    (pair,) = honest.tried
+    assert pair.value is not None
+    return (replace(pair, tree=None, value=None, bound=pair.value + more, reason="a limit was reached"),)
+
+
+def test_true_claims_are_confirmed(
+    call: Call, asked: FusionProblem, honest: FusionAnswer, tmp_path: Path
+) -> None:
+    """The layer alone, the group and the network, each in a line and as data."""
+    path = written(asked, honest, tmp_path / "honest.json")
+    outcome = call("check", path, "--prove")
+    assert outcome.code == 0, outcome.err
+    assert "3 claims confirmed" in outcome.out
+    assert "a + b: confirmed by columns" in outcome.err
+    reported = call("check", path, "--prove", "-f", "json").document
+    assert [(proof["of"], proof["verdict"]) for proof in reported["proofs"]] == [
+        ("up", "confirmed"),
+        ("a + b", "confirmed"),
+        ("network", "confirmed"),
+    ]
+    assert "proofs" not in call("check", path, "-f", "json").document
+
+
+def test_a_worse_tree_that_is_called_optimal_is_refuted(
+    call: Call, asked: FusionProblem, honest: FusionAnswer, alone: FusionAnswer, tmp_path: Path
+) -> None:
+    """Layers alone at their true value, with that as the bound: the better tree and its value are printed."""
+    assert honest.value is not None
+    assert alone.value is not None
+    assert honest.value < alone.value
+    path = written(asked, replace(alone, tried=unused(honest)), tmp_path / "worse.json")
+    assert call("check", path).code == 0
+    outcome = call("check", path, "--prove")
+    assert outcome.code == 5
+    assert f"network: refuted by columns: found mappings of value {float(honest.value)}" in outcome.out
+    assert "a.C 4 B, passed on" in outcome.out
+    assert "in turn" in outcome.out
+    better = call("check", path, "--prove", "-f", "json").document["better"]
+    assert [one["layers"] for one in better] == [["a", "b"]]
+
+
+@pytest.mark.parametrize(("network", "group", "refuted"), [(1, 0, "network"), (0, 1, "a + b")])
+def test_bounds_that_are_too_high_are_refuted(
+    call: Call,
+    asked: FusionProblem,
+    honest: FusionAnswer,
+    alone: FusionAnswer,
+    tmp_path: Path,
+    network: int,
+    group: int,
+    refuted: str,
+) -> None:
+    """A bound one pJ above the optimum, of the network or of a group that is not used."""
+    assert honest.value is not None
+    forged = replace(alone, tried=unused(honest, group), bound=honest.value + network)
+    path = written(asked, forged, tmp_path / "high.json")
+    assert call("check", path).code == 0
+    outcome = call("check", path, "--prove")
+    assert outcome.code == 5
+    assert f"{refuted}: refuted by columns" in outcome.out
+    assert "1 claims refuted" in outcome.out
+
+
+def test_layers_one_by_one_are_not_said_to_take_more(
+    call: Call, asked: FusionProblem, honest: FusionAnswer, tmp_path: Path
+) -> None:
+    """A gain that is made larger by unfused layers that take too much is refuted."""
+    figures = tuple((value + 5, bound + 5) for value, bound in honest.unfused if value is not None)
+    sums = tuple(sum(part, Fraction(0)) for part in zip(*figures, strict=True))
+    path = written(asked, replace(honest, unfused=figures, alone=sums), tmp_path / "gain.json")
+    assert call("check", path).code == 0
+    outcome = call("check", path, "--prove")
+    assert outcome.code == 5
+    assert "a + b, unfused: refuted by columns" in outcome.out
+
+
+def test_products_are_confirmed_line_by_line(call: Call, asked: FusionProblem, tmp_path: Path) -> None:
+    """Lines of an EDP that are the least of the network at their prices, and one that is too high."""
+    asked = replace(asked, objective=parse_objective("edp"))
+    answer = search_network_fusion(asked, Limits())
+    lines = (*answer.lines[:-1], replace(answer.lines[-1], least=answer.lines[-1].least + 1))
+    path = written(asked, replace(answer, lines=lines), tmp_path / "edp.json")
+    outcome = call("check", path, "--prove")
+    assert outcome.code == 5
+    assert "pJ a cycle: refuted by columns" in outcome.out
+    assert f"{len(answer.lines)} claims confirmed, 1 claims refuted" in outcome.out
+
+
+def test_what_is_too_large_or_unknown_is_undecided(
+    call: Call, asked: FusionProblem, honest: FusionAnswer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason is told: too many mappings, no time, or a document that does not say who reads whom."""
+    path = written(asked, honest, tmp_path / "honest.json")
+    with monkeypatch.context() as patched:
+        patched.setattr(fronts, "MOST_MAPPINGS", 10)
+        outcome = call("check", path, "--prove")
+    assert (outcome.code, "3 claims undecided" in outcome.out) == (0, True)
+    assert "a turn has more than 10 mappings, which are not listed" in outcome.out
+    outcome = call("check", path, "--prove", "--time-limit", "0.000001")
+    assert (outcome.code, "time limit" in outcome.out) == (0, True)
+    old: dict[str, Any] = json.loads(path.read_text())
+    record = FusedDocument.model_validate({**old, "graph": None})
+    layers = [layer for group in record.groups for layer in group.layers]
+    told = record.objective, record.space
+    own = fused_hash(record.model, record.batch, record.arch, told, layers)
+    path.write_text(json.dumps(record.to_data() | {"input_hash": own}))
+    outcome = call("check", path, "--prove")
+    assert (outcome.code, "does not say which layers read each other" in outcome.out) == (0, True)

@@ -1,0 +1,141 @@
+"""Machines without levels that all tensors may bypass: their answers are answers of the whole machine."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from itertools import chain, repeat
+
+import pytest
+from effort import effort
+from random_machines import LAYERS, random_engine, smaller
+
+from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.objective import parse_objective
+from tilewright.solvers.mapping import beside, sub_machines
+from tilewright.solvers.mapping.beside import Beside
+from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.mapping.pattern_machines import machine_of, machines_stand_alone
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
+
+OBJECTIVES = ("energy", "edp", "cycles")
+
+
+def loose(seed: int) -> LayerProblem:
+    """A layer on a machine of two to six levels, most of whose inner levels all tensors may bypass."""
+    draw = random.Random(seed)
+    operator = parse_layer(draw.choice(LAYERS))[1]
+    drawn = random_engine(draw)
+    levels = tuple(
+        replace(level, may_bypass=level.keeps) if index and draw.random() < 0.7 else level
+        for index, level in enumerate(drawn.levels)
+    )
+    objective = parse_objective(draw.choice(OBJECTIVES))
+    return layer_problem(operator, replace(drawn, levels=levels), objective)
+
+
+def stopped(problem: LayerProblem, work: int) -> Fraction | None:
+    """The best key of a search that is stopped once it has done so much work, whatever the clock says."""
+    searches: list[LayerSearch] = []
+    done = 0
+
+    def clock() -> float:
+        nonlocal done
+        for search in searches:
+            done = max(done, search.tally.nodes + 100_000 * search.tally.trees)
+        return float(done)
+
+    search = LayerSearch(problem, Limits(float(work), threads=1, clock=clock))
+    searches.append(search)
+    with suppress(LimitReachedError):
+        Branch().solve(search)
+    return search.key
+
+
+@pytest.mark.parametrize("seed", range(effort(12)))
+def test_every_machine_of_fewer_levels_has_its_turn(seed: int) -> None:
+    """The sets of levels are those with all levels that some tensor must use, those of few levels first."""
+    problem = loose(seed)
+    sets = [*sub_machines.level_sets(problem)] if machines_stand_alone(problem) else []
+    assert sorted(sets) == (sorted(smaller(problem.engine)) if sets else [])
+    assert [*map(len, sets)] == sorted(map(len, sets))
+
+
+def compare_optima(seed: int) -> None:
+    problem = loose(seed)
+    search = LayerSearch(problem, Limits(threads=1))
+    for _ in sub_machines.machine_steps(search, "test"):
+        pass
+    optima = [
+        solve(problem.on(machine_of(problem.engine, stored)), "branch").key
+        for stored in smaller(problem.engine)
+    ]
+    assert search.key == min((key for key in optima if key is not None), default=None)
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_turns_end_in_the_best_of_all_smaller_machines(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the length of turns, nothing better is left than the least optimum of all of them."""
+    monkeypatch.setattr(sub_machines, "_TURN", 1)
+    compare_optima(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 40))
+def test_turns_end_in_the_best_of_many_smaller_machines(seed: int) -> None:
+    """The same, for many machines."""
+    compare_optima(seed)
+
+
+def compared(seed: int, work: int) -> list[bool]:
+    """Whether a search is no worse than those of all smaller machines, each stopped after the same work."""
+    problem = loose(seed)
+    key = stopped(problem, work)
+    others = [
+        stopped(problem.on(machine_of(problem.engine, stored)), work) for stored in smaller(problem.engine)
+    ]
+    return [key is not None and key <= other for other in others if other is not None]
+
+
+@pytest.mark.parametrize("seed", [5, 8])
+def test_a_search_stopped_early_is_no_worse_than_smaller_machines(seed: int) -> None:
+    """After the same work, counted in nodes and trees, the answer is at most that of every sub-machine."""
+    no_worse = compared(seed, 2_000_000)
+    assert no_worse
+    assert all(no_worse)
+
+
+@pytest.mark.slow
+def test_searches_stopped_early_are_rarely_worse_than_smaller_machines() -> None:
+    """Of many machines stopped after the same work at most one comparison in twenty is lost."""
+    no_worse = [result for seed in range(10, 26) for result in compared(seed, 3_000_000)]
+    assert len(no_worse) > 50
+    assert no_worse.count(False) <= len(no_worse) / 20
+
+
+def test_steps_have_their_share_of_the_work() -> None:
+    """Steps are taken while they are behind, at once without a mapping, and not once they have ended."""
+    problem = loose(2)
+    search = LayerSearch(problem, Limits(threads=1))
+    taken = 0
+
+    def step() -> None:
+        nonlocal taken
+        taken += 1
+        search.tally.nodes += 10
+
+    with search.at_work("test") as tally:
+        steps = Beside(search, (step() for _ in chain(range(60), repeat(None, 40))))
+        assert not steps.are_behind
+        tally.nodes += 40
+        steps.keep_up()
+        assert taken == 5  # as much as all else, and a share of it
+        tally.nodes += 10 * beside._EARLY
+        steps.keep_up()
+        assert taken == 100
+        assert not steps.are_behind
