@@ -28,7 +28,7 @@ from studies.papers.page import PAGE, PICTURES, Shown, figure_section, markdown,
 from studies.papers.registry import PAPERS, figure, label, names
 from studies.papers.study import NotMeasuredError, OutOfTimeError, Study
 from tilewright.foundation.errors import InputError
-from tilewright.report.plots.style import save
+from tilewright.report.plots.style import matplotlib_or_error, save
 
 
 def listed() -> list[str]:
@@ -62,9 +62,16 @@ def _study(what: str, asked: argparse.Namespace, values: Mapping[str, Any]) -> S
 
 
 def show(paper: str, name: str, asked: argparse.Namespace, options: dict[str, Any]) -> Shown:
-    """Measure what is missing and draw."""
+    """Measure what is missing and draw.
+
+    Raises
+    ------
+    InputError : where it has a picture and matplotlib is not installed
+    """
     entry = figure(paper, name)
     assert isinstance(entry, PaperFigure)
+    if entry.draw is not None:
+        matplotlib_or_error(f"{paper} {name}")  # before anything is measured
     study = _study(f"{paper} {name}", asked, {**entry.sizes[asked.size], **options})
     try:
         data = entry.measure(study)
@@ -131,6 +138,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def summarise(asked: argparse.Namespace) -> tuple[list[Row], Study] | None:
     """The rows of the summary, drawn; ``None`` where they are not measured."""
+    matplotlib_or_error("summary")
     study = _study("summary", asked, summary.SIZES[asked.size])
     try:
         rows = summary.measure(study)

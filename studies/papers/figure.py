@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,12 @@ SIZES = ("smoke", "short", "full")
 def every_size(**values: Any) -> dict[str, Mapping[str, Any]]:
     """The same values in every size."""
     return dict.fromkeys(SIZES, values)
+
+
+def between(values: Iterable[float], form: str = "{:.2f}") -> str:
+    """The least and the most in words; the number alone where both are written alike."""
+    known = sorted(values)
+    return " to ".join(dict.fromkeys(form.format(end) for end in (known[0], known[-1])))
 
 
 TOLERANCE = 0.10
@@ -81,7 +87,7 @@ class Span(Number):
     def cells(self) -> tuple[str, str]:
         """Both ranges, as text."""
         pairs = ((self.printed, self.printed_most), (self.ours, self.most))
-        first, second = (f"{self.form.format(low)} to {self.form.format(high)}" for low, high in pairs)
+        first, second = (between(pair, self.form) for pair in pairs)
         return first, second
 
 

@@ -7,7 +7,6 @@ again.  New cells stand in ``papers.sqlite`` there, the others in the file of th
 from __future__ import annotations
 
 import contextlib
-import datetime
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from studies.answers import AnswerStore, Asked, Reported
+from studies.answers import AnswerStore, Asked, Reported, timed
 from studies.command import Work
 from studies.figures import DOCS, LIST, PART, printed_tables
 from studies.papers.figure import Row
@@ -50,14 +49,10 @@ class PaperAnswer:
     Parameters
     ----------
     value : anything that JSON has
-    seconds : of the processor
-    date : on which it ended
     """
 
     status: str
     value: Any = None
-    seconds: float = 0.0
-    date: str = ""
 
 
 @dataclass
@@ -97,19 +92,11 @@ class Study:
         ------
         NotMeasuredError, OutOfTimeError : where it may not be computed
         """
-        with contextlib.closing(self._store()) as store:
-            asked = PaperCell(name, values)
-            known = store.get(asked)
-            if known is None:
-                self._may(f"{name} {values}")
-                begun = time.process_time()
-                value = compute(**values)
-                spent = time.process_time() - begun
-                known = PaperAnswer("found", value, spent, f"{datetime.date.today()}")
-                store.put(asked, known)
-                self.told(f"{name} {values}: {spent:.1f} s")
-        self.seconds += known.seconds
-        self.dates.add(known.date)
+        asked = PaperCell(name, values)
+        told = f"{name} {values}"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.closing(cells_of_papers(self.folder / "papers.sqlite")) as store:
+            known = self._kept(store, lambda cell: PaperAnswer("found", compute(**cell.values)), asked, told)
         return known.value
 
     def cells(self, work: Work[Asked, Reported], file: str, cells: Sequence[Asked]) -> list[Reported]:
@@ -119,22 +106,26 @@ class Study:
         ------
         NotMeasuredError, OutOfTimeError : where they may not be computed
         """
-        answers = []
         self.folder.mkdir(parents=True, exist_ok=True)
         with contextlib.closing(work.open_store(self.folder / file)) as store:
-            for cell in cells:
-                known = store.get(cell)
-                if known is None or known.status == "error":
-                    self._may(f"{cell}")
-                    begun = time.process_time()
-                    known = work.compute(cell)
-                    self.seconds += time.process_time() - begun
-                    store.put(cell, known)
-                    self.told(work.reported(cell, known))
-                answers.append(known)
-        if answers:
-            self.dates.add(f"{datetime.date.today()}")
-        return answers
+            return [self._kept(store, work.compute, cell, f"{cell}") for cell in cells]
+
+    def _kept(
+        self,
+        store: AnswerStore[Asked, Reported],
+        compute: Callable[[Asked], Reported],
+        asked: Asked,
+        what: str,
+    ) -> Reported:
+        """A cell's answer, computed where the store lacks it; what it took then counts for the caption."""
+        known = store.kept(asked)
+        if known is None or known.answer.status == "error":
+            self._may(what)
+            known = store.put(asked, *timed(compute, asked))
+            self.told(f"{what}: {known.answer.status}, {known.seconds:.1f} s")
+        self.seconds += known.seconds
+        self.dates.add(known.date)
+        return known.answer
 
     def parameters(self, page: str, name: str) -> dict[str, Any]:
         """The values of a table of the manual in this size."""
@@ -156,8 +147,6 @@ class Study:
         """
         try:
             text = self._page_part(page, name) if self.from_manual else run()
-            if not self.from_manual:
-                self.dates.add(f"{datetime.date.today()}")
         except NotMeasuredError:
             if not self.draw_only or self.size == "smoke":
                 raise
@@ -182,9 +171,15 @@ class Study:
         if time.process_time() - self._begun > self.limit:
             raise OutOfTimeError(what)
 
-    def _store(self) -> AnswerStore[PaperCell, PaperAnswer]:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return AnswerStore(self.folder / "papers.sqlite", PaperAnswer, APPLICATION, "cells of papers")
+
+def cells_of_papers(path: Path) -> AnswerStore[PaperCell, PaperAnswer]:
+    """The SQLite file of the cells that belong to no other study.
+
+    Raises
+    ------
+    InputError : for a file of something else, or one that is damaged
+    """
+    return AnswerStore(path, PaperAnswer, APPLICATION, "cells of papers")
 
 
 def read_table(text: str) -> list[Row]:

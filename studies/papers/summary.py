@@ -11,14 +11,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from studies.papers.atomic.cells import PRINTED, least
+from studies.papers.atomic.cells import least
 from studies.papers.dmazerunner.fig11 import pruned
 from studies.papers.figure import Row
 from studies.papers.herald.spaces import WORKLOADS, preset_of
 from studies.papers.kapla.chains import INFERRED, OTHERS, PROVEN
 from studies.papers.kapla.chains import cell as chain
-from studies.papers.set.trees import answers, cell, label
+from studies.papers.set.trees import SIZES as TREES
+from studies.papers.set.trees import annealed, answers, cell, label
 from studies.papers.study import Study
+from studies.tiled import PAPER
 from studies.tiled_cells import WORK as PLANS
 from studies.tiled_cells import Cell
 from tilewright.report.plots.style import PALETTE, canvas
@@ -32,7 +34,8 @@ SIZES = {
         "herald": (("handposex2", "hda-edge-maelstrom"),),
         "networks": ("mlp",),
         "kapla": INFERRED["smoke"],
-        "trees": (("edge", "darknet", 1),),
+        "trees": TREES["smoke"]["situations"],
+        "annealing": TREES["smoke"]["annealing"],
         "seconds": 0.3,
         "plans": 0.3,
     },
@@ -41,8 +44,9 @@ SIZES = {
         "herald": tuple((name, "hda-edge-maelstrom") for name in WORKLOADS),
         "networks": ("resnet50", "efficientnet-b0"),
         "kapla": INFERRED["short"],
-        "trees": (("edge", "resnet", 1), ("edge", "goog", 1), ("edge", "resnet", 4), ("cloud", "resnet", 1)),
-        "seconds": 6.0,
+        "trees": TREES["short"]["situations"],
+        "annealing": TREES["short"]["annealing"],
+        "seconds": TREES["short"]["seconds"],
         "plans": 3.0,
     },
 }
@@ -100,7 +104,7 @@ def _atomic(study: Study) -> Instances:
     for network in study["networks"]:
         cells = [
             Cell(network, "atomic-8x8[link=16]", method, 1, "edp", float(study["plans"]))
-            for method in (PRINTED, "atomic", "ls")
+            for method in (PAPER, "atomic", "ls")
         ]
         printed, *ours = study.cells(PLANS, "tiled.sqlite", cells)
         best = min(own.cycles * own.total_energy for own in (printed, *ours) if own.is_plan)
@@ -121,13 +125,11 @@ def _set(study: Study) -> Instances:
     rows = []
     for place in study["trees"]:
         situation = tuple(place)
-        asked_for = [
-            cell(situation, method, 1, study["seconds"]) for method in ("sa", "set", "tangram", "bound")
-        ]
-        annealed, ours, tangram, bound = answers(study, asked_for)
-        best = min(annealed.value, ours.value, tangram.value)
+        others = [cell(situation, method, 1, study["seconds"]) for method in ("set", "tangram", "bound")]
+        published, ours, tangram, bound = answers(study, [annealed(study, situation, 1), *others])
+        best = min(published.value, ours.value, tangram.value)
         rows.append(
-            {"instance": label(situation), "published": annealed.value, "best": best, "bound": bound.bound}
+            {"instance": label(situation), "published": published.value, "best": best, "bound": bound.bound}
         )
     return rows
 
@@ -149,7 +151,7 @@ def measure(study: Study) -> list[Row]:
         means = {
             name: _mean([row[name] / row["best"] for row in own]) for name in ("published", "best", "bound")
         }
-        rows.append({"paper": paper, **means, "instances": ", ".join(row["instance"] for row in own)})
+        rows.append({"paper": paper, **means, "instances": "; ".join(row["instance"] for row in own)})
     return rows
 
 

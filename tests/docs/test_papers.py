@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from studies import __main__ as command
+from studies.answers import COLUMNS, content_hash
 from studies.papers import page
 from studies.papers.figure import SIZES, Number, PaperFigure, Plain, Span, Statement, Verdict
 from studies.papers.registry import PAPERS, figure, label, names
-from studies.papers.study import NotMeasuredError, OutOfTimeError, Study, number, read_table
+from studies.papers.study import (
+    APPLICATION,
+    NotMeasuredError,
+    OutOfTimeError,
+    PaperCell,
+    Study,
+    cells_of_papers,
+    number,
+    read_table,
+)
+
+from tilewright.foundation.store import Layout, SealedStore, Table
 
 FIGURES = [(paper, name) for paper in PAPERS for name in names(paper)]
 MEASURED = [(paper, name) for paper, name in FIGURES if isinstance(figure(paper, name), PaperFigure)]
@@ -114,6 +128,29 @@ def test_a_cell_is_computed_once(tmp_path: Path) -> None:
         _study(tmp_path, draw_only=True).cell("name", compute, one=3)
     with pytest.raises(OutOfTimeError):
         _study(tmp_path, limit=-1.0).cell("name", compute, one=3)
+
+
+def test_captions_tell_what_cells_took_when_they_were_computed(tmp_path: Path) -> None:
+    """What comes from the store counts the seconds and the day of its computation."""
+    first, again = _study(tmp_path), _study(tmp_path, draw_only=True)
+    summed = first.cell("sum", lambda most: sum(range(most)), most=300_000)
+    assert again.cell("sum", sum, most=300_000) == summed
+    assert again.seconds == first.seconds > 0
+    assert again.dates == first.dates
+    assert len(first.dates) == 1
+
+
+def test_a_store_of_an_earlier_layout_is_read(tmp_path: Path) -> None:
+    """Cells kept before seconds were are still answers, of 0 s."""
+    asked = PaperCell("one", {"a": 1})
+    row = {"key": content_hash(asked), "cell": "{}", "answer": json.dumps({"status": "found", "value": 7})}
+    former = Table("cell", COLUMNS[:3], dict)
+    with closing(SealedStore(tmp_path / "old", Layout(APPLICATION, 0, (former,), "cells"))) as old:
+        old.add(former, row)
+    with closing(cells_of_papers(tmp_path / "old")) as store:
+        kept = store.kept(asked)
+    assert kept is not None
+    assert (kept.answer.value, kept.seconds, kept.date) == (7, 0.0, "")
 
 
 def test_tables_are_read_back() -> None:

@@ -25,8 +25,5 @@ PAPER: Final = Paper(
         ),
         "fig4": Plain("drawing", "Overview of the framework", "[methods](tiled-methods.md)"),
         "fig6": Plain("drawing", "Sources of parallelism in the DAG of atoms", "[methods](tiled-methods.md)"),
-        "fig14": Plain(
-            "not possible here", "An engine of the prototype", "a chip; frames per second need it"
-        ),
     },
 )

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import nan
 from typing import Any, Final
 
-from studies.papers.figure import Data, Row, Span
+from studies.papers.figure import Data, Row, Span, between
 from studies.papers.study import Study
+from studies.tiled import PAPER
 from studies.tiled_cells import WORK, Cell, Found
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
@@ -33,17 +34,20 @@ NETWORKS: Final = {
 }
 """Ours, and the paper's names; in the order of its table II."""
 
-PRINTED: Final = "atomic[atoms=printed,order=rules,mapping=permutations,buffering=occupation,refine=off]"
-"""The pipeline as the paper prints it."""
 METHODS: Final = {
     "ls": "ls",
     "cnn-p": "cnn-p",
     "il-pipe": "il-pipe",
     "rammer": "rammer",
-    "printed": PRINTED,
+    "printed": PAPER,
     "atomic": "atomic",
 }
 """Methods by the names that the figures give them."""
+
+THROUGH_DRAM: Final = "cnn-p[results=dram]"
+"""CNN-P with every result in DRAM, as its paper has it; here results stay on chip otherwise."""
+LAYER_BY_LAYER: Final = ("cnn-p[clps=1]", "cnn-p[clps=1,results=dram]")
+"""All engines for one layer after the other, sample by sample, without and with results through DRAM."""
 
 MAIN: Final = ("kc", 16)
 """The setting of all figures."""
@@ -60,8 +64,9 @@ def sizes(*networks: str, seconds: float, settings: Sequence[tuple[str, int]] = 
     return {"smoke": smoke, "short": short, "full": {**short, "networks": tuple(NETWORKS), "seconds": 20.0}}
 
 
-ONE_SAMPLE: Final = sizes("resnet50", "efficientnet-b0", seconds=4.0)
-BATCHES: Final = sizes("resnet50", seconds=8.0, settings=OTHERS)
+ONE_SAMPLE: Final = sizes("resnet50", "efficientnet-b0", seconds=10.0)
+SCALED: Final = sizes("resnet50", "efficientnet-b0", seconds=4.0)
+BATCHES: Final = sizes("resnet50", seconds=6.0, settings=OTHERS)
 
 
 def places(study: Study) -> Iterator[tuple[str, str, int]]:
@@ -201,15 +206,11 @@ def widths(rows: Sequence[Row], printed: Printed, form: str = "{:.2f}") -> list[
         }
         if len(off) < 2:
             continue
-        row: Row = {"KC": what, "printed": _range(ends, form)}
-        row |= {f"{link} B/cycle": _range((min(ours[link]), max(ours[link])), form) for link in off}
+        row: Row = {"KC": what, "printed": between(ends, form)}
+        row |= {f"{link} B/cycle": between(ours[link], form) for link in off}
         nearest = [str(link) for link in off if off[link] <= min(off.values())]
         table.append({**row, "nearest": " and ".join(nearest)})
     return table
-
-
-def _range(ends: tuple[float, float], form: str) -> str:
-    return " to ".join(dict.fromkeys(form.format(end) for end in ends))
 
 
 def by_width(table: Sequence[Row]) -> str:
@@ -226,6 +227,6 @@ def proven(rows: Sequence[Row]) -> str:
     best = [min(row[method] for method in METHODS) / row["bound"] for row in rows]
     printed = ratios(rows, "printed", "bound")
     return (
-        f"No plan has less than the bound: the pipeline as printed takes {min(printed):.2f} to "
-        f"{max(printed):.2f} times as much, the best plan here {min(best):.2f} to {max(best):.2f} times."
+        f"No plan has less than the bound: the pipeline as printed takes {between(printed)} times as much, "
+        f"the best plan here {between(best)} times."
     )

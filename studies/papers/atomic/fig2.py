@@ -54,14 +54,26 @@ def share(unit: Unit, cut: tuple[int, int, int, int], machine: TiledMachine) -> 
     return operator.macs / (machine.engines * engine.rows * engine.columns * engine.lanes**2 * cycles)
 
 
-def utilizations(network: str, way: str, dataflow: str) -> list[float]:
-    """Utilization of every layer that multiplies."""
+def shares(network: str, way: str, dataflow: str) -> list[tuple[int, float]]:
+    """Multiply-accumulates and utilization of every layer that multiplies."""
     machine = load_tiled_machine(f"atomic-8x8[dataflow={dataflow}]")
     problem = TiledProblem(resolve_model(network, 1), machine, tiled_objective("makespan"))
     units = [unit for unit in problem.units if unit.layer.operator.is_mac]
     known = {unit.layer.operator: unit for unit in units}
     best = {own: max(share(unit, cut, problem.machine) for cut in WAYS[way]) for own, unit in known.items()}
-    return [best[unit.layer.operator] for unit in units]
+    return [(unit.layer.operator.macs, best[unit.layer.operator]) for unit in units]
+
+
+def utilizations(network: str, way: str, dataflow: str) -> list[float]:
+    """Utilization of every layer that multiplies."""
+    return [used for _, used in shares(network, way, dataflow)]
+
+
+def even_cycles(network: str, way: str, dataflow: str) -> float:
+    """Cycles of all layers, each cut evenly over all engines and one after the other, without transfers."""
+    engine = load_tiled_machine(f"atomic-8x8[dataflow={dataflow}]")
+    peak = engine.engines * engine.engine.rows * engine.engine.columns * engine.engine.lanes**2
+    return sum(macs / (peak * used) for macs, used in shares(network, way, dataflow))
 
 
 def measure(study: Study) -> Data:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Statement, Verdict
+from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Statement, Verdict, between
 from studies.papers.pictures import grouped_bars, legend
 from studies.papers.study import Study
 from studies.tiled_cells import WORK, Cell
@@ -70,7 +70,7 @@ def judge(data: Data) -> Verdict:
         "more.",
         needed="The network behind the paper's picture would be needed.",
         best="The assignment of least bytes times hops, solved exactly round by round, leads to "
-        f"{min(left):.2f} to {max(left):.2f} times the energy of links of the best permutation of layers: "
+        f"{between(left)} times the energy of links of the best permutation of layers: "
         "the "
         "least rounds one by one are not always the least plan.",
     )
@@ -98,7 +98,7 @@ FIGURE = PaperFigure(
     claim="In the example one order of layers needs 2 hops and another 4 more.",
     sizes={
         "smoke": {"networks": ("mlp",), "seconds": 0.3},
-        "short": {"networks": ("resnet50", "efficientnet-b0"), "seconds": 8},
+        "short": {"networks": ("resnet50", "efficientnet-b0"), "seconds": 4},
         "full": {"networks": ("vgg19", "resnet50", "inception-v3", "efficientnet-b0"), "seconds": 20},
     },
     measure=measure,

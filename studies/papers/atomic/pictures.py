@@ -12,6 +12,9 @@ from tilewright.report.plots.style import canvas
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+BOUND = "bound of {}"
+"""The column of what no plan in another column undercuts."""
+
 
 def where(row: Row) -> str:
     """A group's label: the network and its setting."""
@@ -40,7 +43,7 @@ def bars(names: Sequence[str], label: str) -> Callable[[Data], Figure]:
 
 
 def curves(columns: Sequence[str], axis_label: str) -> Callable[[Data], Figure]:
-    """The picture of a scaling figure: a line per row, relative to its least."""
+    """The picture of a scaling figure: a line per row, relative to its least, and its bound dashed."""
 
     def drawn(data: Data) -> Figure:
         figure, axes = canvas(1, 2.8)
@@ -49,6 +52,10 @@ def curves(columns: Sequence[str], axis_label: str) -> Callable[[Data], Figure]:
             for row in data["rows"]
         }
         lines(axes[0], list(range(len(columns))), series)
+        for line, row in zip(axes[0].get_lines(), data["rows"], strict=False):
+            least = min(row[name] for name in columns)
+            bounds = [row[BOUND.format(column)] / least for column in columns]
+            axes[0].plot(bounds, linestyle="--", color=line.get_color(), label=f"{row['network']}, bound")
         axes[0].set_xticks(range(len(columns)), columns)
         axes[0].set_xlabel(axis_label)
         axes[0].set_ylabel("cycles over the least")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite, nan
+from statistics import fmean
 
 from studies.papers.atomic.cells import (
     BATCHES,
@@ -16,6 +17,7 @@ from studies.papers.atomic.cells import (
     setting_of,
     widths,
 )
+from studies.papers.atomic.fig2 import WAYS, utilizations
 from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Verdict
 from studies.papers.study import Study
 
@@ -58,7 +60,17 @@ def measure(study: Study) -> Data:
                 for column, values in PRINTED.items()
             }
             nearest += widths(own, table, "{:.1f}")
-    return {"rows": rows, "widths": nearest}
+    return {"rows": rows, "widths": nearest, "even": [_even(study, network) for network in study["networks"]]}
+
+
+def _even(study: Study, network: str) -> Row:
+    """Mean utilization over layers that are cut evenly, one sample, from the worst direction to the best."""
+    ways = [way for way in WAYS if not way.startswith("best")]
+    means = [
+        100 * fmean(study.cell("even cuts", utilizations, network=network, way=way, dataflow="kc"))
+        for way in ways
+    ]
+    return {"network": NETWORKS.get(network, network), "least": min(means), "most": max(means)}
 
 
 def judge(data: Data) -> Verdict:
@@ -70,10 +82,12 @@ def judge(data: Data) -> Verdict:
             printed = values[names.index(row["network"])] if row["network"] in names else nan
             if isfinite(printed):
                 compared.append(Number(f"{row['network']}: {column}", printed, row[column], "{:.1f}"))
+    cuts = ", ".join(f"{row['network']} {row['least']:.1f} to {row['most']:.1f} %" for row in data["even"])
     return Verdict(
         compared,
-        differs="Utilization is over all multiply-accumulates here and over layers in the paper."
-        + by_width(data["widths"]),
+        differs="Utilization is over all multiply-accumulates here and over layers in the paper.  Cutting "
+        "layers evenly over all engines, one sample and one direction for all, which changes LS alone, gives "
+        f"on average over layers {cuts}." + by_width(data["widths"]),
         needed="The width of links and the paper's LS would be needed.",
     )
 

@@ -86,7 +86,7 @@ FIGURE = PaperFigure(
     claim="With equal bandwidth the even split of PEs has 17 % more EDP than the best one (AR/VR-A, cloud).",
     sizes={
         "smoke": {"workload": "handposex2", "class": "edge", "step": 512, "method": "herald"},
-        "short": {"workload": "ar-vr-a", "class": "cloud", "step": 1024, "method": "herald[feedback=loads]"},
+        "short": {"workload": "ar-vr-a", "class": "cloud", "step": 2048, "method": "herald[feedback=loads]"},
         "full": {"workload": "ar-vr-a", "class": "cloud", "step": 256, "method": "herald"},
     },
     measure=measure,

@@ -87,7 +87,7 @@ FIGURE = PaperFigure(
         "short": {
             "class": "edge",
             "workloads": ("mlperf-1", "mlperf-8"),
-            "steps": {"edge": (128, 4)},
+            "steps": {"edge": (256, 4)},
             "method": QUICK,
         },
         "full": {"class": CLASSES, "workloads": ("mlperf-1", "mlperf-8"), "steps": STEPS, "method": QUICK},

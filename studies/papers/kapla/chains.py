@@ -140,8 +140,12 @@ def cell(
 
 
 def above(value: float, least: float) -> float:
-    """Percent by which a value is above another; not a number where one is missing."""
-    return 100 * (value / least - 1) if value > 0 and least > 0 else float("nan")
+    """Percent by which a value is above another; 0 where rounding alone parts them, not a number where one is
+    missing.
+    """
+    if value <= 0 or least <= 0:
+        return float("nan")
+    return 100 * (value / least - 1) if abs(value - least) > 1e-9 * least else 0.0
 
 
 def contest(study: Study, objective: str, kind: str = "", others: Iterable[str] = ()) -> list[Row]:
@@ -241,13 +245,23 @@ def reached(data: Data) -> str:
     )
 
 
-def bars(data: Data, label: str) -> Figure:
-    """Every way's value over the least, by network, as in the paper."""
+def bars(data: Data, label: str, printed: Mapping[str, float] | None = None) -> Figure:
+    """Every way's value over the least, by network and on average, as in the paper.
+
+    Parameters
+    ----------
+    data : rows of `contest`
+    label : of the axis
+    printed : percent above the optimum by way, as the text prints them of the average
+    """
     figure, axes = canvas(1, 2.8)
     ways = [*WAYS, *(name for name in OTHERS if name.startswith("K") and name in data["rows"][0])]
     series = {way: [1 + row[way] / 100 for row in data["rows"]] for way in ways}
-    grouped_bars(axes[0], [row["network"] for row in data["rows"]], series)
+    means = {way: [*own, 1 + mean(losses(data, way)) / 100] for way, own in series.items()}
+    apart = [float("nan")] * len(data["rows"])
+    dashes = {way: [*apart, 1 + own / 100] for way, own in (printed or {}).items()}
+    grouped_bars(axes[0], [*(row["network"] for row in data["rows"]), "mean"], means, dashes)
     axes[0].set_ylim(0.9)
     axes[0].set_ylabel(label)
-    legend(axes[0], 7)
+    legend(axes[0], 8)
     return figure

@@ -55,6 +55,6 @@ FIGURE = PaperFigure(
     sizes=TRAINED,
     measure=measure,
     judge=judge,
-    draw=lambda data: bars(data, "energy over the optimum"),
+    draw=lambda data: bars(data, "energy over the optimum", {"K": 2.2, "M": 17.7}),
     shown=("shown",),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from studies.papers.figure import Compared, Data, PaperFigure, Row, Statement, Verdict
-from studies.papers.kapla.chains import INFERRED, KAPLA, PROVEN, above, cell, mean
+from studies.papers.figure import Compared, Data, PaperFigure, Row, Span, Statement, Verdict, between
+from studies.papers.kapla.chains import INFERRED, KAPLA, OTHERS, PROVEN, above, cell, mean
 from studies.papers.study import Study
 
 PRINTED = (4.4, 2.7, 1.5, 8.3, 6.7)
@@ -26,26 +26,33 @@ def measure(study: Study) -> Data:
     for name in study["machines"]:
         brackets, batch = MACHINES[name]
         place: dict[str, Any] = {"system": f"kapla-16x16[{brackets}]", "batch": batch}
-        lost, proven = [], 0
+        lost, loose, proven = [], [], 0
         for network in study["networks"]:
             best = cell(study, network, "energy", PROVEN, **place)
             kapla = cell(study, network, "energy", KAPLA, **place)
             lost.append(above(kapla["value"], best["value"]))
+            other = cell(study, network, "energy", OTHERS["K, loose estimate"], **place)
+            loose.append(above(other["value"], best["value"]))
             proven += best["proven"]
-        own: Row = {"machine": name, "batch": batch, "overhead [%]": mean(lost), "proven": proven}
-        rows.append({**own, "networks": len(lost)})
+        own: Row = {"machine": name, "batch": batch, "overhead [%]": mean(lost)}
+        rows.append({**own, "loose estimate [%]": mean(loose), "proven": proven, "networks": len(lost)})
     return {"rows": rows}
 
 
 def judge(data: Data) -> Verdict:
     """Overheads are small: 1.5 to 8.3 %."""
-    most = max(row["overhead [%]"] for row in data["rows"])
+    ours, loose = ([row[name] for row in data["rows"]] for name in ("overhead [%]", "loose estimate [%]"))
     compared: list[Compared] = [
-        Statement("overheads are small, 8.3 % at most", f"{most:.2f} % at most", most <= max(PRINTED))
+        Statement(
+            "overheads are small, 8.3 % at most", f"{max(ours):.2f} % at most", max(ours) <= max(PRINTED)
+        ),
+        Span("overheads [%]", min(PRINTED), min(ours), "{:.2f}", max(PRINTED), max(ours)),
     ]
     proven, every = (sum(row[name] for row in data["rows"]) for name in ("proven", "networks"))
     return Verdict(
         compared,
+        differs="The loose estimate that the text describes, the only change, takes the overheads from "
+        f"{between(ours)} % to {between(loose)} %.",
         needed="Nodes, PEs and buffers of the printed rows, which are lost in the text, would be needed to "
         "compare row by row.",
         best=f"The overhead is against the proven best chain on {proven} of {every} networks and machines.",

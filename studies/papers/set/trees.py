@@ -12,6 +12,24 @@ from studies.set_figures import PLATFORMS
 STORE: Final = "cells.sqlite"
 Situation = tuple[str, str, int]
 """Platform, network and batch."""
+EVERY: Final[tuple[Situation, ...]] = tuple(
+    (platform, network, batch)
+    for platform in ("edge", "cloud")
+    for network in ("resnet", "goog")
+    for batch in (1, 4, 16, 64)
+)
+"""Those of networks that the released Tangram takes."""
+SIZES: Final = {
+    "smoke": {"situations": (("edge", "darknet", 1),), "seconds": 0.1, "annealing": 0.2, "seeds": 3},
+    "short": {
+        "situations": (*EVERY[:2], *EVERY[4:6], EVERY[8]),
+        "seconds": 5.0,
+        "annealing": 60.0,
+        "seeds": 10,
+    },
+    "full": {"situations": EVERY, "seconds": 60.0, "annealing": 3600.0, "seeds": 10},
+}
+"""Of figures 9 and 10, which share their cells: seconds of each search but the published one."""
 NAMES: Final = {
     "resnet": "ResNet-50",
     "goog": "GoogLeNet",
@@ -36,6 +54,11 @@ def cell(situation: Situation, method: str, seed: int, seconds: float, part: Seq
         seed=seed,
         seconds=seconds,
     )
+
+
+def annealed(study: Study, situation: Situation, seed: int) -> TreeCell:
+    """SET as published, with the paper's 100 steps per layer, which end before the size's limit."""
+    return cell(situation, "sa", seed, float(study["annealing"]))
 
 
 def answers(study: Study, cells: Sequence[TreeCell]) -> list[TreeFound]:
