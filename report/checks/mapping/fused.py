@@ -136,10 +136,16 @@ def _group_faults(
         yield f"value: {group.value}, the tree's is {float(objective.value(key))}"
     if group.metrics != fused_metrics(evaluation, engine):
         yield "metrics: not those of the tree"
+    if len(group.layers) == 1 and 0 in objective.key_powers and not _same_figures(group, group.unfused):
+        yield "unfused: other figures than the layer's own"
     if len(group.layers) > 1 and (group.unfused.tree is None) != (group.unfused.value is None):
         yield "unfused.tree: expected together with unfused.value, or neither"
     elif group.unfused.tree is not None:
         yield from _unfused_faults(document, group, stated, engine)
+
+
+def _same_figures(first: FusedValue, other: FusedValue) -> bool:
+    return (first.value_exact, first.bound_exact) == (other.value_exact, other.bound_exact)
 
 
 def _unfused_faults(
