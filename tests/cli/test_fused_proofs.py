@@ -193,6 +193,21 @@ def test_layers_one_by_one_are_not_said_to_take_more(
     assert "3 claims confirmed, 1 claims refuted" in outcome.out
 
 
+def test_unfused_products_of_a_layer_alone_are_at_most_its_own(
+    call: Call, asked: FusionProblem, tmp_path: Path
+) -> None:
+    """At other prices a layer may take less than in the best cover, but not more."""
+    asked = replace(asked, objective=parse_objective("edp"))
+    answer = search_network_fusion(asked, Limits())
+    (value, bound), *others = answer.unfused
+    assert value is not None
+    assert call("check", written(asked, answer, tmp_path / "edp.json")).code == 0
+    forged = replace(answer, unfused=((value + 1, bound), *others))
+    outcome = call("check", written(asked, forged, tmp_path / "more.json"))
+    assert outcome.code == 5
+    assert outcome.out == "groups[0].unfused: other figures than the layer's own\n"
+
+
 def test_products_are_confirmed_line_by_line(call: Call, asked: FusionProblem, tmp_path: Path) -> None:
     """Lines of an EDP that are the least of the network at their prices, and one that is too high."""
     asked = replace(asked, objective=parse_objective("edp"))
