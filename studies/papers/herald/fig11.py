@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 from studies.papers.figure import Compared, Data, Number, PaperFigure, Row, Statement, Verdict
@@ -159,6 +160,8 @@ def judge(data: Data) -> Verdict:
 
 def draw(data: Data) -> Figure:
     """A plot per workload and class, as in the paper."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     every = plots(data["rows"])
     columns = min(3, len(every))
     lines = -(-len(every) // columns)
@@ -167,6 +170,7 @@ def draw(data: Data) -> Figure:
         axis.set_visible(False)
     for axis, ((workload, size), kinds) in zip(axes, every.items(), strict=False):
         place = 0
+        middle = median(row["cycles"] / 1e6 for points in kinds.values() for row in points)
         for kind, points in kinds.items():
             xs, ys = (
                 [row[name] / unit for row in points] for name, unit in (("cycles", 1e6), ("energy", 1e9))
@@ -176,9 +180,20 @@ def draw(data: Data) -> Figure:
                 axis.plot(xs, ys, ".", color=colour, markersize=5, label=f"HDA {kind}")
             else:
                 axis.plot(xs, ys, MARKERS[place % len(MARKERS)], color="#333333", markersize=5)
-                axis.annotate(kind, (xs[0], ys[0]), xytext=(5, 3), textcoords="offset points", fontsize=7)
+                side = -1 if xs[0] > middle else 1
+                axis.annotate(
+                    kind,
+                    (xs[0], ys[0]),
+                    xytext=(5 * side, 3),
+                    ha="left" if side > 0 else "right",
+                    textcoords="offset points",
+                    fontsize=7,
+                )
                 place += 1
         axis.set_xscale("log")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.xaxis.set_major_formatter("{x:,.0f}")
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.set_xlabel("latency [Mcycles]")
         axis.set_title(f"{workload}, {size}")
     axes[0].set_ylabel("energy [mJ]")
