@@ -149,7 +149,8 @@ def _takes_its_own(objective: Objective, group: FusedGroupRecord) -> bool:
     own, unfused = group.value_exact, group.unfused.value_exact
     same = own == unfused
     if all(objective.key_powers) and own is not None and unfused is not None:
-        same = Fraction(own) >= Fraction(unfused)  # the least may be at another price
+        # A layer's least product may be at another price than that of the best cover.
+        same = Fraction(own) >= Fraction(unfused)
     return same and group.bound_exact == group.unfused.bound_exact
 
 
