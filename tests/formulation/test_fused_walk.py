@@ -134,7 +134,7 @@ def check_many(
 
 def test_counts_are_those_of_a_walk_that_moves_every_element() -> None:
     """Accesses, energy, cycles, full levels and missing parts of random trees equal the walker's."""
-    check_many(effort(300), seed=1)
+    check_many(effort(120), seed=1)
 
 
 def test_softmaxes_in_parts_are_counted_as_their_elements_move() -> None:
