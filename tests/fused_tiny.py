@@ -11,7 +11,7 @@ from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.hardware.mapping.timing import Timing
 from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.workloads.mapping.operator import Operator, Role
-from tilewright.workloads.mapping.operators import conv2d, elementwise, gemm
+from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d, elementwise, gemm
 
 
 def tiny_engine(rng: Random, three: bool = False) -> Engine:
@@ -128,6 +128,29 @@ def ragged_group(rng: Random) -> FusedGroup:
             Reading("c", "I1", "b", (0, 1), (0, 0)),
         ]
     return FusedGroup(tuple(layers), tuple(readings), frozenset({layers[-1][0]}))
+
+
+def nested_group(rng: Random) -> FusedGroup:
+    """Three layers of which two may run in an inner sequence with loops of its own, windows among them."""
+    size = lambda: rng.choice([1, 2, 2, 4])  # noqa: E731
+    layers: list[tuple[str, Operator]]
+    if rng.random() < 0.6:
+        m, n, p, q = rng.choice([2, 4]), size(), size(), size()
+        layers = [("a", gemm(m=m, n=n, k=1)), ("b", gemm(m=m, n=p, k=n)), ("c", gemm(m=m, n=q, k=p))]
+        readings = [Reading("b", "A", "a", (0, 1), (0, 0)), Reading("c", "A", "b", (0, 1), (0, 0))]
+    else:
+        p, hidden, r = rng.choice([2, 3, 4]), rng.choice([1, 2]), rng.choice([1, 3])
+        layers = [
+            ("a", conv2d(k=hidden, c=1, p=p, q=1, r=1, s=1)),
+            ("b", depthwise_conv2d(c=hidden, p=p, q=1, r=r, s=1, pad=(r // 2, 0))),
+            ("c", conv2d(k=rng.choice([1, 2]), c=hidden, p=p, q=1, r=1, s=1)),
+        ]
+        readings = [
+            Reading("b", "I", "a", (0, 1, 2, 3), (0, 0, r // 2, 0)),
+            Reading("c", "I", "b", (0, 1, 2, 3), (0, 0, 0, 0)),
+        ]
+    more = {name for name, _ in layers if rng.random() < 0.1}
+    return FusedGroup(tuple(layers), tuple(readings), frozenset({"c", *more}))
 
 
 def timed(rng: Random, engine: Engine) -> Engine:

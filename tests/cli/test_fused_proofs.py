@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,13 +14,18 @@ from calls import Call
 
 import tilewright as tw
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
+from tilewright.formulation.mapping.fused.tree import Branch, unfused
+from tilewright.formulation.mapping.mapping import Mapping, Storage, Temporal
 from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.mapping.fused_build import fused_document
 from tilewright.report.records.mapping.fused_document import FusedDocument, FusedSettings, fused_hash
-from tilewright.solvers.mapping.fused.answers import FusionAnswer, GroupAnswer
+from tilewright.solvers.mapping.fused.answers import Figures, FusionAnswer, GroupAnswer
 from tilewright.solvers.mapping.fused.columns import fronts
 from tilewright.solvers.mapping.fused.network import search_network_fusion
 from tilewright.solvers.mapping.fused.problem import FusionProblem
+from tilewright.workloads.mapping.operator import Operator
 
 LAYERS = """\
 - {name: up, layer: "gemm:M=2,N=2,K=2"}
@@ -136,17 +142,70 @@ def test_bounds_that_are_too_high_are_refuted(
     assert "1 claims refuted" in outcome.out
 
 
-def test_layers_one_by_one_are_not_said_to_take_more(
+def gaining(honest: FusionAnswer, figures: Sequence[Figures]) -> FusionAnswer:
+    """The answer beside other figures of the layers of each group one by one."""
+    values = [value for value, _ in figures if value is not None]
+    value = sum(values, Fraction(0)) if len(values) == len(figures) else None
+    return replace(honest, unfused=tuple(figures), alone=(value, sum((b for _, b in figures), Fraction(0))))
+
+
+def fetching_all(operator: Operator) -> Mapping:
+    """One operation after the other, with its operands from outside and its sum to there."""
+    tensors = [tensor.name for tensor in operator.tensors]
+    loops = [Temporal(dim, 1) for dim in sorted(operator.bounds)]
+    return Mapping((*(Storage(t, "DRAM") for t in tensors), *loops, *(Storage(t, "BUF") for t in tensors)))
+
+
+def test_unfused_figures_are_those_of_the_mappings_beside_them(
     call: Call, asked: FusionProblem, honest: FusionAnswer, tmp_path: Path
 ) -> None:
-    """A gain that is made larger by unfused layers that take too much is refuted."""
-    figures = tuple((value + 5, bound + 5) for value, bound in honest.unfused if value is not None)
-    sums = tuple(sum(part, Fraction(0)) for part in zip(*figures, strict=True))
-    path = written(asked, replace(honest, unfused=figures, alone=sums), tmp_path / "gain.json")
-    assert call("check", path).code == 0
+    """A gain that is made larger by higher unfused figures fails, of a group as of a layer alone."""
+    figures = [(value + 5, bound + 5) for value, bound in honest.unfused if value is not None]
+    outcome = call("check", written(asked, gaining(honest, figures), tmp_path / "gain.json"))
+    assert outcome.code == 5
+    assert outcome.out.splitlines() == [
+        "groups[0].unfused: other figures than the layer's own",
+        "groups[1].unfused.value: 11909.0, the tree's is 11904.0",
+    ]
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_layers_one_by_one_are_not_said_to_take_more(
+    call: Call, asked: FusionProblem, honest: FusionAnswer, tmp_path: Path, mapped: bool
+) -> None:
+    """Unfused layers with poor mappings that are called the best, or with no mapping and a bound too high."""
+    group = honest.groups[1].group
+    tree = unfused({name: fetching_all(operator) for name, operator in group.layers})
+    poor = evaluate_fused(group, asked.engine, cost_model("hierarchy"), tree).energy
+    assert poor > honest.unfused[1][1]
+    if not mapped:
+        poor = honest.unfused[1][1] + 1
+    leaves = zip(honest.apart[1], tree.leaves(), strict=True)
+    apart = [replace(own, tree=Branch((), (leaf,)) if mapped else None) for own, leaf in leaves]
+    forged = gaining(honest, [honest.unfused[0], (poor if mapped else None, poor)])
+    forged = replace(forged, apart=(honest.apart[0], tuple(apart)))
+    path = written(asked, forged, tmp_path / "gain.json")
+    outcome = call("check", path)
+    assert (outcome.code, outcome.out) == (0, "holds: 2 groups, every tree evaluated anew\n")
     outcome = call("check", path, "--prove")
     assert outcome.code == 5
-    assert "a + b, unfused: refuted by columns" in outcome.out
+    assert "a + b, unfused: refuted by columns: found mappings of value 11904.0" in outcome.out
+    assert "3 claims confirmed, 1 claims refuted" in outcome.out
+
+
+def test_unfused_products_of_a_layer_alone_are_at_most_its_own(
+    call: Call, asked: FusionProblem, tmp_path: Path
+) -> None:
+    """At other prices a layer may take less than in the best cover, but not more."""
+    asked = replace(asked, objective=parse_objective("edp"))
+    answer = search_network_fusion(asked, Limits())
+    (value, bound), *others = answer.unfused
+    assert value is not None
+    assert call("check", written(asked, answer, tmp_path / "edp.json")).code == 0
+    forged = replace(answer, unfused=((value + 1, bound), *others))
+    outcome = call("check", written(asked, forged, tmp_path / "more.json"))
+    assert outcome.code == 5
+    assert outcome.out == "groups[0].unfused: other figures than the layer's own\n"
 
 
 def test_products_are_confirmed_line_by_line(call: Call, asked: FusionProblem, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from effort import effort
 from fused_brute import Listing
 from fused_pricing import least_fused
-from fused_tiny import ragged_group, timed, tiny_engine, tiny_group
+from fused_tiny import nested_group, ragged_group, timed, tiny_engine, tiny_group
 from studies.fused_peer import chain
 
 from tilewright.formulation.limits import Limits
@@ -77,6 +77,17 @@ def test_the_model_agrees_with_the_search(seed: int) -> None:
     storage = "uneven" if seed % 3 == 1 else None
     answer = search_fused(group, engine, HIERARCHY, Limits(), factors=factors, storage=storage)
     assert least(group, engine, factors, storage).value == answer.value
+
+
+@pytest.mark.parametrize("seed", range(effort(2)))
+def test_the_model_agrees_with_the_search_on_inner_sequences(seed: int) -> None:
+    """Three layers, some of them in a sequence within the loops of another one."""
+    rng = Random(f"nested-{seed}")
+    group, engine = nested_group(rng), tiny_engine(rng, three=seed % 4 == 0)
+    if seed % 2:
+        engine = timed(rng, engine)
+    answer = search_fused(group, engine, HIERARCHY, Limits(), factors="perfect")
+    assert least(group, engine).value == answer.value
 
 
 @pytest.mark.slow

@@ -136,10 +136,22 @@ def _group_faults(
         yield f"value: {group.value}, the tree's is {float(objective.value(key))}"
     if group.metrics != fused_metrics(evaluation, engine):
         yield "metrics: not those of the tree"
+    if len(group.layers) == 1 and not _takes_its_own(objective, group):
+        yield "unfused: other figures than the layer's own"
     if len(group.layers) > 1 and (group.unfused.tree is None) != (group.unfused.value is None):
         yield "unfused.tree: expected together with unfused.value, or neither"
     elif group.unfused.tree is not None:
         yield from _unfused_faults(document, group, stated, engine)
+
+
+def _takes_its_own(objective: Objective, group: FusedGroupRecord) -> bool:
+    """Whether a layer alone takes as much as it is said to take unfused."""
+    own, unfused = group.value_exact, group.unfused.value_exact
+    same = own == unfused
+    if all(objective.key_powers) and own is not None and unfused is not None:
+        # A layer's least product may be at another price than that of the best cover.
+        same = Fraction(own) >= Fraction(unfused)
+    return same and group.bound_exact == group.unfused.bound_exact
 
 
 def _unfused_faults(

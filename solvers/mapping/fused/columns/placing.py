@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
+from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
 from tilewright.solvers.mapping.fused.columns.columns import Column, Columns
 from tilewright.solvers.mapping.fused.columns.tree_rows import LayerRow, TreeRow
 
@@ -26,8 +26,8 @@ def placed_tree(tree: TreeRow, chosen: dict[str, tuple[LayerRow, Column]], colum
         ]
         result = _with_leaf(result, Leaf(layer, mappings[0][1], tuple(mappings[1:])))
         for way in column.ways:
-            if way.store is not None:
-                result = _with_store(result, way.store, way.depth)
+            if way.store is not None and way.place is not None:
+                result = _with_store(result, way.store, way.place.sequences, way.place.loops)
                 copy = SharedStore(layer, way.store.tensor, outermost)
                 result = replace(result, nodes=(copy, *result.nodes))
     return result
@@ -41,24 +41,21 @@ def _with_leaf(branch: Branch, leaf: Leaf) -> Branch:
     return replace(branch, children=children)
 
 
-def _with_store(branch: Branch, store: SharedStore, depth: int) -> Branch:
-    """A branch with one more store, behind so many loops on the way to the store's layer."""
-    loops = sum(isinstance(node, SharedLoop) for node in branch.nodes)
-    if depth > loops:
+def _with_store(branch: Branch, store: SharedStore, sequences: int, loops: int) -> Branch:
+    """A branch with one more store on the way to the store's layer.
+
+    Parameters
+    ----------
+    branch, store : the branch, and the store
+    sequences, loops : within so many sequences of the branch, and behind so many loops of the innermost
+    """
+    if sequences:
         children = tuple(
             child
             if isinstance(child, Leaf) or store.layer not in child.layers()
-            else _with_store(child, store, depth - loops)
+            else _with_store(child, store, sequences - 1, loops)
             for child in branch.children
         )
         return replace(branch, children=children)
-    nodes: list[SharedNode] = []
-    passed = 0
-    if depth == 0:
-        nodes.append(store)
-    for node in branch.nodes:
-        nodes.append(node)
-        passed += isinstance(node, SharedLoop)
-        if isinstance(node, SharedLoop) and passed == depth:
-            nodes.append(store)
-    return replace(branch, nodes=tuple(nodes))
+    behind = [0, *(at for at, node in enumerate(branch.nodes, 1) if isinstance(node, SharedLoop))][loops]
+    return replace(branch, nodes=(*branch.nodes[:behind], store, *branch.nodes[behind:]))

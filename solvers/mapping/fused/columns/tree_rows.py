@@ -13,7 +13,7 @@ from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized, sto
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile, room_bits
 from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement_energy, movements_of
-from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
+from tilewright.formulation.mapping.fused.tree import Branch, SharedLoop, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, turns_of
 from tilewright.foundation.errors import InputError
 from tilewright.solvers.mapping.fused.columns.space import Listed
@@ -24,23 +24,50 @@ Bits = tuple[int, ...]
 
 
 @dataclass(frozen=True)
+class Place:
+    """A place among the nodes of a sequence on the way to a layer.
+
+    Parameters
+    ----------
+    sequences : outside the one that it belongs to
+    since : loops outside that sequence
+    loops : of the sequence, outside the place
+    layers : that run inside
+    """
+
+    sequences: int
+    since: int
+    loops: int
+    layers: frozenset[str]
+
+    @property
+    def depth(self) -> int:
+        """All loops outside."""
+        return self.since + self.loops
+
+
+@dataclass(frozen=True)
 class Way:
     """How a tensor from outside gets to its layer's turns.
 
     Parameters
     ----------
-    store, depth : its shared store and the loops outside that; ``None`` where every turn streams it
     start : the level in which turns find it
     traffic : pJ of moving its tiles
-    bits, around : the room that it takes, in the turns of which layers
+    bits : the room that it takes in the turns of all layers inside
+    store, place : its shared store, and where that stands; ``None`` where every turn streams it
     """
 
-    store: SharedStore | None
-    depth: int
     start: int
     traffic: Fraction
     bits: Bits
-    around: frozenset[str]
+    store: SharedStore | None = None
+    place: Place | None = None
+
+    @property
+    def around(self) -> frozenset[str]:
+        """Layers in whose turns it takes room."""
+        return frozenset() if self.place is None else self.place.layers
 
 
 @dataclass(frozen=True)
@@ -143,18 +170,18 @@ class TreeRows:
 
     def _layer(self, tree: Branch, leaf: LeafTurns) -> LayerRow:
         layer = leaf.leaf.layer
-        below = tuple(_layers_below(tree, layer, depth) for depth in range(len(leaf.trips) + 1))
+        places = tuple(_places(tree, layer))
         homes: dict[str, int] = {}
         for tensor, levels in stored_around(self.group, leaf).items():
             passed = tensor == self.group.operator(layer).output.name and self.group.read_by(layer)
             if passed or self.group.reading(layer, tensor) is not None:
                 homes[tensor] = levels[-1]
-        key = layer, leaf.trips, leaf.boxes.key, below, tuple(homes.items())
+        key = layer, leaf.trips, leaf.boxes.key, places, tuple(homes.items())
         if key not in self._rows:
             operator = self.group.operator(layer)
             outside = [tensor for tensor in operator.tensors if tensor.name not in homes]
             roles = {(operator.tensor(tensor).role, level) for tensor, level in homes.items()}
-            ways = tuple(tuple(self._ways(leaf, tensor, below)) for tensor in outside)
+            ways = tuple(tuple(self._ways(leaf, tensor, places)) for tensor in outside)
             self._rows[key] = LayerRow(layer, self._kinds(leaf), tuple(sorted(roles)), ways)
         return self._rows[key]
 
@@ -167,18 +194,18 @@ class TreeRows:
             kinds.append(Kind(sizes, own, counts[sizes, False], counts[sizes, True]))
         return tuple(kinds)
 
-    def _ways(self, leaf: LeafTurns, tensor: Tensor, below: tuple[frozenset[str], ...]) -> Iterator[Way]:
-        """Streamed, or resident in a level behind some loops, one more of them inside."""
+    def _ways(self, leaf: LeafTurns, tensor: Tensor, places: tuple[Place, ...]) -> Iterator[Way]:
+        """Streamed, or resident in a level at a place with a loop inside."""
         nothing = (0,) * len(self.rooms)
-        yield Way(None, 0, 0, Fraction(0), nothing, frozenset())
+        yield Way(0, Fraction(0), nothing)
         if len(self.group.names) == 1:
             return  # a layer alone is mapped as `map` does it
         operator = self.group.operator(leaf.leaf.layer)
         windows = windows_of(tensor, leaf.boxes)
-        for depth, layers in enumerate(below):
-            if depth and depth == len(leaf.trips) and not self.engine.leak:
+        for place in places:
+            if place.depth and place.depth == len(leaf.trips) and not self.engine.leak:
                 continue  # a streamed tensor may have a tile of one turn as well, for the same energy
-            visits = visits_of(windows, leaf.trips, depth)
+            visits = visits_of(windows, leaf.trips, place.depth, place.since)
             for index in self.listed.shared:
                 if not self.listed.may_start(tensor.role, index):
                     continue
@@ -190,7 +217,7 @@ class TreeRows:
                 if self.fits(bits):
                     traffic = movement_energy(self.engine, tensor, (0, index), moved)
                     store = SharedStore(leaf.leaf.layer, tensor.name, level.name)
-                    yield Way(store, depth, index, traffic, tuple(bits), layers | {leaf.leaf.layer})
+                    yield Way(index, traffic, tuple(bits), store, place)
 
     def least(self, row: LayerRow) -> Fraction:
         """pJ that a layer takes at least: what it must move once a turn, or keep, and its operations."""
@@ -223,10 +250,15 @@ class TreeRows:
         return elements * cost(tensor.role)
 
 
-def _layers_below(tree: Branch, layer: str, depth: int) -> frozenset[str]:
-    """Layers that run inside the place behind so many loops on the way to a layer."""
-    loops = sum(isinstance(node, SharedLoop) for node in tree.nodes)
-    for child in tree.children:
-        if depth > loops and not isinstance(child, Leaf) and layer in child.layers():
-            return _layers_below(child, layer, depth - loops)
-    return frozenset(tree.layers())
+def _places(tree: Branch, layer: str) -> Iterator[Place]:
+    """All places for stores on the way to a layer: in each sequence outside its loops and behind each."""
+    branch: Branch | None = tree
+    sequences = since = 0
+    while branch is not None:
+        layers = frozenset(branch.layers())
+        loops = sum(isinstance(node, SharedLoop) for node in branch.nodes)
+        for outside in range(loops + 1):
+            yield Place(sequences, since, outside, layers)
+        inner = (child for child in branch.children if isinstance(child, Branch))
+        branch = next((child for child in inner if layer in child.layers()), None)
+        sequences, since = sequences + 1, since + loops
