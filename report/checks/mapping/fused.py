@@ -15,6 +15,7 @@ from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.result import relative_gap
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
 from tilewright.report.checks.mapping.head import arch_faults
 from tilewright.report.records.mapping.fused_document import (
     FusedDocument,
@@ -27,6 +28,7 @@ from tilewright.report.records.mapping.fused_document import (
 from tilewright.report.records.mapping.fused_evaluation import fused_metrics
 from tilewright.report.records.mapping.fused_file import recorded_group
 from tilewright.solvers.mapping.fused.lines import Line, least_key
+from tilewright.solvers.mapping.solve import AUTO
 
 
 @dataclass
@@ -76,6 +78,21 @@ def _head_faults(document: FusedDocument) -> Iterator[str]:
         yield "input_hash: not that of model, batch, machine, objective, space and layers"
     if "tilewright" not in document.versions:
         yield "versions: that of tilewright is missing"
+    if document.settings.solver != AUTO:
+        try:
+            FUSION_HEURISTICS.make(document.settings.solver)
+        except InputError as error:
+            yield f"settings.solver: {error.message}"
+
+
+def _softmax_faults(group: FusedGroupRecord) -> Iterator[str]:
+    """What is said of rows where there are none."""
+    for index, layer in enumerate(group.layers):
+        if not (layer.rows or layer.softmax):
+            yield f"layers[{index}].softmax: false without rows"
+        for operand, reading in layer.reads.items():
+            if not (reading.rows or reading.softmax):
+                yield f"layers[{index}].reads.{operand}.softmax: false without rows"
 
 
 def _value_faults(objective: Objective, record: FusedValue, gap: float | None) -> Iterator[str]:
@@ -109,6 +126,7 @@ def _group_faults(
     """
     where, sums = place
     proven = group.value_exact is not None and group.value_exact == group.bound_exact
+    yield from _softmax_faults(group)
     if proven != (group.status == "optimal"):
         yield f"status: {group.status}, which value and bound contradict"
     if group.tree is None:
