@@ -10,6 +10,14 @@ from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, eval
 from tilewright.report.records.mapping.fused_file import parse_fused_mapping
 
 HIERARCHY = cost_model("hierarchy")
+PORTS = """\
+clock_mhz: 500
+compute: {mac_energy: 1, element_bits: 8}
+levels:
+  - {name: DRAM, energy: 100, bandwidth: {read: 0.25 elements/cycle, write: 0.25 elements/cycle}}
+  - {name: BUF, elements: 12, energy: 2, double_buffered: true}
+"""
+"""A buffer of a few elements behind a slow port."""
 
 LEAF = [
     {"store": "B", "level": "DRAM"},

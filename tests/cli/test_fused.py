@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from calls import Call
+from fused_files import PORTS
 
 import tilewright as tw
 from tilewright.report.records.mapping.fused_document import FusedDocument
@@ -28,13 +29,6 @@ PAIR = """\
 ROWS = """\
 - {name: a, layer: "gemm:M=4,N=16,K=4"}
 - {name: b, layer: "gemm:M=4,N=2,K=16", reads: {A: {layer: a, rows: [1]}}}
-"""
-PORTS = """\
-clock_mhz: 500
-compute: {mac_energy: 1, element_bits: 8}
-levels:
-  - {name: DRAM, energy: 100, bandwidth: {read: 0.25 elements/cycle, write: 0.25 elements/cycle}}
-  - {name: BUF, elements: 12, energy: 2, double_buffered: true}
 """
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from calls import Call
+from fused_files import PORTS
 
 import tilewright as tw
 from tilewright.formulation.limits import Limits
@@ -31,13 +32,6 @@ LAYERS = """\
 - {name: up, layer: "gemm:M=2,N=2,K=2"}
 - {name: a, layer: "gemm:M=4,N=4,K=2"}
 - {name: b, layer: "gemm:M=4,N=2,K=4", reads: {A: a}}
-"""
-MACHINE = """\
-clock_mhz: 500
-compute: {mac_energy: 1, element_bits: 8}
-levels:
-  - {name: DRAM, energy: 100, bandwidth: {read: 0.25 elements/cycle, write: 0.25 elements/cycle}}
-  - {name: BUF, elements: 12, energy: 2, double_buffered: true}
 """
 
 
@@ -63,7 +57,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> FusionAnswer:
 def problem_of(layers: str, folder: Path) -> FusionProblem:
     """The question about some layers on the machine."""
     (folder / "layers.yaml").write_text(layers)
-    (folder / "machine.yaml").write_text(MACHINE)
+    (folder / "machine.yaml").write_text(PORTS)
     return (
         tw.network(folder / "layers.yaml").on(folder / "machine.yaml", fuse=True, factors="perfect").problem
     )

@@ -7,12 +7,12 @@ from random import Random
 import pytest
 from effort import effort
 from fused_tiny import timed, tiny_engine, tiny_group
+from stops import AfterChecks
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Leaf, SharedLoop
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.stopping import Stop
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
@@ -25,17 +25,6 @@ from tilewright.workloads.mapping.operators import gemm
 from tilewright.workloads.network import Network
 
 NAMES = FUSION_HEURISTICS.names()
-
-
-class AfterChecks(Stop):
-    """Ends a search after so many looks at its limits."""
-
-    def __init__(self, most: int) -> None:
-        self.left = most
-
-    def holds(self, elapsed: float, search: object) -> bool:
-        self.left -= 1
-        return self.left < 0
 
 
 def network_of(group: FusedGroup) -> Network:

@@ -15,11 +15,11 @@ from fused_pricing import least_fused
 from fused_tiny import ragged_group, repriced, softmax_group, timed, tiny_engine, tiny_group
 from fused_widths import random_bits, stated, widened
 from particulars import particular
+from stops import AfterChecks
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
-from tilewright.formulation.stopping import Stop
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.fused.search import search_fused
@@ -286,14 +286,3 @@ def test_a_limit_leaves_a_bound_and_what_was_found() -> None:
         assert answer.bound is None or answer.bound <= whole.value
         assert answer.value is None or answer.value >= whole.value
         assert answer.complete <= (answer.value == whole.value)
-
-
-class AfterChecks(Stop):
-    """Ends a search after so many looks at its limits."""
-
-    def __init__(self, most: int) -> None:
-        self.left = most
-
-    def holds(self, elapsed: float, search: object) -> bool:
-        self.left -= 1
-        return self.left < 0
