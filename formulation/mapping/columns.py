@@ -75,6 +75,12 @@ class Columns(Mapping[Expr, Floats]):
         """The values of each class of rows, or of each row where there are no classes."""
         return self._values[expr]
 
+    @property
+    def bytes(self) -> int:
+        """Memory of the values and of the classes of rows."""
+        classes = (known.of_row.nbytes for known in self._classes.values() if known is not None)
+        return sum(values.nbytes for _, values in self._values.values()) + sum(classes)
+
     def update(self, other: Columns) -> None:
         """Take the values that others have of the same rows."""
         self._values.update(other._values)

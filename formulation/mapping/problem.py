@@ -36,7 +36,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.membership import outside, outside_uneven
 from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.formulation.mapping.rules import MetricCap
-from tilewright.formulation.mapping.space import MapSpace, Spaces, build_space
+from tilewright.formulation.mapping.space import Alike, MapSpace, build_space
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.search import Judgement
 from tilewright.foundation.errors import InputError
@@ -74,7 +74,7 @@ class LayerProblem:
     limits: tuple[Limit, ...]
     storage: str = EVEN
     even_space: MapSpace | None = None
-    alike: Spaces | None = field(default=None, compare=False, repr=False)
+    alike: Alike | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_uneven(self) -> bool:
@@ -416,7 +416,7 @@ def _space(
     tiles: str,
     slots: Arrangement | None = None,
     check: Callable[[], None] = lambda: None,
-    alike: Spaces | None = None,
+    alike: Alike | None = None,
 ) -> MapSpace:
     """The map space under demands on tile sizes."""
     space = build_space(operator, engine, orders, (), tiles, slots, check, alike)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 
 from tilewright.formulation.expression import Expr, Variable, as_expr
@@ -124,8 +124,28 @@ def _full_order(order: OrderClass, operator: Operator) -> list[str]:
     return [*(dim for dim in operator.bounds if dim not in order.permutation), *order.permutation]
 
 
-Spaces = dict[Hashable, MapSpace]
-"""Spaces by their loops."""
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """What spaces of one operator's arrangements have in common; their rows and tables are shared then.
+
+    Parameters
+    ----------
+    spaces : by their loops
+    tiles : tile sizes; those of a dimension are numbered from the outside
+    """
+
+    spaces: dict[Hashable, MapSpace] = field(default_factory=dict)
+    tiles: dict[Hashable, Variable] = field(default_factory=dict)
+
+    def tile(self, dim: str, number: int, domain: Sequence[int], group: str) -> Variable:
+        """The tile size of a dimension with a number."""
+        key = (dim, number, tuple(domain), group)
+        known = self.tiles.get(key)
+        return (
+            known if known is not None else self.tiles.setdefault(key, Variable(f"{dim}#{number}", *key[2:]))
+        )
+
+
 _FEW = 20_000  # rows up to which a space is kept for those with the same loops
 
 
@@ -137,7 +157,7 @@ def build_space(
     tiles: str = DIVISORS,
     slots: Arrangement | None = None,
     check: Callable[[], None] = lambda: None,
-    alike: Spaces | None = None,
+    alike: Alike | None = None,
 ) -> MapSpace:
     """The map space of an operator on an engine, for one arrangement of storage.
 
@@ -155,9 +175,9 @@ def build_space(
     slots = even_arrangement(operator, engine) if slots is None else slots
     blocks, sites = _blocks(engine, slots, orders)
     loops = _loops(blocks, slots, tiles)
-    if alike is not None and loops in alike:
-        return _storing(alike[loops], engine, slots, sites)
-    boundaries, variables = _boundaries(operator, blocks, sites, slots, tiles)
+    if alike is not None and loops in alike.spaces:
+        return _storing(alike.spaces[loops], engine, slots, sites)
+    boundaries, variables = _boundaries(operator, blocks, sites, slots, tiles, alike)
     groups = tuple(
         axis_group(operator, dims, blocks, boundaries, variables, row_filters, tiles, check)
         for dims in axis_group_dims(operator)
@@ -171,7 +191,7 @@ def build_space(
         tiles=tiles,
     )
     if alike is not None and not row_filters and sum(group.size_at_most for group in groups) <= _FEW:
-        alike[loops] = space
+        alike.spaces[loops] = space
     return space
 
 
@@ -238,7 +258,12 @@ def _blocks(
 
 
 def _boundaries(
-    operator: Operator, blocks: Sequence[Block], sites: Sequence[LoopSite], slots: Arrangement, tiles: str
+    operator: Operator,
+    blocks: Sequence[Block],
+    sites: Sequence[LoopSite],
+    slots: Arrangement,
+    tiles: str,
+    alike: Alike | None,
 ) -> tuple[list[dict[str, Expr]], dict[str, list[Variable]]]:
     """Tile sizes between the blocks, and per dimension the variables among them, outermost first."""
     # Dimensions that share a tensor axis stand in one table: their tiles decide one extent together.
@@ -259,8 +284,11 @@ def _boundaries(
                 # tiles of tiles are tiles: one step of a chain has all values of the longer ones
                 chains = chains_of(dimension, tiles)
                 domain = sorted(set(chains(dimension.bound, 1)[:, 0].tolist()))
-                after = sites[index + 1]
-                tile[dim] = variable = Variable(f"{dim}@{after}", domain, groups[dim])
+                tile[dim] = variable = (
+                    Variable(f"{dim}@{sites[index + 1]}", domain, groups[dim])
+                    if alike is None
+                    else alike.tile(dim, len(variables[dim]), domain, groups[dim])
+                )
                 variables[dim].append(variable)
         boundaries.append(tile)
     return boundaries, variables

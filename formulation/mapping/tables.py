@@ -91,9 +91,15 @@ class Tables:
     def __init__(
         self, groups: Sequence[AxisGroup], roots: Sequence[Expr], limits: Limits | None = None
     ) -> None:
-        self.roots = tuple(roots)
         nodes = local_nodes(roots)
         self.tables = [GroupTable(group, nodes.get(group.name, []), limits) for group in groups]
+
+    @classmethod
+    def of(cls, tables: Sequence[GroupTable]) -> Tables:
+        """Tables that are known."""
+        result = cls.__new__(cls)
+        result.tables = list(tables)
+        return result
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -103,10 +109,7 @@ class Tables:
         """The same tables with some rows of every group only."""
         if self.sizes == tuple(map(len, rows)):
             return self
-        result = object.__new__(Tables)
-        result.roots = self.roots
-        result.tables = [table.reordered(kept) for table, kept in zip(self.tables, rows, strict=True)]
-        return result
+        return Tables.of([table.reordered(kept) for table, kept in zip(self.tables, rows, strict=True)])
 
     def read(self, roots: Sequence[Expr], limits: Limits | None = None) -> None:
         """Have what further expressions read; raises ``LimitReachedError`` at a limit."""

@@ -24,8 +24,11 @@ from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.mapping.segment_parts import has_parts, storages
+from tilewright.formulation.mapping.space import Alike
 from tilewright.solvers.mapping.goals import BAND, Below, Goal, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
+from tilewright.solvers.mapping.layout import LegalTables
+from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
@@ -41,6 +44,7 @@ _FEW = 10  # arrangements whose trees take less than bounds of them where tiles 
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _MOST_BYTES = 800_000_000  # of trees that are open at once; what a search has besides takes half as much
+_MOST_SHARED = 200_000_000  # of values that the next tree may read, too
 _SHARE = 0.6  # of the time that is left, for the optimum of even storage
 
 
@@ -61,7 +65,7 @@ class ArrangementTrees:
         self._method = method
         self._on_hard = on_hard
         self._tick = count()
-        self._bank = TableBank()
+        self._bank, self._tables = TableBank(), SharedTables()
         self._open: list[tuple[float, int, Tree, float]] = []
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
         self._dives = count()
@@ -135,12 +139,12 @@ class ArrangementTrees:
 
         What costs little more than the least that anything may cost comes first: fewer tiles survive.
         """
-        from tilewright.solvers.mapping.segment_bounds import KeptTables, SegmentBounds
+        from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
 
-        problem = replace(self._search.problem, alike={})
-        even_open, legal = self._is_even_open(), KeptTables()
+        problem = replace(self._search.problem, alike=Alike())
+        even_open, tables = self._is_even_open(), PartTables()
         machines = [
-            SegmentBounds(self._search, self._goal, slots, even_open, legal) for slots in storages(problem)
+            SegmentBounds(self._search, self._goal, slots, even_open, tables) for slots in storages(problem)
         ]
 
         def learned() -> None:
@@ -223,7 +227,10 @@ class ArrangementTrees:
         most : nodes that it may bound
         """
         self._search.limits.check()
-        tree = Tree(self._search, goal, problem, self._bank)
+        if self._tables.bytes > _MOST_SHARED:
+            self._tables.clear()
+        legal = LegalTables(problem, self._search.limits, self._tables)
+        tree = Tree(self._search, goal, problem, self._bank, legal=legal)
         if tree.empty:
             return None
         tree.on_hard = self._hard

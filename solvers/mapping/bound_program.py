@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
-from itertools import chain
+from functools import partial
 from typing import assert_never
 
 import numpy as np
@@ -37,7 +37,7 @@ from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.solvers.mapping import opcodes
 from tilewright.solvers.mapping.program import Runner
 from tilewright.solvers.mapping.stages import Settled, StagedTable
-from tilewright.solvers.mapping.table_bank import TableBank
+from tilewright.solvers.mapping.table_bank import Entry, TableBank
 
 NONE = -1
 MOST_BYTES = 600_000_000
@@ -102,7 +102,8 @@ class BoundProgram:
         self.selectors: dict[Variable, int] = {}
         self._tables: list[tuple[int, Expr, bool, int | None, int]] = []  # group, what, stages, values
         self._loads: list[int] = []  # the instructions that read them
-        self._settled_values: list[tuple[int, Floats]] = []  # slot and values of each class, load by load
+        # Slot, group, expression and values of each class, load by load.
+        self._settled_values: list[tuple[int, int, Expr, Floats]] = []
         self._settled_loads: dict[Expr, int] = {}
         self._slots: dict[tuple[int, int, int], int] = {}  # by group, classes and stage
         self._slot_rows: list[tuple[int, int, Int32s | None]] = []  # group, stage, class of each row
@@ -114,13 +115,14 @@ class BoundProgram:
         # last.
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
-        settled = [values for _, values in self._settled_values]
-        size = sum(size for *_, size in self._tables) + sum(map(len, settled))
+        size = sum(size for *_, size in self._tables) + sum(
+            len(values) for *_, values in self._settled_values
+        )
         if 8 * size > MOST_BYTES:
             raise TablesTooLargeError("the tables of this order of decisions take too much memory")
         bank = bank or TableBank(exact=True)
         before = bank.bytes
-        values, starts = bank.placed(size, chain(self._tabulated(), settled))
+        values, starts = bank.placed(size, self._tabulated())
         self.table_bytes = bank.bytes - before
         for load, start in zip(self._loads, starts, strict=False):
             group, _, third = self._arguments[load]
@@ -138,7 +140,7 @@ class BoundProgram:
             np.array(
                 [
                     (slot, start)
-                    for (slot, _), start in zip(
+                    for (slot, *_), start in zip(
                         self._settled_values, starts[len(self._tables) :], strict=True
                     )
                 ],
@@ -276,31 +278,34 @@ class BoundProgram:
         settled = self._staged[position].settled(expr)
         number = self._settled_loads.get(expr)
         if number is None:
-            number = self._settled_loads[expr] = self._settled_load(position, settled)
+            number = self._settled_loads[expr] = self._settled_load(position, expr, settled)
         stages = None if settled is None else settled.stage
         staged = self._staged[position]
         self._tables.append((position, expr, low, stages, staged.size(stages)))
         register = self._emit(opcodes.LOAD, position, third=number)
         self._loads.append(register)
-        if staged.table.values.by_class(expr)[1].min(initial=0.0) >= 0:
+        if staged.is_never_negative(expr):
             self._positive.add(register)
         return register
 
-    def _tabulated(self) -> Iterator[Floats]:
-        """The tables of all loads, each computed when it is asked for."""
+    def _tabulated(self) -> Iterator[Entry]:
+        """The tables of all loads."""
         for position, expr, low, stages, _ in self._tables:
             if self._limits is not None:
                 self._limits.check()
-            yield self._staged[position].bounds(expr, low, stages)
+            staged = self._staged[position]
+            yield staged, (expr, low, stages), partial(staged.bounds, expr, low, stages)
+        for _, position, expr, values in self._settled_values:
+            yield self._staged[position], expr, lambda values=values: values
 
-    def _settled_load(self, position: int, settled: Settled | None) -> int:
+    def _settled_load(self, position: int, expr: Expr, settled: Settled | None) -> int:
         """The number of a load of what an expression comes to once it is decided; ``NONE`` without one."""
         if settled is None:
             return NONE
         slot = self._slots.setdefault((position, id(settled.of_row), settled.stage), len(self._slots))
         if slot == len(self._slot_rows):
             self._slot_rows.append((position, settled.stage, settled.of_row))
-        self._settled_values.append((slot, settled.values))
+        self._settled_values.append((slot, position, expr, settled.values))
         return len(self._settled_values) - 1
 
     def _read(self, expr: Expr, low: bool) -> int:

@@ -15,17 +15,16 @@ from functools import cached_property
 from tilewright.formulation.effort import Tally
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Limit
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.relaxation import legal_groups, wanted_rows
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.relaxation import wanted_rows
 from tilewright.foundation.arrays import Indices
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
 from tilewright.solvers.mapping.bound_program import BoundProgram
 from tilewright.solvers.mapping.descent_state import Decisions, decisions_of
 from tilewright.solvers.mapping.goals import Goal
+from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.stages import STORAGE, Stage, StagedTable, stages_of
 from tilewright.solvers.mapping.table_bank import TableBank
 
@@ -48,6 +47,7 @@ class Layout:
     fits : whether tile sizes and array leave anything to choose
     checked_limits : ``LimitReachedError`` is raised where one of these strikes
     bank : holds what bound programs read; ``None`` where there is one program alone
+    shares : whether other layouts read the same tables
     tally : counts nodes and tables
     """
 
@@ -63,14 +63,15 @@ class Layout:
     fits: bool
     checked_limits: Limits
     bank: TableBank | None = None
+    shares: bool = False
     tally: Tally = field(default_factory=Tally)
 
     @cached_property
     def bound_program(self) -> BoundProgram:
         """The program; it keeps what is learned of lower bounds.
 
-        Where a bank keeps what programs read, values of rows are dropped once it is there: few layouts need
-        them again.
+        Where a bank keeps what programs read, values of rows that no other layout reads are dropped once it
+        is there: few searches need them again.
         """
         limits = [(limit.expr, limit.bound) for limit in self.limits]
         roots = [root for root in (self.energy, self.cycles) if root is not None]
@@ -78,7 +79,7 @@ class Layout:
             self.staged, limits, roots, self.lower_bounds, self.checked_limits, self.owners, self.bank
         )
         self.tally.table_bytes += laid.table_bytes
-        if self.bank is not None:
+        if self.bank is not None and not self.shares:
             for staged in self.staged:
                 staged.table.values.clear()
         return laid
@@ -183,29 +184,25 @@ class LegalTables:
 
     Parameters
     ----------
-    groups : those of the problem, without rows that are not legal; by default all such rows are left out
-    keeps : whether stages and bounds are kept for other layouts
+    shared : what other problems read, too
 
     Attributes
     ----------
     tables : of the rows that may be legal
     limits : of the problem, and what they imply for whole arrays
+    shares : whether other problems read them
     """
 
     def __init__(
-        self,
-        problem: LayerProblem,
-        checked_limits: Limits,
-        groups: Sequence[AxisGroup] | None = None,
-        keeps: bool = False,
+        self, problem: LayerProblem, checked_limits: Limits, shared: SharedTables | None = None
     ) -> None:
         nest = problem.space.nest
         self.fanout_limits = implied_array_limits(nest)
         self.limits = (*problem.limits, *self.fanout_limits)
-        groups = legal_groups(problem, checked_limits) if groups is None else groups
-        self.tables = Tables(groups, self._roots(problem), checked_limits)
+        self.shares, self._shared = shared is not None, shared or SharedTables()
+        groups = self._shared.legal(problem, checked_limits)
+        self.tables = self._shared.tables(groups, self._roots(problem), checked_limits)
         self._nest, self._checked_limits = nest, checked_limits
-        self._staged: dict[tuple[Stage, ...], list[StagedTable]] | None = {} if keeps else None
 
     def _roots(self, problem: LayerProblem) -> list[Expr]:
         statement = problem.statement
@@ -214,41 +211,21 @@ class LegalTables:
     @cached_property
     def array(self) -> ArrayBounds:
         """Bounds of what shares the array."""
-        return ArrayBounds(self._nest, self.tables, self._checked_limits.check)
-
-    def of(self, problem: LayerProblem) -> LegalTables:
-        """Those of another problem over the same rows and loops, which share all that both read."""
-        result = copy.copy(self)
-        result.__dict__["array"] = self.array
-        result.limits = (*problem.limits, *self.fanout_limits)
-        result.tables.read(result._roots(problem), self._checked_limits)
-        return result
+        return self._shared.array(self._nest, self.tables, self._checked_limits)
 
     def staged(self, stages: Sequence[Stage]) -> list[StagedTable]:
         """The tables in some stages."""
-        known = None if self._staged is None else self._staged.get(tuple(stages))
-        if known is None:
-            known = []
-            for table in self.tables.tables:
-                self._checked_limits.check()
-                known.append(StagedTable(table, self._nest, stages))
-            if self._staged is not None:
-                self._staged[tuple(stages)] = known
-                for staged in known:
-                    staged.keep()
-        elif self._staged is not None:
-            for staged, table in zip(known, self.tables.tables, strict=True):
-                staged.take(table)
-        return known
+        staged: list[StagedTable] = []
+        for table in self.tables.tables:
+            self._checked_limits.check()
+            staged.append(self._shared.staged(table, self._nest, stages))
+        return staged
 
     def restricted(self, rows: Sequence[Indices]) -> LegalTables:
         """The same over some rows of every group only."""
-        tables = self.tables.restricted(rows)
-        if tables is self.tables:
-            return self
         result = copy.copy(self)
         result.__dict__.pop("array", None)
-        result.tables, result._staged = tables, None
+        result.tables = self._shared.restricted(self.tables, rows)
         return result
 
 
@@ -294,5 +271,6 @@ def laid_out(
         fits=legal.array.fits,
         checked_limits=checked_limits,
         bank=bank,
+        shares=legal.shares,
         tally=tally or Tally(),
     )

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.formulation.expression.batch import EXACT_LIMIT
-from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.arrangements import Arrangement, Reduction, is_spread
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -41,12 +40,14 @@ from tilewright.solvers.mapping.cuts import Cut
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
 from tilewright.solvers.mapping.layout import LegalTables
 from tilewright.solvers.mapping.nodes import Leaves
+from tilewright.solvers.mapping.shared_tables import SharedTables
+from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
 CYCLES = parse_objective("cycles")
 _EFFORT = 20_000_000  # nodes bounded in looking for the least energy of a part
 _MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
-_KEPT = 5_000  # rows of a part whose tables are kept from one search to the next
+_MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
 
@@ -70,23 +71,23 @@ class Survivors:
     tiles: Tiles | None
 
 
-class KeptTables:
-    """What searches of parts read, for any objective; kept where it is small."""
+class PartTables:
+    """What searches of parts read, together.
+
+    Attributes
+    ----------
+    shared : tables
+    bank : values of their programs
+    """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, ...], tuple[tuple[AxisGroup, ...], LegalTables]] = {}  # by identity
+        self.shared, self.bank = SharedTables(), TableBank()
 
-    def of(self, part: LayerProblem, limits: Limits) -> LegalTables:
-        """The tables of a part; raises ``LimitReachedError`` where a limit strikes."""
-        groups = part.space.groups
-        key = tuple(map(id, groups))
-        if key in self._known:
-            return self._known[key][1].of(part)
-        if sum(group.size_at_most for group in groups) > _KEPT:
-            return LegalTables(part, limits)
-        legal = LegalTables(part, limits, groups, keeps=True)
-        self._known[key] = groups, legal  # identities last as long as what they identify
-        return legal
+    def trim(self) -> None:
+        """Forget everything where it takes too much memory."""
+        if self.shared.bytes + self.bank.bytes > _MOST_BYTES:
+            self.shared.clear()
+            self.bank.clear()
 
 
 class SegmentBounds:
@@ -97,7 +98,7 @@ class SegmentBounds:
     Parameters
     ----------
     even_open : whether the even part is to be searched, too
-    legal : what searches of parts read, those of other machines with the same loops among them
+    tables : what searches of parts read, those of other machines among them
 
     Attributes
     ----------
@@ -106,7 +107,7 @@ class SegmentBounds:
     """
 
     def __init__(
-        self, search: LayerSearch, goal: Goal, problem: LayerProblem, even_open: bool, legal: KeptTables
+        self, search: LayerSearch, goal: Goal, problem: LayerProblem, even_open: bool, tables: PartTables
     ) -> None:
         self.least = 0.0
         self._search, self._goal, self._problem = search, goal, problem
@@ -124,7 +125,7 @@ class SegmentBounds:
                 self._inner = [*dict.fromkeys([*self._inner, rest])]
         self._inside = self._outside = self._busy = 0
         self._near_parts: list[LayerProblem] = []
-        self._legal = legal
+        self._tables = tables
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
     def begin(self, known: Callable[[], None]) -> None:
@@ -247,8 +248,9 @@ class SegmentBounds:
     def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
         """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""
         self._search.limits.check()
-        legal = self._legal.of(part, self._search.limits)
-        tree = Tree(self._search, goal, part, legal=legal)
+        self._tables.trim()
+        legal = LegalTables(part, self._search.limits, self._tables.shared)
+        tree = Tree(self._search, goal, part, self._tables.bank, legal=legal)
         if tree.empty:
             return None
         tree.limit(most)

@@ -16,6 +16,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from tilewright.formulation.expression import Constant, Expr, Variable
+from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tables import GroupTable
@@ -178,13 +179,13 @@ class StagedTable:
     """
 
     def __init__(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> None:
-        keys = [_keys(table, nest, stage) for stage in stages]
+        keys = [_keys(table, decided_by(table.group, nest, stage)) for stage in stages]
         # Rows sorted by what stages decide, first stage first: cells of every stage are then ranges of rows.
         flat = [column for columns in keys for column in columns]
         order = np.lexsort(flat[::-1]) if flat else np.arange(len(table))
         self.table = table.reordered(order)
         self._order = order
-        self._ends: dict[tuple[Expr, bool], Floats] | None = None
+        self._never_negative: dict[Expr, bool] = {}
         count = len(table)
         changed = np.zeros(count, dtype=bool)
         changed[:1] = True
@@ -200,10 +201,6 @@ class StagedTable:
             self.children.append(np.append(np.searchsorted(inner, here), len(inner)).astype(np.int32))
         sizes = [1, *map(len, self.starts)]
         self.offsets = [0, *np.cumsum(sizes[:-1]).tolist()]
-
-    def keep(self) -> None:
-        """Keep bounds, since several programs will read them."""
-        self._ends = {}
 
     def take(self, table: GroupTable) -> None:
         """Take the values that the table has got since it was staged."""
@@ -257,14 +254,7 @@ class StagedTable:
         ----------
         stages : so many of the first ones; by default all
         """
-        if self._ends is None or stages is not None:
-            return self._bounds(expr, low, len(self.starts) if stages is None else stages)
-        known = self._ends.get((expr, low))
-        if known is None:
-            known = self._ends[expr, low] = self._bounds(expr, low, len(self.starts))
-        return known
-
-    def _bounds(self, expr: Expr, low: bool, count: int) -> Floats:
+        count = len(self.starts) if stages is None else stages
         end = np.minimum if low else np.maximum
         values = self.table.values[expr]
         if not count:
@@ -274,6 +264,14 @@ class StagedTable:
         for children in reversed(self.children[: count - 1]):
             levels.append(_reduced(end, levels[-1], children[:-1]))
         return np.concatenate([[end.reduce(levels[-1])], *reversed(levels)])
+
+    def is_never_negative(self, expr: Expr) -> bool:
+        """Whether no row has a negative value."""
+        known = self._never_negative.get(expr)
+        if known is None:
+            known = bool(self.table.values.by_class(expr)[1].min(initial=0.0) >= 0)
+            self._never_negative[expr] = known
+        return known
 
     def root_children(self) -> tuple[int, int]:
         """The range of cells of the first stage."""
@@ -285,8 +283,42 @@ def _reduced(end: np.ufunc, values: Floats, starts: Int32s) -> Floats:
     return values if len(starts) == len(values) else end.reduceat(values, starts)
 
 
-def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[Int64s]:
-    """The columns that a stage decides."""
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a stage decides of one dimension.
+
+    Parameters
+    ----------
+    spread : tiles outside and inside every array axis
+    tiles : tile sizes
+    coarse : as for `Stage`
+    """
+
+    spread: tuple[tuple[Expr, Expr], ...]
+    tiles: tuple[Expr, ...]
+    coarse: float
+
+
+def decided_by(group: AxisGroup, nest: Nest, stage: Stage) -> tuple[Decided, ...]:
+    """What a stage decides of a group, dimension by dimension."""
+    edges = nest.boundaries
+    axes = [
+        index
+        for index, block in enumerate(nest.blocks)
+        if block.axis is not None and block.level == stage.spread
+    ]
+    return tuple(
+        Decided(
+            tuple((edges[index][dim], edges[index + 1][dim]) for index in axes),
+            tuple(edges[edge][dim] for edge in stage.boundaries),
+            stage.coarse,
+        )
+        for dim in group.dims
+    )
+
+
+def _keys(table: GroupTable, decided: Iterable[Decided]) -> list[Int64s]:
+    """The columns of what is decided."""
     place = {variable: column for column, variable in enumerate(table.group.variables)}
     rows = table.group.rows
 
@@ -296,21 +328,13 @@ def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[Int64s]:
         assert isinstance(expr, Variable)
         return rows[:, place[expr]]
 
-    def trips(index: int, dim: str) -> Int64s:
-        return -(-values(nest.boundaries[index][dim]) // values(nest.boundaries[index + 1][dim]))
-
-    axes = [
-        index
-        for index, block in enumerate(nest.blocks)
-        if block.axis is not None and block.level == stage.spread
-    ]
     columns: list[Int64s] = []
-    for dim in table.group.dims:
-        spread = [trips(index, dim) for index in axes]
-        tiles = [values(nest.boundaries[edge][dim]) for edge in stage.boundaries]
-        if stage.coarse:
+    for own in decided:
+        spread = [-(-values(outer) // values(inner)) for outer, inner in own.spread]
+        tiles = [values(expr) for expr in own.tiles]
+        if own.coarse:
             spread = [_between_powers(2, np.asarray(np.prod(spread, axis=0)))] if spread else []
-            tiles = [_between_powers(stage.coarse, column) for column in tiles]
+            tiles = [_between_powers(own.coarse, column) for column in tiles]
         columns += [*spread, *tiles]
     return columns
 

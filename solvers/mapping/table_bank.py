@@ -6,12 +6,15 @@ tensors are stored.  A bank keeps arrays that differ, so memory hardly grows wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tilewright.foundation.arrays import Floats
 
+Entry = tuple[object, Hashable, Callable[[], Floats]]
+"""Whose values they are, what of it, and what computes them."""
 _CHUNK = 1 << 26
 """Capacity of an arena in values.  They are addresses; memory is allocated as values are written."""
 
@@ -29,18 +32,30 @@ class TableBank:
         self._arena: Floats = np.empty(0)
         self._used = self._full = 0
         self._places: dict[tuple[int, float, float, float], list[int]] = {}
+        self._known: WeakKeyDictionary[object, dict[Hashable, int]] = WeakKeyDictionary()
 
     @property
     def bytes(self) -> int:
         """Memory of what was put there, also where an arena that was full is still read."""
         return 8 * (self._full + self._used)
 
-    def placed(self, size: int, tables: Iterable[Floats]) -> tuple[Floats, list[int]]:
+    def clear(self) -> None:
+        """Forget everything; programs keep what they read."""
+        self._arena = np.empty(0)
+        self._used = self._full = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._places.clear()
+        self._known.clear()
+
+    def placed(self, size: int, tables: Iterable[Entry]) -> tuple[Floats, list[int]]:
         """Put some arrays where a program can read them, each as soon as it is computed.
 
         Parameters
         ----------
         size : of all of them together
+        tables : those that the arena has already are not computed again
 
         Returns
         -------
@@ -50,8 +65,18 @@ class TableBank:
             self._arena = np.empty(size if self._exact else max(_CHUNK, size))
             self._full += self._used
             self._used = 0
-            self._places.clear()
-        return self._arena, [self._place(values) for values in tables]
+            self._forget()
+        return self._arena, [self._start(*entry) for entry in tables]
+
+    def _start(self, owner: object, what: Hashable, compute: Callable[[], Floats]) -> int:
+        """Where the arena has an array, which is computed where it is not known."""
+        if self._exact:
+            return self._place(compute())
+        own = self._known.setdefault(owner, {})
+        start = own.get(what)
+        if start is None:
+            start = own[what] = self._place(compute())
+        return start
 
     def _place(self, values: Floats) -> int:
         """Where the arena has an array, now if not before."""

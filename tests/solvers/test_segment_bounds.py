@@ -28,14 +28,14 @@ from tilewright.formulation.mapping.segment_parts import (
     storages,
     stores_near,
 )
-from tilewright.formulation.mapping.space import Spaces
+from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import arrangement_trees, segment_bounds
 from tilewright.solvers.mapping.goals import Below, Minimum
-from tilewright.solvers.mapping.segment_bounds import KeptTables, SegmentBounds
+from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, gemm
@@ -159,7 +159,7 @@ def test_what_machines_share_counts_as_before(kind: str) -> None:
     draw = random.Random(5)
     for _ in range(effort(1)):
         fresh = past_a_loose_level(draw, kind)
-        alike: Spaces = {}
+        alike = Alike()
         stated = 0
         for problem in islice(storages(fresh), 0, None, 3):
             parts = [partial(inside_part, inner=inner) for inner in inner_arrangements(problem)]
@@ -275,7 +275,7 @@ def test_rising_cutoffs_bound_each_part_anew(seed: int) -> None:
     for machine in storages(problem):
         search = LayerSearch(problem, Limits())
         goal = Minimum(search, "test")
-        bounds = SegmentBounds(search, goal, machine, True, KeptTables())
+        bounds = SegmentBounds(search, goal, machine, True, PartTables())
         bounds.begin(lambda: None)
         least = bounds.least
         for step in (1.02, 1.1, 1.3, 3.0):

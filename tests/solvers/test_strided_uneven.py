@@ -51,7 +51,7 @@ from tilewright.solvers.mapping.answer_sets import pareto_front
 from tilewright.solvers.mapping.explore.compulsory import count_bounds
 from tilewright.solvers.mapping.explore.features import features_of
 from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.segment_bounds import KeptTables, SegmentBounds
+from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 
@@ -291,7 +291,7 @@ def test_no_root_bound_is_above_the_even_optimum(kind: str) -> None:
         if even.key is None or even.evaluation is None:
             continue
         search = LayerSearch(problem, Limits())
-        bounds = SegmentBounds(search, Minimum(search, "test"), problem, True, KeptTables())
+        bounds = SegmentBounds(search, Minimum(search, "test"), problem, True, PartTables())
         bounds.begin(lambda: None)
         assert bounds.least <= even.key * problem.key_scale, instance.seed
         assert least_energy(instance.operator, instance.engine) <= even.evaluation.energy
