@@ -243,7 +243,7 @@ def restricted(space: MapSpace, edges: range, tiles: Tiles) -> MapSpace:
     groups = []
     for group in space.groups:
         kept = among(tiles_at(space, edges, group), tiles[group.name])
-        groups.append(group.having(group.rows[kept]))
+        groups.append(group if kept.all() else group.having(group.rows[kept]))
     return replace(space, groups=tuple(groups))
 
 

@@ -132,18 +132,19 @@ class Alike:
     ----------
     spaces : by their loops
     tiles : tile sizes; those of a dimension are numbered from the outside
+    groups : by their tile sizes, and those around array axes
     """
 
     spaces: dict[Hashable, MapSpace] = field(default_factory=dict)
     tiles: dict[Hashable, Variable] = field(default_factory=dict)
+    groups: dict[Hashable, AxisGroup] = field(default_factory=dict)
 
     def tile(self, dim: str, number: int, domain: Sequence[int], group: str) -> Variable:
         """The tile size of a dimension with a number."""
         key = (dim, number, tuple(domain), group)
-        known = self.tiles.get(key)
-        return (
-            known if known is not None else self.tiles.setdefault(key, Variable(f"{dim}#{number}", *key[2:]))
-        )
+        if key not in self.tiles:
+            self.tiles[key] = Variable(f"{dim}#{number}", domain, group)
+        return self.tiles[key]
 
 
 _FEW = 20_000  # rows up to which a space is kept for those with the same loops
@@ -169,8 +170,8 @@ def build_space(
     tiles : the tiles that a tile may be cut into, one of those of `axis_groups`
     slots : the even arrangement by default
     check : called between dimensions, each of which may have millions of rows; what it raises goes through
-    alike : spaces of this operator without filters, on machines that differ in what levels store, how much
-        and how fast; the new one takes its decisions from one of the same loops
+    alike : what spaces of this operator have in common, on machines that differ in what levels store, how
+        much and how fast; where there is one of the same loops, the new one takes its decisions from that
     """
     slots = even_arrangement(operator, engine) if slots is None else slots
     blocks, sites = _blocks(engine, slots, orders)
@@ -179,7 +180,7 @@ def build_space(
         return _storing(alike.spaces[loops], engine, slots, sites)
     boundaries, variables = _boundaries(operator, blocks, sites, slots, tiles, alike)
     groups = tuple(
-        axis_group(operator, dims, blocks, boundaries, variables, row_filters, tiles, check)
+        _group(operator, dims, blocks, boundaries, variables, row_filters, tiles, check, alike)
         for dims in axis_group_dims(operator)
     )
     residency = _residency(operator, engine, blocks, slots)
@@ -193,6 +194,36 @@ def build_space(
     if alike is not None and not row_filters and sum(group.size_at_most for group in groups) <= _FEW:
         alike.spaces[loops] = space
     return space
+
+
+def _group(
+    operator: Operator,
+    dims: tuple[str, ...],
+    blocks: Sequence[Block],
+    boundaries: Sequence[MappingABC[str, Expr]],
+    variables: MappingABC[str, Sequence[Variable]],
+    row_filters: Sequence[RowFilter],
+    tiles: str,
+    check: Callable[[], None],
+    alike: Alike | None,
+) -> AxisGroup:
+    """A group, that of an earlier space where it has the same rows."""
+
+    def made() -> AxisGroup:
+        return axis_group(operator, dims, blocks, boundaries, variables, row_filters, tiles, check)
+
+    if alike is None or row_filters:
+        return made()
+    # All that rows depend on, besides the operator.
+    axes = tuple(
+        (block.axis.size, tuple((boundaries[index][dim], boundaries[index + 1][dim]) for dim in dims))
+        for index, block in enumerate(blocks)
+        if block.axis is not None
+    )
+    key = (dims, tiles, tuple(tuple(variables[dim]) for dim in dims), axes)
+    if key not in alike.groups:
+        alike.groups[key] = made()
+    return alike.groups[key]
 
 
 def _selectors(blocks: Sequence[Block], residency: MappingABC[str, Residency]) -> tuple[Variable, ...]:

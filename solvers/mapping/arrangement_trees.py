@@ -27,7 +27,7 @@ from tilewright.formulation.mapping.segment_parts import has_parts, storages
 from tilewright.formulation.mapping.space import Alike
 from tilewright.solvers.mapping.goals import BAND, Below, Goal, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
-from tilewright.solvers.mapping.layout import LegalTables
+from tilewright.solvers.mapping.layout import LegalTables, laid_out
 from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
@@ -229,8 +229,10 @@ class ArrangementTrees:
         self._search.limits.check()
         if self._tables.bytes > _MOST_SHARED:
             self._tables.clear()
-        legal = LegalTables(problem, self._search.limits, self._tables)
-        tree = Tree(self._search, goal, problem, self._bank, legal=legal)
+        limits, tally = self._search.limits, self._search.tally
+        legal = LegalTables(problem, limits, self._tables)
+        layout = laid_out(problem, limits, goal=goal, bank=self._bank, tally=tally, legal=legal)
+        tree = Tree(self._search, goal, layout=layout)
         if tree.empty:
             return None
         tree.on_hard = self._hard

@@ -40,6 +40,7 @@ from tilewright.solvers.mapping.stages import Settled, StagedTable
 from tilewright.solvers.mapping.table_bank import Entry, TableBank
 
 NONE = -1
+_NO_ROWS = np.zeros(0, dtype=np.int32)
 MOST_BYTES = 600_000_000
 """Of the tables of one program."""
 
@@ -48,15 +49,8 @@ class TablesTooLargeError(LimitReachedError):
     """The tables of a bound program take more memory than a search may use."""
 
 
-def _one_after_the_other(arrays: Sequence[Int32s | None]) -> tuple[list[int], Int32s]:
-    """Where each array begins (-1 for none) in one that has all of them, and this one."""
-    starts, used, laid = list[int](), 0, list[Int32s]()
-    for array in arrays:
-        starts.append(NONE if array is None else used)
-        if array is not None:
-            laid.append(array)
-            used += len(array)
-    return starts, np.concatenate(laid) if laid else np.zeros(0, dtype=np.int32)
+def _same(values: Floats) -> Floats:
+    return values
 
 
 class BoundProgram:
@@ -127,9 +121,9 @@ class BoundProgram:
         for load, start in zip(self._loads, starts, strict=False):
             group, _, third = self._arguments[load]
             self._arguments[load] = (group, start, third)
-        class_starts, classes = _one_after_the_other([rows for *_, rows in self._slot_rows])
-        row_starts, first_rows = _one_after_the_other(
-            [table.first_rows if self._slots else np.zeros(0, dtype=np.int32) for table in staged]
+        class_starts, classes = bank.joined([rows for *_, rows in self._slot_rows])
+        row_starts, first_rows = bank.joined(
+            [table.first_rows if self._slots else _NO_ROWS for table in staged]
         )
         laid_out = opcodes.Program(
             np.array(self._code, dtype=np.int64),
@@ -237,6 +231,8 @@ class BoundProgram:
         """Whether an instruction's value cannot be negative, given what it reads."""
         positive = self._positive
         match operation:
+            case opcodes.LOAD:
+                return False  # its values tell
             case opcodes.CONSTANT:
                 return c >= 0
             case opcodes.ADD_SCALED:
@@ -296,7 +292,7 @@ class BoundProgram:
             staged = self._staged[position]
             yield staged, (expr, low, stages), partial(staged.bounds, expr, low, stages)
         for _, position, expr, values in self._settled_values:
-            yield self._staged[position], expr, lambda values=values: values
+            yield self._staged[position], expr, partial(_same, values)
 
     def _settled_load(self, position: int, expr: Expr, settled: Settled | None) -> int:
         """The number of a load of what an expression comes to once it is decided; ``NONE`` without one."""

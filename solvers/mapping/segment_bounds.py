@@ -9,7 +9,7 @@ stated, others with the survivors' tiles alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,7 +38,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools
 from tilewright.solvers.mapping.cuts import Cut
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
-from tilewright.solvers.mapping.layout import LegalTables
+from tilewright.solvers.mapping.layout import Layout, LegalTables, laid_out
 from tilewright.solvers.mapping.nodes import Leaves
 from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.table_bank import TableBank
@@ -47,6 +47,7 @@ from tilewright.solvers.mapping.tree import Tree
 CYCLES = parse_objective("cycles")
 _EFFORT = 20_000_000  # nodes bounded in looking for the least energy of a part
 _MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
+_FEW_ROWS = 10_000  # of a part, with which its layout is the same for all goals
 _MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
@@ -72,22 +73,28 @@ class Survivors:
 
 
 class PartTables:
-    """What searches of parts read, together.
-
-    Attributes
-    ----------
-    shared : tables
-    bank : values of their programs
-    """
+    """What searches of parts read, together."""
 
     def __init__(self) -> None:
-        self.shared, self.bank = SharedTables(), TableBank()
+        self._shared, self._bank = SharedTables(), TableBank()
+        self._layouts: dict[Hashable, Layout] = {}
 
-    def trim(self) -> None:
-        """Forget everything where it takes too much memory."""
-        if self.shared.bytes + self.bank.bytes > _MOST_BYTES:
-            self.shared.clear()
-            self.bank.clear()
+    def layout(self, part: LayerProblem, search: LayerSearch, goal: Goal) -> Layout:
+        """The layout of a part; raises ``LimitReachedError`` where a limit strikes."""
+        space, stated = part.space, part.statement
+        key = id(space), stated.energy, stated.cycles, part.limits, part.objective, goal.both
+        known = self._layouts.get(key)
+        if known is not None:
+            return known
+        if self._shared.bytes + self._bank.bytes > _MOST_BYTES:
+            self._shared.clear()
+            self._bank.clear()
+            self._layouts.clear()
+        legal = LegalTables(part, search.limits, self._shared)
+        laid = laid_out(part, search.limits, goal=goal, bank=self._bank, tally=search.tally, legal=legal)
+        if sum(group.size_at_most for group in space.groups) <= _FEW_ROWS:
+            self._layouts[key] = laid  # which keeps the space, and so its identity
+        return laid
 
 
 class SegmentBounds:
@@ -248,9 +255,7 @@ class SegmentBounds:
     def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
         """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""
         self._search.limits.check()
-        self._tables.trim()
-        legal = LegalTables(part, self._search.limits, self._tables.shared)
-        tree = Tree(self._search, goal, part, self._tables.bank, legal=legal)
+        tree = Tree(self._search, goal, layout=self._tables.layout(part, self._search, goal))
         if tree.empty:
             return None
         tree.limit(most)

@@ -6,12 +6,12 @@ tensors are stored.  A bank keeps arrays that differ, so memory hardly grows wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tilewright.foundation.arrays import Floats
+from tilewright.foundation.arrays import Floats, Int32s
 
 Entry = tuple[object, Hashable, Callable[[], Floats]]
 """Whose values they are, what of it, and what computes them."""
@@ -32,6 +32,7 @@ class TableBank:
         self._arena: Floats = np.empty(0)
         self._used = self._full = 0
         self._places: dict[tuple[int, float, float, float], list[int]] = {}
+        self._joined: dict[tuple[int, ...], tuple[list[Int32s], Int32s]] = {}  # by identity
         self._known: WeakKeyDictionary[object, dict[Hashable, int]] = WeakKeyDictionary()
 
     @property
@@ -48,6 +49,20 @@ class TableBank:
     def _forget(self) -> None:
         self._places.clear()
         self._known.clear()
+        self._joined.clear()
+
+    def joined(self, arrays: Sequence[Int32s | None]) -> tuple[list[int], Int32s]:
+        """Where each array begins (-1 for none) in one that has all of them, and this one."""
+        there = [array for array in arrays if array is not None]
+        starts, used = list[int](), 0
+        for array in arrays:
+            starts.append(-1 if array is None else used)
+            used += 0 if array is None else len(array)
+        key = tuple(map(id, there))
+        if key not in self._joined:  # what is joined is kept, and so its identity
+            laid = np.concatenate(there) if there else np.zeros(0, dtype=np.int32)
+            self._joined[key] = there, laid
+        return starts, self._joined[key][1]
 
     def placed(self, size: int, tables: Iterable[Entry]) -> tuple[Floats, list[int]]:
         """Put some arrays where a program can read them, each as soon as it is computed.

@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Goal
-from tilewright.solvers.mapping.layout import Deciding, LegalTables, laid_out
+from tilewright.solvers.mapping.layout import Layout, laid_out
 from tilewright.solvers.mapping.nodes import Nodes
 from tilewright.solvers.mapping.part_bounds import PartBounds
 from tilewright.solvers.mapping.table_bank import TableBank
@@ -42,9 +42,8 @@ class Tree(BestFirst):
     ----------
     problem : that of the search by default, else a part of it
     bank : keeps what the bound programs of several trees read
-    deciding : in which order; by default the most promising one
     divides : whether the energy is divided at once
-    legal : the problem's tables, where several trees share them
+    layout : the problem's, where it is known
     """
 
     def __init__(
@@ -53,19 +52,13 @@ class Tree(BestFirst):
         goal: Goal,
         problem: LayerProblem | None = None,
         bank: TableBank | None = None,
-        deciding: Deciding | None = None,
         divides: bool = False,
-        legal: LegalTables | None = None,
+        layout: Layout | None = None,
     ) -> None:
-        layout = laid_out(
-            problem or search.problem,
-            search.limits,
-            goal=goal,
-            bank=bank,
-            deciding=deciding,
-            tally=search.tally,
-            legal=legal,
-        )
+        if layout is None:
+            layout = laid_out(
+                problem or search.problem, search.limits, goal=goal, bank=bank, tally=search.tally
+            )
         division = divided(layout) if divides and layout.energy is not None and layout.fits else None
         if division is not None:
             layout = layout.dividing(division.energy, division.parts)

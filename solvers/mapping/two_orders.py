@@ -15,7 +15,7 @@ from collections.abc import Callable
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.layout import LegalTables, orders_of_decisions
+from tilewright.solvers.mapping.layout import LegalTables, laid_out, orders_of_decisions
 from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.tree import Tree
 
@@ -53,7 +53,15 @@ class TwoOrders:
             deciding = self._orders.pop(0)
             legal, self._legal = self._legal, self._legal if self._orders else None
             try:
-                return Tree(self._search, self._goal, self._search.problem, deciding=deciding, legal=legal)
+                layout = laid_out(
+                    self._search.problem,
+                    self._search.limits,
+                    goal=self._goal,
+                    deciding=deciding,
+                    tally=self._search.tally,
+                    legal=legal,
+                )
+                return Tree(self._search, self._goal, layout=layout)
             except TablesTooLargeError:
                 if not self._orders:
                     raise

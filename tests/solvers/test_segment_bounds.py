@@ -172,7 +172,7 @@ def test_what_machines_share_counts_as_before(kind: str) -> None:
                 own, other = part(problem), part(replace(problem, alike=alike))
                 assert sampled(own, random.Random(number)) == sampled(other, random.Random(number))
                 assert own.space.sites == other.space.sites
-        assert len(alike) < 0.8 * stated
+        assert len(alike.spaces) < 0.8 * stated
 
 
 def past_a_dear_level(sizes: tuple[int, int, int], kind: str) -> LayerProblem:

@@ -15,10 +15,17 @@ from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import bound_program, two_orders
 from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.layout import orders_of_decisions
+from tilewright.solvers.mapping.layout import Deciding, laid_out, orders_of_decisions
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.tree import Tree
 from tilewright.workloads.mapping.operators import gemm
+
+
+def tree_of(search: LayerSearch, deciding: Deciding) -> Tree:
+    """The tree of one order of decisions."""
+    goal = Minimum(search, "test")
+    layout = laid_out(search.problem, search.limits, goal=goal, deciding=deciding)
+    return Tree(search, goal, layout=layout)
 
 
 @settings(max_examples=effort(20))
@@ -34,7 +41,7 @@ def test_turns_of_any_length_end_in_the_optimum(instance: Instance) -> None:
     assert (result.status, result.key) == (oracle.status, oracle.key)
     for deciding in orders_of_decisions(problem):
         search = LayerSearch(problem, Limits())
-        tree = Tree(search, Minimum(search, "test"), deciding=deciding)
+        tree = tree_of(search, deciding)
         assume(not tree.empty)
         assert tree.run() is None
         assert search.key == oracle.key
@@ -46,7 +53,7 @@ def test_tables_that_are_too_large(fitting: int, status: Status, monkeypatch: py
     problem = layer_problem(gemm(m=24, n=24, k=24), load_engine("eyeriss-168"), parse_objective("edp"))
     search = LayerSearch(problem, Limits())
     sizes = sorted(
-        Tree(search, Minimum(search, "test"), deciding=deciding).layout.bound_program.table_bytes
+        tree_of(search, deciding).layout.bound_program.table_bytes
         for deciding in orders_of_decisions(problem)
     )
     assert sizes[0] < sizes[1]
