@@ -176,4 +176,4 @@ def _keep(
         tiles = {dim: [values(edge[dim]) for edge in boundaries] for dim in dims}
         for row_filter in row_filters:
             mask &= row_filter(tiles)
-    return rows[mask]
+    return rows if mask.all() else rows[mask]
