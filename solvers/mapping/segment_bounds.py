@@ -122,7 +122,10 @@ class SegmentBounds:
         self._counts_energy = self._powers[0] > 0 or goal.both
         self._near = list(near_arrangements(problem))
         self._inner = list(inner_arrangements(problem))
-        self._wholes = {(*near, *inner) for near in self._near for inner in self._inner}
+        self._wholes: set[Arrangement] = set()
+        for near in self._near:  # of machines of many levels there are thousands, and hundreds of machines
+            search.limits.check()
+            self._wholes.update((*near, *inner) for inner in self._inner)
         if problem.reduction is not Reduction.FORMS:  # the even part holds more than their even nests
             self._wholes = {slots for slots in self._wholes if is_spread(problem.engine, slots)}
             outer, rest = even_halves(problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -16,6 +17,7 @@ from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.arrangements import Arrangement
 from tilewright.formulation.mapping.compulsory import least_cycles, least_energy, least_key
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
@@ -315,6 +317,27 @@ def test_a_limit_while_parts_are_searched(step: int, monkeypatch: pytest.MonkeyP
     assert even.key is not None
     assert 0 < cut.bound < cut.key <= even.key
     assert problem.outside(cut.answer) is None  # type: ignore[arg-type]
+
+
+def test_a_limit_while_machines_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit that strikes while arrangements of one machine are listed keeps those of others from it."""
+    problem = layer_problem(
+        gemm(m=16, n=24, k=32), load_engine("tpu-v4i"), parse_objective("edp"), storage="uneven"
+    )
+    limits, real, listed = Limits(), segment_bounds.near_arrangements, count(1)
+
+    def counted(machine: LayerProblem) -> Iterator[Arrangement]:
+        if next(listed) == 2:
+            limits.stop.set()
+        return real(machine)
+
+    monkeypatch.setattr(segment_bounds, "near_arrangements", counted)
+    cut = solve(problem, "branch", limits)
+    assert len(list(storages(problem))) > 2 == next(listed) - 1
+    assert cut.status is Status.INTERRUPTED
+    assert cut.bound is not None
+    assert cut.key is not None
+    assert 0 < cut.bound < cut.key
 
 
 def test_compulsory_traffic_is_below_the_optimum_of_real_layers() -> None:
