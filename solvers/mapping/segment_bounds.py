@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.formulation.expression.batch import EXACT_LIMIT
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.arrangements import Arrangement, Reduction, is_spread
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -120,10 +121,11 @@ class SegmentBounds:
         self._search, self._goal, self._problem = search, goal, problem
         self._powers = problem.objective.key_powers
         self._counts_energy = self._powers[0] > 0 or goal.both
-        self._near = list(near_arrangements(problem))
-        self._inner = list(inner_arrangements(problem))
+        # Machines of many levels have thousands of these, and there are hundreds of such machines.
+        self._near = _listed(near_arrangements(problem), search.limits)
+        self._inner = _listed(inner_arrangements(problem), search.limits)
         self._wholes: set[Arrangement] = set()
-        for near in self._near:  # of machines of many levels there are thousands, and hundreds of machines
+        for near in self._near:
             search.limits.check()
             self._wholes.update((*near, *inner) for inner in self._inner)
         if problem.reduction is not Reduction.FORMS:  # the even part holds more than their even nests
@@ -336,6 +338,15 @@ class _Listed(Goal):
             name: np.unique(tiles_at(self._space, self._edges, group), axis=0)
             for name, group in groups.items()
         }
+
+
+def _listed(arrangements: Iterable[Arrangement], limits: Limits) -> list[Arrangement]:
+    """All of them; raises ``LimitReachedError`` where a limit strikes."""
+    result: list[Arrangement] = []
+    for slots in arrangements:
+        limits.check()
+        result.append(slots)
+    return result
 
 
 def _least_energy(survivors: Iterable[Survivors]) -> int:
