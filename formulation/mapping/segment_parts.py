@@ -9,7 +9,7 @@ their least values together are a bound of it (``docs/uneven.md``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import product as cartesian
@@ -21,6 +21,7 @@ from tilewright.formulation.mapping.arrangement_rules import arrangement_limits,
 from tilewright.formulation.mapping.arrangements import (
     Arrangement,
     Reduction,
+    Segment,
     even_arrangement,
     leading,
     of_segment,
@@ -164,11 +165,23 @@ def near_arrangements(problem: LayerProblem) -> Iterator[Arrangement]:
             yield (*first, *second)
 
 
-def inner_arrangements(problem: LayerProblem) -> Iterator[Arrangement]:
-    """The sequences in which points of storage may stand further inside."""
+def inner_arrangements(
+    problem: LayerProblem, check: Callable[[], None] = lambda: None
+) -> Iterator[Arrangement]:
+    """The sequences in which points of storage may stand further inside.
+
+    Parameters
+    ----------
+    check : called between steps that may take long; what it raises goes through
+    """
     operator, engine = problem.operator, problem.engine
-    choices = [of_segment(operator, engine, segment, Reduction.FORMS) for segment in segments(engine)[2:]]
-    for parts in cartesian(*choices):
+
+    def inside(segment: Segment) -> Iterator[Arrangement]:
+        for slots in of_segment(operator, engine, segment, Reduction.FORMS):
+            check()
+            yield slots
+
+    for parts in cartesian(*map(inside, segments(engine)[2:])):
         yield tuple(slot for slots in parts for slot in slots)
 
 

@@ -123,7 +123,7 @@ class SegmentBounds:
         self._counts_energy = self._powers[0] > 0 or goal.both
         # Machines of many levels have thousands of these, and there are hundreds of such machines.
         self._near = _listed(near_arrangements(problem), search.limits)
-        self._inner = _listed(inner_arrangements(problem), search.limits)
+        self._inner = _listed(inner_arrangements(problem, search.limits.check), search.limits)
         self._wholes: set[Arrangement] = set()
         for near in self._near:
             search.limits.check()
