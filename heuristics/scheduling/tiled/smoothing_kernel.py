@@ -44,6 +44,8 @@ class Setting(NamedTuple):
     due_starts, due : multicasts by the step by which they are read
     work : cycles of the task of every step and engine, 0 without one, shape (steps, engines)
     touched, old : arrays for the steps of a move and what they were
+    hop, memory : cycles that it is worth to spare a byte one link between routers, and to read it from a buffer
+        and not from DRAM
     """
 
     net: Network
@@ -58,6 +60,8 @@ class Setting(NamedTuple):
     work: Int64s
     touched: Int64s
     old: Floats
+    hop: float
+    memory: float
 
 
 class Tries(NamedTuple):
@@ -221,6 +225,16 @@ def _proposed(of: Setting, g: int, low: int, top: int, widths: int, draws: Any) 
 
 
 @compiled
+def _spent(of: Setting, g: int, source: int) -> Any:  # pragma: no cover
+    """What the energy of a multicast from a source is worth in cycles; copies at its targets aside."""
+    net, routers = of.net, 0
+    for r in range(tree(net, of.casts, g, source, of.scratch)):
+        if of.scratch.tree[r] >= net.routers:
+            routers += 1
+    return of.casts.size[g] * (of.hop * routers + (of.memory if source >= net.engines else 0.0))
+
+
+@compiled
 def _moved(of: Setting, g: int, source: int, holder: int, first: int, last: int) -> Any:  # pragma: no cover
     """Move a multicast; take it back where that gains nothing.
 
@@ -237,6 +251,8 @@ def _moved(of: Setting, g: int, source: int, holder: int, first: int, last: int)
             of.touched[m] = r
             m += 1
     delta, longer = 0.0, 0.0
+    if of.hop > 0.0 and source != o_source:
+        delta = _spent(of, g, source) - _spent(of, g, o_source)
     for r in range(m):
         s = of.touched[r]
         of.old[r, 0], of.old[r, 1], of.old[r, 2] = loads.wait[s], loads.task[s], loads.smooth[s]
@@ -267,7 +283,6 @@ def _moved(of: Setting, g: int, source: int, holder: int, first: int, last: int)
 @compiled
 def _relieved(of: Setting, step: int, tries: Tries, suspects: Int64s, draws: Any) -> Any:  # pragma: no cover
     """Try to shorten a step by one move; whether one was found, and cycles that the plan takes more."""
-    casts, copies = of.casts, of.copies
     n = _suspects(of, step, tries.far, suspects)
     for _ in range(min(n, tries.most)):
         # without replacement: the last suspect takes the place of the one that is drawn
@@ -275,20 +290,52 @@ def _relieved(of: Setting, step: int, tries: Tries, suspects: Int64s, draws: Any
         g = suspects[pick]
         n -= 1
         suspects[pick] = suspects[n]
-        low = _earliest(of.net, casts, g, copies, of.loads, tries.far)
-        # it must arrive before its copies are sent on
-        top = casts.due[g]
-        for q in range(casts.starts[g], casts.starts[g + 1]):
-            top = min(top, copies.passed[casts.held[q]] - 1)
-        if top < low:
-            continue
-        for _try in range(tries.tries):
-            legal, source, holder, first, last = _proposed(of, g, low, top, tries.widths, draws)
-            if legal:
-                gained, longer = _moved(of, g, source, holder, first, last)
-                if gained:
-                    return True, longer
+        gained, longer = _tried(of, g, tries, draws)
+        if gained:
+            return True, longer
     return False, 0.0
+
+
+@compiled
+def _tried(of: Setting, g: int, tries: Tries, draws: Any) -> Any:  # pragma: no cover
+    """Try to gain by one move of a multicast; whether one was found, and cycles that the plan takes more."""
+    casts, copies = of.casts, of.copies
+    low = _earliest(of.net, casts, g, copies, of.loads, tries.far)
+    # it must arrive before its copies are sent on
+    top = casts.due[g]
+    for q in range(casts.starts[g], casts.starts[g + 1]):
+        top = min(top, copies.passed[casts.held[q]] - 1)
+    if top < low:
+        return False, 0.0
+    for _ in range(tries.tries):
+        legal, source, holder, first, last = _proposed(of, g, low, top, tries.widths, draws)
+        if legal:
+            gained, longer = _moved(of, g, source, holder, first, last)
+            if gained:
+                return True, longer
+    return False, 0.0
+
+
+@compiled
+def _nearer(of: Setting, g: int, tries: int, draws: Any) -> Any:  # pragma: no cover
+    """Give a multicast sources that spare energy; cycles that the plan takes more."""
+    casts, total = of.casts, 0.0
+    block = casts.block[g]
+    for _ in range(tries):
+        source, holder = _source(
+            net=of.net,
+            casts=casts,
+            g=g,
+            copies=of.copies,
+            parent=of.parent[block],
+            stored=of.stored[block],
+            first=casts.first[g],
+            last=casts.last[g],
+            pick=draw(draws, 1 << 20),
+        )
+        if source >= 0 and _spent(of, g, source) < _spent(of, g, casts.source[g]):
+            total += _moved(of, g, source, holder, casts.first[g], casts.last[g])[1]
+    return total
 
 
 @compiled
@@ -302,13 +349,17 @@ def level(
     stored: Int32s,
     steps: int,
     tries: Tries,
+    worth: Any,
     seed: int,
     halt: Any,
 ) -> Any:  # pragma: no cover
     """Move multicasts while that shortens steps; they are changed in place.
 
+    Where energy is worth cycles, all multicasts are tried besides, whether or not a step waits for them.
+
     Parameters
     ----------
+    worth : cycles that a byte over a link, and a byte from DRAM, are worth, see `Setting`
     back : loads of what may not move, shapes (steps, links) and (steps,), and the buffers' contents
     halt : a flag, see `halting`: once it is set the plan is left as it is then
 
@@ -340,6 +391,8 @@ def level(
         work=work,
         touched=touched,
         old=old,
+        hop=worth[0],
+        memory=worth[1],
     )
     for g in range(count):
         put(net, casts, g, 1.0, loads, scratch)
@@ -367,6 +420,11 @@ def level(
                 total += longer
                 if not relieved:
                     break
+        if worth[0] > 0.0:
+            for g in range(count):
+                if halt[0] != 0:
+                    return total
+                total += _nearer(of, g, tries.tries, draws)
         if before - total < ENOUGH * before:
             break
     return total
