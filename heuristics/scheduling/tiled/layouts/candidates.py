@@ -63,14 +63,12 @@ class Candidates:
     layouts : each a grid with cuts
     cycles : that the busiest engine computes for one sample, and hands over
     weights : bytes that one engine is sent
-    atoms : of one engine's share
     energy : pJ of weights that are sent and read, and of unfinished sums
     """
 
     layouts: tuple[Layout, ...]
     cycles: Floats
     weights: Floats
-    atoms: Int64s
     energy: Floats
 
 
@@ -98,23 +96,27 @@ def candidates(
     groups = np.array([grid.groups for grid in made], dtype=np.int64)
     every, which = np.unique(groups, axis=0, return_inverse=True)
     shares = _Shares(problem, unit, units, every, room, prices[0], atoms)
-    fits = np.flatnonzero(shares.cycles[which] < inf)
-    made, which = [made[i] for i in fits.tolist()], which[fits]
-    trees = np.array([_tree(grid, machine) for grid in made]).reshape(-1)
-    engine = machine.engine
+    trees = np.array([_tree(grid, machine) for grid in made])
+    engine, batch = machine.engine, problem.batch
     sent = shares.weights[which] * every[which, 0]
-    energy = problem.batch * shares.inside[which] + sent * (engine.buffer_write_energy * every[which, 1:].prod(axis=1) + machine.hop_energy * trees)
-    copies = problem.batch * shares.again[which] * (engine.buffer_write_energy + machine.hop_energy)
-    cycles = shares.cycles[which]
-    waits = np.maximum(0.0, shares.weights[which] / machine.port_rate - cycles)
+    sent *= engine.buffer_write_energy * every[which, 1:].prod(axis=1) + machine.hop_energy * trees
+    copies = batch * shares.again[which] * (engine.buffer_write_energy + machine.hop_energy)
+    cycles, inside = shares.cycles[which], shares.inside[which]
+    # one row per grid, one column per kind of cuts
+    waits = np.maximum(0.0, shares.weights[which][:, None] / machine.port_rate - cycles)
     kept: dict[int, None] = {}
     for price in prices:
-        rank = energy + copies + price * (cycles + waits)
+        rank = (batch * inside + price * (cycles + waits)).min(axis=1) + sent + copies
         kept.update(dict.fromkeys(np.argsort(rank, kind="stable")[:most].tolist()))
-    at = np.array(list(kept), dtype=np.int64)
-    layouts = tuple(Layout(made[i], tuple(shares.cuts[which[i]].tolist()), units) for i in kept)
-    many = shares.cuts[which[at]].prod(axis=1)
-    return Candidates(layouts, cycles[at], shares.weights[which[at]], many, energy[at])
+    layouts, rows_of, columns_of = [], [], []
+    for i in kept:
+        for kind in np.flatnonzero(cycles[i] < inf).tolist():
+            layouts.append(Layout(made[i], tuple(shares.cuts[which[i], kind].tolist()), units))
+            rows_of.append(i)
+            columns_of.append(kind)
+    at = np.array(rows_of, dtype=np.int64), np.array(columns_of, dtype=np.int64)
+    energy = batch * inside[at] + sent[at[0]]
+    return Candidates(tuple(layouts), cycles[at], shares.weights[which[at[0]]], energy)
 
 
 class _Shares:
@@ -131,10 +133,11 @@ class _Shares:
 
     Attributes
     ----------
-    cuts : of every share, shape (shares, 4)
-    cycles : that an engine takes for its share, infinite where no cuts fit
+    cuts : the best ones without cuts of pixels and sums, with cuts of pixels, and with cuts of sums, shape
+        (shares, 3, 4)
+    cycles, inside : that an engine takes for its share, infinite where no cuts fit; and pJ of unfinished sums and
+        of weights that every atom reads, shape (shares, 3)
     weights : bytes of a share
-    inside : pJ inside all engines: of unfinished sums, and of weights that every atom reads
     again : bytes of inputs that engines are sent beyond one copy of all
     """
 
@@ -181,10 +184,14 @@ class _Shares:
         inside += many * cuts.prod(axis=1) * menu.weights[spot] * engine.buffer_read_energy
         time = price * time + inside
         time = np.where(fits, time, inf)
-        best = time.argmin(axis=1)
-        line = np.arange(len(groups))
+        pixels, parts = cuts[:, 1] * cuts[:, 2] > 1, cuts[:, 3] > 1
+        kinds = (~pixels & ~parts, pixels & ~parts, parts)
+        best = np.stack([np.where(kind, time, inf).argmin(axis=1) for kind in kinds], axis=1)
+        line = np.arange(len(groups))[:, None]
+        possible = np.stack([np.where(kind, time, inf).min(axis=1) < inf for kind in kinds], axis=1)
         self.cuts = cuts[best]
-        self.cycles = np.where(time[line, best] < inf, busy[line, best], inf)
+        self.cycles = np.where(possible, busy[line, best], inf)
+        self.inside = inside[line, best].astype(np.float64)
         self.weights = menu.weights[whole].astype(np.float64)
         self.inside = inside[line, best].astype(np.float64)
         shared = (inputs - menu.weights[whole]) * groups.prod(axis=1)

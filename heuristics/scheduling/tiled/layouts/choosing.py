@@ -7,10 +7,10 @@ its tables small.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 
@@ -35,6 +35,9 @@ EARLY = 0.7
 
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
+
+FLOWING = 0.3
+"""Part of what the first atom reads that is made last, where pixels are finished one after the other."""
 
 Layouts = tuple[Layout, ...]
 
@@ -101,7 +104,7 @@ class LayoutChoice:
         else:
             ahead = self._waits(wanted)
             busy = np.maximum(wanted.cycles, ahead)
-            cycles = np.maximum(0.0, ahead + arrival - busy) + arrival / wanted.atoms
+            cycles = np.maximum(0.0, ahead + arrival - busy) + arrival * _first(made.layouts, wanted.layouts)
         pair = read.producer, index
         self._energy[pair] = self._energy.get(pair, 0.0) + batch * ways.energy
         self._cycles[pair] = self._cycles.get(pair, 0.0) + batch * cycles
@@ -163,6 +166,17 @@ class LayoutChoice:
     def _pick(self, unit: int, layout: Layout) -> int | None:
         """Which of a layer's layouts has the same grid."""
         return next((i for i, of in enumerate(self._of[unit].layouts) if of.grid == layout.grid), None)
+
+
+def _first(made: Sequence[Layout], wanted: Sequence[Layout]) -> Floats:
+    """Part of an operand that a layer waits for, shape (producer's layouts, reader's): what its first atom reads,
+    less where the producer finishes some pixels before the others.
+    """
+    read = np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted])
+    open_end = np.array([1.0 if layout.cuts[1] * layout.cuts[2] == 1 else FLOWING for layout in made])
+    pixels = np.array([layout.cuts[1] * layout.cuts[2] > 1 for layout in wanted])
+    part: Floats = read * np.where(pixels, open_end[:, None], 1.0)
+    return part
 
 
 def _recut(layout: Layout, numbers: random.Random) -> Layout:

@@ -18,6 +18,7 @@ from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
+from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid
 
 Cuts = tuple[int, ...]
 
@@ -54,6 +55,8 @@ def journeys(
     """
     machine = problem.machine
     assert read.producer is not None
+    made, which_theirs = _by_grid(made)
+    wanted, which_mine = _by_grid(wanted)
     unit, producer = problem.units[index], problem.units[read.producer]
     operator = read.layer.operator
     origin = made_by(producer, read.link, ((0, 1),) * 4)
@@ -94,7 +97,15 @@ def journeys(
         machine.engines,
         np.array([machine.engine.buffer_read_energy, machine.hop_energy, machine.engine.buffer_write_energy]),
     )
-    return Journeys(sent[0] * bits / 8, sent[1] * bits / 8)
+    energy, most = (figures[np.ix_(which_theirs, which_mine)] * (bits / 8) for figures in sent)
+    return Journeys(energy, most)
+
+
+def _by_grid(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
+    """One layout per grid, and which of them has each one's grid: cuts change no way."""
+    first: dict[Grid, int] = {}
+    which = [first.setdefault(layout.grid, len(first)) for layout in layouts]
+    return [layouts[which.index(at)] for at in range(len(first))], which
 
 
 def _overlap(
