@@ -57,12 +57,13 @@ def smoothed(
     price : pJ that a cycle is worth; by default cycles alone count
     limits : where they strike, the plan with what has been moved until then
     """
-    return smoothed_and_cycles(dag, machine, plan, Effort(rounds, tries, most, far, widths, price), seed, limits)[0]
+    effort = Effort(rounds, tries, most, far, widths, price)
+    return smoothed_and_cycles(dag, machine, plan, effort, seed, limits)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much smoothing tries, see `smoothed`."""
+    """How much smoothing tries, and what a cycle is worth, see `smoothed`."""
 
     rounds: int = 4
     tries: int = 8

@@ -44,8 +44,8 @@ class Setting(NamedTuple):
     due_starts, due : multicasts by the step by which they are read
     work : cycles of the task of every step and engine, 0 without one, shape (steps, engines)
     touched, old : arrays for the steps of a move and what they were
-    hop, memory : cycles that it is worth to spare a byte one link between routers, and to read it from a buffer
-        and not from DRAM
+    hop, memory : cycles that it is worth to spare a byte one link between routers, and to read it from a
+        buffer and not from DRAM
     """
 
     net: Network
@@ -197,7 +197,8 @@ def _proposed(of: Setting, g: int, low: int, top: int, widths: int, draws: Any) 
     if kind > 0:
         reach = top - low
         # late windows are drawn more often: they hold buffers for less time
-        last = top - int((draw(draws, 1 << 20) / (1 << 20)) ** 3 * (reach + 1))
+        part = draw(draws, 1 << 20) / (1 << 20)
+        last = top - int((part if kind == 1 else part**3) * (reach + 1))
         first = max(low, last - (1 << draw(draws, widths)) + 1)
         if holder >= 0:
             first = max(first, copies.ready[holder] + 1)

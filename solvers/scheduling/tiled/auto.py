@@ -33,11 +33,14 @@ NEAR = Fraction(3, 2)
 BEHIND = 16
 """The gains of a plan that lies behind count less, by this power of the ratio of the keys."""
 
-ATOMS = 0.25
+ATOMS = 0.2
 """Part of the time that the first plans of atoms may take."""
 
 LAYOUTS = 0.4
 """Part of the time left that the first plans of layouts may take."""
+
+SEVERAL = 2
+"""Plans of layouts of which neighbourhoods are visited: what smoothing gains differs by more than they do."""
 
 SHORT = 5.0
 """Seconds below which a plan of layers in turn comes first, for which all of them are there."""
@@ -104,12 +107,13 @@ class _Portfolio:
             self._add("atoms", start)
 
     def begin_layouts(self) -> None:
-        """Plans of layouts, and neighbourhoods of the best, unless atoms leave it far behind."""
+        """Plans of layouts, and neighbourhoods of the best ones, unless atoms leave them far behind."""
         search = self.search.within(self.search.limits.share(LAYOUTS))
-        start = started(search, Stages(search, self._name("layouts")), self.room)
-        key = self.search.key
-        if start is not None and key is not None and start.judged[0] <= NEAR * key:
-            self._add("layouts", start)
+        starts = started(search, Stages(search, self._name("layouts")), self.room)
+        for start in starts[:SEVERAL]:
+            key = self.search.key
+            if key is not None and start.judged[0] <= NEAR * key and not self.search.done:
+                self._add("layouts", start)
 
     def begin_trees(self) -> None:
         """Plans of trees and segments, and neighbourhoods of the best, unless atoms leave it far behind."""

@@ -1,4 +1,4 @@
-"""From layouts to atoms, engines and rounds: one layer after the other, each engine its share atom by atom."""
+"""From layouts to atoms, engines and rounds: layers in turn, each engine its share atom by atom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Candidates: grids of one layer with the cuts of every engine's share, and what they are estimated to take."""
+"""Candidates: grids of one layer with cuts of every engine's share, and what they are estimated to take."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ class _Shares:
     ----------
     cuts : the best ones without cuts of pixels and sums, with cuts of pixels, and with cuts of sums, shape
         (shares, 3, 4)
-    cycles, inside : that an engine takes for its share, infinite where no cuts fit; and pJ of unfinished sums and
-        of weights that every atom reads, shape (shares, 3)
+    cycles, inside : that an engine takes for its share, infinite where no cuts fit; and pJ of unfinished
+        sums and of weights that every atom reads, shape (shares, 3)
     weights : bytes of a share
     again : bytes of inputs that engines are sent beyond one copy of all
     """
@@ -158,15 +158,14 @@ class _Shares:
         counts = np.concatenate([groups, np.ones((len(groups), 1), dtype=np.int64)], axis=1)
         tiles, at = [], []
         for axis, (size, piece) in enumerate(zip(sizes, units, strict=True)):
-            share = -(-(-(-size // piece)) // counts[:, axis])
+            pieces = -(-size // piece)
+            share = -(-pieces // counts[:, axis])
             tile = np.minimum(size, piece * -(-share[:, None] // cuts[:, axis]))
             values, number = np.unique(tile, return_inverse=True)
             tiles.append(values.tolist())
             at.append(number.reshape(tile.shape))
         late = sum(read.late for read in unit.reads)
-        menu = tile_menu(
-            unit.layer.operator, machine.engine, unit.layer.stored_weights, late, (*tiles,)  # type: ignore[arg-type]
-        )
+        menu = tile_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late, (*tiles,))
         spot = np.ravel_multi_index(tuple(at), [len(values) for values in tiles])
         whole = spot[:, int(np.flatnonzero(cuts.prod(axis=1) == 1)[0])]
         busy = cuts.prod(axis=1) * (menu.cycles[spot] + HANDOVER)
@@ -227,7 +226,9 @@ def _tree(grid: Grid, machine: TiledMachine) -> float:
     return float((ways[0] + columns * ways[1]).min(axis=1).mean())
 
 
-def tiling_of(operator: Operator, layout: Layout, batch: int) -> tuple[Tiling, tuple[Int64s, ...], tuple[Int64s, ...]]:
+def tiling_of(
+    operator: Operator, layout: Layout, batch: int
+) -> tuple[Tiling, tuple[Int64s, ...], tuple[Int64s, ...]]:
     """The borders of a layout's atoms; per axis the group of every tile, and its number within the group."""
     shape = shape_of(operator)
     axes, group, number = [], [], []

@@ -1,8 +1,8 @@
 """The choice of a layout for every layer of a network together, by estimates of energy and cycles.
 
-A choice costs what its layers take, and what it takes to bring results from one layer's engines to the next
-one's.  For a price of a cycle the sum is least over all choices (`least_choice`), on networks whose skips leave
-its tables small.
+A choice costs what its layers take, and what it takes to bring results from one layer's engines to the
+next one's.  For a price of a cycle the sum is least over all choices (`least_choice`), on networks whose
+skips leave its tables small.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ class LayoutChoice:
         else:
             ahead = self._waits(wanted)
             busy = np.maximum(wanted.cycles, ahead)
-            cycles = np.maximum(0.0, ahead + arrival - busy) + arrival * _first(made.layouts, wanted.layouts)
+            beyond = np.maximum(0.0, ahead + arrival - busy)
+            cycles = beyond + arrival * _first(made.layouts, wanted.layouts)
         pair = read.producer, index
         self._energy[pair] = self._energy.get(pair, 0.0) + batch * ways.energy
         self._cycles[pair] = self._cycles.get(pair, 0.0) + batch * cycles
@@ -169,8 +170,9 @@ class LayoutChoice:
 
 
 def _first(made: Sequence[Layout], wanted: Sequence[Layout]) -> Floats:
-    """Part of an operand that a layer waits for, shape (producer's layouts, reader's): what its first atom reads,
-    less where the producer finishes some pixels before the others.
+    """Part of an operand that a layer waits for, shape (producer's layouts, reader's).
+
+    It is what the first atom reads, less where the producer finishes some pixels before the others.
     """
     read = np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted])
     open_end = np.array([1.0 if layout.cuts[1] * layout.cuts[2] == 1 else FLOWING for layout in made])
@@ -185,5 +187,7 @@ def _recut(layout: Layout, numbers: random.Random) -> Layout:
     at = CUTS[axis].index(layout.cuts[axis]) + numbers.choice((-1, 1))
     if not 0 <= at < len(CUTS[axis]):
         return layout
-    cuts = (*layout.cuts[:axis], CUTS[axis][at], *layout.cuts[axis + 1 :])
-    return replace(layout, cuts=cuts)
+    channels, rows, columns, parts = (
+        CUTS[axis][at] if i == axis else cut for i, cut in enumerate(layout.cuts)
+    )
+    return replace(layout, cuts=(channels, rows, columns, parts))

@@ -9,6 +9,7 @@ large, the variable takes its best choice by its own costs instead, and nothing 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -49,15 +50,16 @@ def least_choice(
         mine = [table for table in tables if variable in table[0]]
         tables = [table for table in tables if variable not in table[0]]
         if size(variable) > most:
-            alone = sum((cost.min(axis=tuple(a for a, i in enumerate(scope) if i != variable))
-                         for scope, cost in mine), np.zeros(counts[variable]))
+            alone = np.zeros(counts[variable])
+            for scope, cost in mine:
+                alone += cost.min(axis=tuple(a for a, i in enumerate(scope) if i != variable))
             pick = int(np.argmin(alone))
             fixed[variable] = pick
             proven = False
             for scope, cost in mine:
-                rest = tuple(i for i in scope if i != variable)
-                if rest:
-                    tables.append((rest, np.take(cost, pick, axis=scope.index(variable))))
+                others = tuple(i for i in scope if i != variable)
+                if others:
+                    tables.append((others, np.take(cost, pick, axis=scope.index(variable))))
         else:
             others = tuple(sorted(near[variable] - {variable}))
             total = np.zeros([counts[variable], *(counts[i] for i in others)])
@@ -73,7 +75,8 @@ def least_choice(
             if i in near:
                 near[i].discard(variable)
     for variable, others, total in reversed(undo):
-        fixed[variable] = int(total[(slice(None), *(fixed[i] for i in others))].argmin())
+        rest: tuple[Any, ...] = (slice(None), *(fixed[i] for i in others))
+        fixed[variable] = int(total[rest].argmin())
     return [fixed[i] for i in range(len(own))], proven
 
 

@@ -1,4 +1,4 @@
-"""Journeys: what it takes to bring one layer's results to the engines of another, for all pairs of layouts."""
+"""Journeys: what it takes to bring one layer's results to another's engines, for all pairs of layouts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.coordinates import PART, shape_of
-from tilewright.formulation.scheduling.tiled.overlap import OperandAxes, entries, flat_entries
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, PART, shape_of
+from tilewright.formulation.scheduling.tiled.overlap import entries, flat_entries
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
 from tilewright.formulation.scheduling.tiled.units import Read
@@ -21,6 +21,8 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid
 
 Cuts = tuple[int, ...]
+
+ONES = (1, 1, 1, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,15 @@ def journeys(
         table = np.zeros((len(theirs), len(mine), max(map(len, theirs)) - 1, max(map(len, mine)) - 1))
         for i, cuts in enumerate(theirs):
             for j, tiles in enumerate(mine):
-                _overlap(table[i, j], operator, along, origin.sizes[coordinate], axis, tiles, cuts, flat and not coordinate)
+                met = (
+                    flat_entries(along, _distinct(tiles), 1, _distinct(cuts))
+                    if flat and coordinate == CHANNEL
+                    else entries(
+                        operator, along, origin.sizes[coordinate], _alone(axis, tiles), ONES, _distinct(cuts)
+                    )
+                )
+                consumer = met.consumer if along.depends else np.zeros_like(met.consumer)
+                table[i, j][_nonempty(cuts)[met.producer], _nonempty(tiles)[consumer]] = met.count
         overlaps.append(table)
         number = {cuts: i for i, cuts in enumerate(theirs)}
         which_made.append([number[shares[coordinate]] for shares in shares_made])
@@ -86,12 +96,18 @@ def journeys(
         which_wanted.append([number[shares[axis]] if along.depends else 0 for shares in shares_wanted])
     depends = [along.depends[0] if along.depends and along.depends[0] != PART else -1 for along in axes]
     bits = result_bits(problem.units, machine.engine)[read.producer]
+    made_groups, made_engines = _places(made, machine)
+    wanted_groups, wanted_engines = _places(wanted, machine)
     sent = _priced(
-        *overlaps,
+        overlaps[0],
+        overlaps[1],
+        overlaps[2],
         np.array(which_made, dtype=np.int64).T.copy(),
         np.array(which_wanted, dtype=np.int64).T.copy(),
-        *_places(made, machine),
-        *_places(wanted, machine),
+        made_groups,
+        made_engines,
+        wanted_groups,
+        wanted_engines,
         np.array(depends, dtype=np.int64),
         machine.width,
         machine.engines,
@@ -108,19 +124,14 @@ def _by_grid(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
     return [layouts[which.index(at)] for at in range(len(first))], which
 
 
-def _overlap(
-    table: Floats, operator: Any, along: OperandAxes, size: int, axis: int, tiles: Cuts, cuts: Cuts, flat: bool
-) -> None:
-    """Positions that each reading share touches of each share that was made, along one coordinate."""
-    mine, theirs = _nonempty(tiles), _nonempty(cuts)
-    borders = tuple(dict.fromkeys(tiles))
-    every = [borders if at == axis else (0, 1) for at in range(4)]
-    if flat:
-        met = flat_entries(along, borders, 1, tuple(dict.fromkeys(cuts)))
-    else:
-        met = entries(operator, along, size, every, [1, 1, 1, 1], tuple(dict.fromkeys(cuts)))
-    consumer = met.consumer if along.depends else np.zeros_like(met.consumer)
-    table[theirs[met.producer], mine[consumer]] = met.count
+def _distinct(cuts: Cuts) -> Cuts:
+    """Borders of the shares that are not empty."""
+    return tuple(dict.fromkeys(cuts))
+
+
+def _alone(axis: int, tiles: Cuts) -> list[Cuts]:
+    """Borders along all axes of a tiling, of which only one matters."""
+    return [_distinct(tiles) if at == axis else (0, 1) for at in range(4)]
 
 
 def _nonempty(cuts: Cuts) -> Int64s:
@@ -154,6 +165,19 @@ def _priced(
     engines: int,
     prices: Any,
 ) -> Any:  # pragma: no cover
+    """Energy per byte and bytes into the busiest engine, per element of a result, for all pairs of layouts.
+
+    Parameters
+    ----------
+    channels, rows, columns : positions that every share of a reader touches of every share that was made,
+        shape (producer's borders, reader's borders, producer's shares, reader's shares)
+    which_made, which_wanted : per layout and coordinate, which of the borders it has
+    made_groups, wanted_groups : per layout, its groups of channels, rows and columns
+    made_engines, wanted_engines : per layout, the engines of the groups in their order
+    depends : per coordinate of what is read, along which groups of the reader it moves; -1 for none
+    width, engines : of the machine
+    prices : pJ of reading a byte from a buffer, of a link, and of writing it into a buffer
+    """
     count, many = len(which_made), len(which_wanted)
     energy = np.zeros((count, many))
     most = np.zeros((count, many))

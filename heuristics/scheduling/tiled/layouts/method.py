@@ -44,7 +44,9 @@ class LayoutStart:
     state: Layouts
     choice: LayoutChoice
 
-    def redrawn(self, state: Layouts, units: Sequence[int], price: float, numbers: random.Random) -> Layouts | None:
+    def redrawn(
+        self, state: Layouts, units: Sequence[int], price: float, numbers: random.Random
+    ) -> Layouts | None:
         """Other layouts of some layers."""
         return self.choice.redrawn(state, units, price, numbers)
 
@@ -62,8 +64,8 @@ def planned(stages: Stages, layouts: Layouts, source: str) -> Judged | None:
     return stages.placed(dag, step, engine, source)
 
 
-def started(search: TiledSearch, stages: Stages, room: float) -> LayoutStart | None:
-    """The best plan of the layouts that are chosen for several prices; ``None`` without time for one.
+def started(search: TiledSearch, stages: Stages, room: float) -> list[LayoutStart]:
+    """Plans of the layouts that are chosen for several prices, the best first; none without time for any.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ def started(search: TiledSearch, stages: Stages, room: float) -> LayoutStart | N
     count = problem.machine.engines * len(problem.units) * problem.batch
     most = max(1, min(SHARE, affordable(search.limits) // count))
     choice = LayoutChoice(problem, price, room=room, most=most, limits=search.limits)
-    best: LayoutStart | None = None
+    starts: list[LayoutStart] = []
     tried: set[Layouts] = set()
     for multiple in TRIED:
         layouts = choice.best(price * multiple)
@@ -89,9 +91,9 @@ def started(search: TiledSearch, stages: Stages, room: float) -> LayoutStart | N
             continue
         tried.add(layouts)
         judged = planned(stages, layouts, f"{stages.name} at {price * multiple:.3g} pJ")
-        if judged is not None and (best is None or judged[0] < best.judged[0]):
-            best = LayoutStart(judged, layouts, choice)
-    return best
+        if judged is not None:
+            starts.append(LayoutStart(judged, layouts, choice))
+    return sorted(starts, key=lambda start: start.judged[0])
 
 
 def price_of(search: TiledSearch) -> float:
@@ -115,9 +117,10 @@ class LayoutPlans(PlanHeuristic):
     def offer(self, search: TiledSearch) -> None:
         """Choose, plan, then change the layouts of layers that lose most."""
         stages = Stages(search, self.name)
-        start = started(search, stages, self.room)
-        if start is None:
+        starts = started(search, stages, self.room)
+        if not starts:
             return
+        start = starts[0]
         problem = search.problem.problem
         numbers = random.Random(search.limits.seed)
         state, base = start.state, start.judged
