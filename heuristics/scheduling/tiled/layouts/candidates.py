@@ -45,6 +45,11 @@ class Layout:
     cuts: tuple[int, int, int, int]
     units: tuple[int, int, int, int]
 
+    @property
+    def shares(self) -> tuple[Grid, tuple[int, int, int, int]]:
+        """What the shares and their engines follow from."""
+        return self.grid, self.units
+
     def borders(self, operator: Operator) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """Borders of shares along channels, rows and columns; empty shares repeat them."""
         sizes = shape_of(operator).sizes
@@ -71,6 +76,15 @@ class Candidates:
     weights: Floats
     energy: Floats
 
+    def beside(self, others: Candidates) -> Candidates:
+        """These and others."""
+        return Candidates(
+            self.layouts + others.layouts,
+            np.concatenate([self.cycles, others.cycles]),
+            np.concatenate([self.weights, others.weights]),
+            np.concatenate([self.energy, others.energy]),
+        )
+
 
 def candidates(
     problem: TiledProblem, unit: Unit, *, room: float, prices: Sequence[float], most: int, atoms: int
@@ -88,8 +102,26 @@ def candidates(
     -------
     No layouts where none fits.
     """
+    full = problem.machine.engine.columns * problem.machine.engine.lanes
+    found = _of_pieces(problem, unit, full, room, prices, most, atoms)
+    if found.layouts and unit.layer.operator.is_mac:
+        return found
+    # vector units are as fast on single channels, and a pool over a large map may fit for these alone
+    return found.beside(_of_pieces(problem, unit, 1, room, prices, most, atoms))
+
+
+def _of_pieces(
+    problem: TiledProblem,
+    unit: Unit,
+    channels: int,
+    room: float,
+    prices: Sequence[float],
+    most: int,
+    atoms: int,
+) -> Candidates:
+    """As `candidates`, of shares of so many channels or of multiples."""
     machine, operator = problem.machine, unit.layer.operator
-    units = _units(operator, machine)
+    units = _units(operator, machine, channels)
     sizes = shape_of(operator).sizes
     blocks, rows, columns = (-(-size // unit) for size, unit in zip(sizes, units, strict=False))
     made = grids(machine, blocks, rows, columns)
@@ -197,12 +229,11 @@ class _Shares:
         self.again = np.maximum(0.0, shared - float((menu.fetch - menu.weights).max()))
 
 
-def _units(operator: Operator, machine: TiledMachine) -> tuple[int, int, int, int]:
-    """Smallest pieces along every axis of a tiling: those that fill the array, or whole runs."""
+def _units(operator: Operator, machine: TiledMachine, channels: int) -> tuple[int, int, int, int]:
+    """Smallest pieces along every axis of a tiling: so many channels, or whole runs."""
     sizes = shape_of(operator).sizes
-    full = machine.engine.columns * machine.engine.lanes
     units = []
-    for axis, smallest in enumerate((full, 1, 1)):
+    for axis, smallest in enumerate((channels, 1, 1)):
         run = inner_run(operator, axis)
         plain = run in (1, sizes[axis]) or smallest % run == 0
         units.append(min(sizes[axis], smallest if plain else run))

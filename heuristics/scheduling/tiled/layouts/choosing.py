@@ -165,8 +165,8 @@ class LayoutChoice:
         return others[int(len(others) * numbers.random() ** 3)] if others else layouts[unit]
 
     def _pick(self, unit: int, layout: Layout) -> int | None:
-        """Which of a layer's layouts has the same grid."""
-        return next((i for i, of in enumerate(self._of[unit].layouts) if of.grid == layout.grid), None)
+        """Which of a layer's layouts has the same shares."""
+        return next((i for i, of in enumerate(self._of[unit].layouts) if of.shares == layout.shares), None)
 
 
 def _first(made: Sequence[Layout], wanted: Sequence[Layout]) -> Floats:

@@ -18,7 +18,6 @@ from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
-from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid
 
 Cuts = tuple[int, ...]
 
@@ -57,8 +56,8 @@ def journeys(
     """
     machine = problem.machine
     assert read.producer is not None
-    made, which_theirs = _by_grid(made)
-    wanted, which_mine = _by_grid(wanted)
+    made, which_theirs = _by_shares(made)
+    wanted, which_mine = _by_shares(wanted)
     unit, producer = problem.units[index], problem.units[read.producer]
     operator = read.layer.operator
     origin = made_by(producer, read.link, ((0, 1),) * 4)
@@ -117,10 +116,10 @@ def journeys(
     return Journeys(energy, most)
 
 
-def _by_grid(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
-    """One layout per grid, and which of them has each one's grid: cuts change no way."""
-    first: dict[Grid, int] = {}
-    which = [first.setdefault(layout.grid, len(first)) for layout in layouts]
+def _by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
+    """One layout for all that differ in cuts alone, which change no way, and which of them stands for each."""
+    first: dict[object, int] = {}
+    which = [first.setdefault(layout.shares, len(first)) for layout in layouts]
     return [layouts[which.index(at)] for at in range(len(first))], which
 
 
