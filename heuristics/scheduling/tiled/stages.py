@@ -108,7 +108,7 @@ class Stages:
         if self.search.answer is None or self.search.problem.problem.objective.energy_power:
             kept = [self.offered(dag, plan, source)]  # smoothing takes longest
         moved = smoothed(dag, machine, plan, price=cycle_price(self.search), limits=limits)
-        return min(self.offered(dag, moved, source), *kept, key=itemgetter(0))
+        return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
 
     def of_sizes(self, sizes: Sizes, order: str, mapping: str, source: str) -> Judged | None:
         """The plan of some sizes; ``None`` where their atoms fit no buffer, since estimates may be short.

@@ -1,9 +1,10 @@
 """The default: several methods over one best plan, each given time as long as that pays.
 
-First come plans of two kinds, each in a part of the time: atoms of shared layers (`atomic`), then resource
-allocation trees (`set`) and chains of segments (`kapla`).  Afterwards neighbourhoods of the best plan of
-either kind (`lns`) are visited, where more was gained for the seconds more often.  All runs in one thread:
-two that build plans wait for each other's interpreter (docs/tiled-methods.md).
+First come plans of three kinds, each in a part of the time: atoms of shared layers (`atomic`), layouts of all
+layers (`layouts`), then resource allocation trees (`set`) and chains of segments (`kapla`).  Afterwards
+neighbourhoods of the best plans of every kind (`lns`) are visited, where more was gained for the seconds
+more often.  All runs in one thread: two that build plans wait for each other's interpreter
+(docs/tiled-methods.md).
 """
 
 from __future__ import annotations

@@ -135,14 +135,15 @@ def _of_pieces(
     copies = batch * shares.again[which] * (engine.buffer_write_energy + machine.hop_energy)
     cycles, inside = shares.cycles[which], shares.inside[which]
     # one row per grid, one column per kind of cuts
-    waits = np.maximum(0.0, shares.weights[which][:, None] / machine.port_rate - cycles)
+    possible = cycles < inf
+    taken = np.where(possible, np.maximum(cycles, shares.weights[which][:, None] / machine.port_rate), 0.0)
     kept: dict[int, None] = {}
     for price in prices:
-        rank = (batch * inside + price * (cycles + waits)).min(axis=1) + sent + copies
+        rank = np.where(possible, batch * inside + price * taken, inf).min(axis=1) + sent + copies
         kept.update(dict.fromkeys(np.argsort(rank, kind="stable")[:most].tolist()))
     layouts, rows_of, columns_of = [], [], []
     for i in kept:
-        for kind in np.flatnonzero(cycles[i] < inf).tolist():
+        for kind in np.flatnonzero(possible[i]).tolist():
             layouts.append(Layout(made[i], tuple(shares.cuts[which[i], kind].tolist()), units))
             rows_of.append(i)
             columns_of.append(kind)

@@ -117,7 +117,7 @@ def journeys(
 
 
 def _by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
-    """One layout for all that differ in cuts alone, which change no way, and which of them stands for each."""
+    """One layout for all that differ in cuts alone, which change no way, and which stands for each."""
     first: dict[object, int] = {}
     which = [first.setdefault(layout.shares, len(first)) for layout in layouts]
     return [layouts[which.index(at)] for at in range(len(first))], which
