@@ -47,7 +47,15 @@ class LayoutStart:
     def redrawn(
         self, state: Layouts, units: Sequence[int], price: float, numbers: random.Random
     ) -> Layouts | None:
-        """Other layouts of some layers."""
+        """Other layouts of some layers; ``None`` where none of them changes.
+
+        Parameters
+        ----------
+        state : the layouts of all layers
+        units : the layers that change
+        price : pJ that a cycle is worth
+        numbers : what is drawn comes from these
+        """
         return self.choice.redrawn(state, units, price, numbers)
 
     def planned(self, stages: Stages, state: Layouts, name: str) -> Judged | None:
