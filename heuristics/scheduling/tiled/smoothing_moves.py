@@ -103,6 +103,14 @@ def other_source(
 ) -> Any:  # pragma: no cover
     """One of the places that hold a block (or the whole of which it is part) throughout a window.
 
+    Parameters
+    ----------
+    net, casts, g : the machine's routes, all multicasts, and which of them
+    copies : all residencies
+    parent, stored : the task of which its block is (part of) the result, and the last step of its write-back
+    first, last : the window
+    pick : a random number
+
     Returns
     -------
     source, holder : the ``pick``-th in turn among ports and copies; (-1, -1) where that one cannot
@@ -131,7 +139,14 @@ def other_source(
 
 @compiled
 def suspects_of(of: Setting, step: int, far: int, found: Int64s) -> Any:  # pragma: no cover
-    """The multicasts that a step waits for, into ``found``; how many."""
+    """The multicasts that a step waits for; how many.
+
+    Parameters
+    ----------
+    of : the plan
+    step, far : the step, and steps before its use in which data may arrive
+    found : filled in
+    """
     net, casts, loads, scratch = of.net, of.casts, of.loads, of.scratch
     link = busiest(net, step, loads)
     low, high, late = of.due_starts[step], of.due_starts[min(len(of.due_starts) - 1, step + far + 1)], False
@@ -157,6 +172,13 @@ def suspects_of(of: Setting, step: int, far: int, found: Int64s) -> Any:  # prag
 @compiled
 def proposed(of: Setting, g: int, low: int, top: int, widths: int, draws: Any) -> Any:  # pragma: no cover
     """Another source, window or both for a multicast.
+
+    Parameters
+    ----------
+    of, g : the plan, and the multicast
+    low, top : first and last step that a window may have
+    widths : windows have 1, 2, 4 … steps, so many sizes of them
+    draws : state of the random numbers
 
     Returns
     -------
@@ -211,6 +233,12 @@ def spent(of: Setting, g: int, source: int) -> Any:  # pragma: no cover
 @compiled
 def moved(of: Setting, g: int, source: int, holder: int, first: int, last: int) -> Any:  # pragma: no cover
     """Move a multicast; take it back where that gains nothing.
+
+    Parameters
+    ----------
+    of, g : the plan, and the multicast
+    source, holder : where it comes from then, and the residency that this reads, -1 for DRAM
+    first, last : its steps then
 
     Returns
     -------
