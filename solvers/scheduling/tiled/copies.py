@@ -148,6 +148,41 @@ def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[SharedLayer]:
     return list(best.values())
 
 
+@dataclass(frozen=True, slots=True)
+class WeighingLayer:
+    """A layer with weights of which each byte is multiplied equally often.
+
+    Parameters
+    ----------
+    unit : its number
+    work : cycles that it takes one engine at the least
+    weights : bytes of them
+    """
+
+    unit: int
+    work: float
+    weights: int
+
+
+def weighing_layers(problem: TiledProblem) -> list[WeighingLayer]:
+    """The convolutions and products of matrices with stored weights."""
+    layers = []
+    for index, unit in enumerate(problem.units):
+        operator = unit.layer.operator
+        if unit.layer.stored_weights and operator_kind(operator) == "mac" and (count := _weights(operator)):
+            layers.append(WeighingLayer(index, *_work_and_bytes(problem, operator, count)))
+    return layers
+
+
+def _work_and_bytes(problem: TiledProblem, operator: Operator, weights: int) -> tuple[float, int]:
+    """Cycles that a layer with so many weights takes one engine at the least, and bytes of its weights."""
+    engine = problem.machine.engine
+    _, rows, columns = shape_of(operator).sizes
+    multiplications = weights * problem.batch * rows * columns
+    tensor = next(tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT)
+    return multiplications / fastest(engine, operator), weights * tensor_bits(tensor, engine) // 8
+
+
 def _name(read: Read) -> str:
     return read.link.tensor if read.link is not None else f"{read.layer.name}.{read.operand}"
 
@@ -175,18 +210,17 @@ def _shared(problem: TiledProblem, whole: AtomicDag, index: int, *, first: bool)
     blocks = whole.reads_of(index)
     mine = whole.block_parent[blocks] == (-1 if early[0].producer is None else early[0].producer)
     stored = whole.block_kind[blocks] == WEIGHTS
-    tensor = next(tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT)
     producer = early[0].producer
     bits = (
         tensor_bits(operator.tensor(early[0].operand), engine)
         if producer is None
         else result_bits(problem.units, engine)[producer]
     )
-    multiplications = channels * shape.parts * pixels * (weights // (channels * shape.parts))
+    work, size = _work_and_bytes(problem, operator, weights)
     return SharedLayer(
         unit=index,
-        work=multiplications / fastest(engine, operator),
-        weights=weights * tensor_bits(tensor, engine) // 8,
+        work=work,
+        weights=size,
         inputs=met * shape.parts * pixels * bits // 8,
         sums=channels * pixels * SUM_BYTES,
         read=int(whole.block_bytes[blocks[mine & ~stored]].sum()),

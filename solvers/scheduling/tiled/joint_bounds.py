@@ -3,9 +3,11 @@
 No plan has the least energy and the least cycles at once: few cycles need many engines for a layer, and many
 engines need copies.  For a number of cycles every layer has a *window*: what is left between the layers that
 must be done before it begins and those that begin after it.  An engine's share of the layer fits in the
-window, so that many engines share it, whose copies cost energy and pass the engines' ports
-(`tilewright.solvers.scheduling.tiled.copies`).  Fewer cycles mean more copies, so the least value over
-intervals of cycles, each with its first cycle and the copies of its last, is a bound.
+window, and what the share needs passes the engine's port in these cycles, so that many engines share the
+layer, whose copies cost energy and pass all ports (`tilewright.solvers.scheduling.tiled.copies`,
+`tilewright.solvers.scheduling.tiled.port_shares`).  Engines beside the DRAM's ports cannot do all work, so
+that weights pass links (`tilewright.solvers.scheduling.tiled.weight_hops`).  Fewer cycles mean more of both,
+so the least value over intervals of cycles, each with its first cycle and what its last one needs, is a bound.
 """
 
 from __future__ import annotations
@@ -21,13 +23,22 @@ from tilewright.formulation.scheduling.tiled.search import TiledGoal
 from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.tiled.barriers import barriers
 from tilewright.solvers.scheduling.tiled.bounds import ROUNDING, Bounds, bound_key
-from tilewright.solvers.scheduling.tiled.copies import Prices, copies, energy_prices, shared_layers
+from tilewright.solvers.scheduling.tiled.copies import (
+    Prices,
+    SharedLayer,
+    copies,
+    energy_prices,
+    shared_layers,
+    weighing_layers,
+)
+from tilewright.solvers.scheduling.tiled.port_shares import least_entering
 from tilewright.solvers.scheduling.tiled.size_bounds import (
     incoming_bytes,
     size_bounds,
     whole_cycles,
     whole_layers,
 )
+from tilewright.solvers.scheduling.tiled.weight_hops import link_bytes, port_distances
 
 FINE = 1.004
 """Each interval of cycles ends at that many times its first one."""
@@ -71,6 +82,8 @@ class CopiesOverCycles:
         self._layers = shared_layers(problem, whole)
         outside = self._waiting()
         self._outside = [outside[layer.unit] for layer in self._layers]
+        self._weighing = weighing_layers(problem)
+        self._waits = [outside[layer.unit] for layer in self._weighing]
         self._once = incoming_bytes(whole)
 
     def _waiting(self) -> list[float]:
@@ -100,8 +113,40 @@ class CopiesOverCycles:
             # an engine's share of weights, and of inputs from DRAM, passes its port
             shares = np.maximum(shares, layer.coming / (self._problem.machine.port_rate * cycles))
             possible = (window > 0) & (shares <= self._problem.machine.engines * (1 + 1e-9))
-            total += np.where(possible, copies(layer, prices, np.where(possible, shares, 1.0)), math.inf)
+            least = copies(layer, prices, np.where(possible, shares, 1.0))
+            port = self._problem.machine.port_rate * cycles
+            least = np.maximum(least, self._through(layer, prices, port, np.where(possible, 1 / shares, 1.0)))
+            total += np.where(possible, least, math.inf)
         return total
+
+    def _through(self, layer: SharedLayer, prices: Prices, port: Floats, share: Floats) -> Floats:
+        """What copies of a layer cost at least where ports bring no engine more than so many bytes."""
+        price = min(prices.weights, prices.inputs)
+        first = layer.weights + (layer.read if layer.outside else 0)
+        extra: Floats = price * (least_entering(layer, port, share, prices.sums / price) - first)
+        return extra
+
+    def energy(self, cycles: Floats) -> Floats:
+        """pJ that copies and links take at least in a plan of so many cycles.
+
+        A copy of weights is written, and passes a link.  Those links are among the ones that weights pass on
+        their way to engines far from the ports, so that either all copies count, or all the way and the
+        copies' writes.
+        """
+        machine, prices = self._problem.machine, self.prices
+        written = Prices(machine.engine.buffer_write_energy, prices.inputs, prices.sums)
+        far = machine.hop_energy * self.link_bytes(cycles)
+        return np.maximum(self.sums(cycles, prices), self.sums(cycles, written) + far)
+
+    def link_bytes(self, cycles: Floats) -> Floats:
+        """Bytes of weights times links that they pass at least in a plan of so many cycles."""
+        return link_bytes(
+            self._problem.machine,
+            [layer.work for layer in self._weighing],
+            [layer.weights for layer in self._weighing],
+            cycles,
+            [np.maximum(0.0, cycles - wait) for wait in self._waits],
+        )
 
     def entering(self, cycles: Floats) -> Floats:
         """Cycles that all ports into engines take for what must enter them."""
@@ -128,14 +173,16 @@ class CopiesOverCycles:
         power = machine.engine.static_power * machine.engines
         begins = [self.least_cycles()]
         moved = self._bounds.energy - power * self._bounds.cycles
+        # beyond that many cycles an engine can do each layer alone, and those beside ports can do all
+        near = port_distances(machine).count(0)
         layers = zip(self._layers, self._outside, strict=True)
         alone = max((max(at.work + wait, at.coming / machine.port_rate) for at, wait in layers), default=0.0)
-        while begins[-1] < alone:
+        beside = sum(layer.work for layer in self._weighing) / near + max(self._waits, default=0.0)
+        while begins[-1] < max(alone, beside):
             begins.append(int(begins[-1] * FINE) + 1)
         firsts = np.array(begins, dtype=np.float64)
-        ends = np.append(firsts[1:], math.inf)
-        ends[-1] = max(alone, firsts[-1]) * 2
-        energies = moved + self.sums(ends, self.prices) + power * firsts
+        energies = moved + power * firsts
+        energies[:-1] += self.energy(firsts[1:])
         exact = [
             Fraction(math.floor(energy * (1 - float(ROUNDING)) * _DIGITS), _DIGITS) for energy in energies
         ]
