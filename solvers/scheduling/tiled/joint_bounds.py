@@ -7,7 +7,8 @@ window, and what the share needs passes the engine's port in these cycles, so th
 layer, whose copies cost energy and pass all ports (`tilewright.solvers.scheduling.tiled.copies`,
 `tilewright.solvers.scheduling.tiled.port_shares`).  Engines beside the DRAM's ports cannot do all work, so
 that weights pass links (`tilewright.solvers.scheduling.tiled.weight_hops`).  Fewer cycles mean more of both,
-so the least value over intervals of cycles, each with its first cycle and what its last one needs, is a bound.
+so the least value over intervals of cycles, each with its first cycle and what its last one needs, is a
+bound.
 """
 
 from __future__ import annotations

@@ -6,15 +6,19 @@ of its unfinished sums (`tilewright.solvers.scheduling.tiled.copies`).  An engin
 ``y >= a W + b I - x`` bytes of weights and inputs come through its port, at most ``Y``.  All engines together
 are sent ``s = S (c - phi)`` bytes of unfinished sums, each counted as ``rho``.
 
-- Without own inputs the product ``a b`` is at most ``p(y)``, convex until all is there: ``y**2 / 4 W I`` while
-  ``y`` is at most twice the smaller of ``W`` and ``I``.  So ``p(y) <= A y`` where ``A = p(Y) / Y``.
-- Own inputs add: ``a b <= A y + B x`` holds for every larger ``A`` too, with a ``B`` that the corners of what
-  an engine can have tell, since for a given ``a`` everything is linear.
+- Without own inputs the product ``a b`` is at most ``p(y)``, convex until all is there: ``y**2 / 4 W I``
+  while ``y`` is at most twice the smaller of ``W`` and ``I``.  So ``p(y) <= A y`` where ``A = p(Y) / Y``.
+- Own inputs add.  For a given ``a`` both sides of ``a b <= A y + B x`` are linear in the inputs from outside
+  and in the own ones.  So it holds everywhere if it holds where all inputs are own, and where the port is
+  full: with any larger ``A``, and ``B = a (1 - A W) / I`` for the largest part ``a = Y / W`` of the weights,
+  where the port brings less than all of them.  Otherwise one engine may do all with its own inputs, and no
+  more is known than that all weights enter.
 - Sums add: from ``phi**2 <= a b (phi + s / S)`` follows ``phi - A' rho s <= k a b`` with
   ``k = (1 + A' rho S)**2 / (4 A' rho S)`` if ``A' rho S < 1``, and ``k = 1`` otherwise.
 
-With ``A' = k A`` that is ``phi <= A' (y + rho s) + k B x``.  Shares sum to 1 and own inputs to ``I`` at most, so
-all ``y + rho s`` sum to at least ``(1 - k B I) / A'``, for every ``A``; the largest is taken.
+With ``A' = k A`` that is ``phi <= A' (y + rho s) + k B x``.  Shares sum to 1, own inputs to ``I`` at most, so
+all ``y + rho s`` sum to at least ``(1 - k B I) / A'``, for every ``A``; the largest is taken.  An engine that has
+no time for more than a share counts as if its port brought no more than that share needs.
 """
 
 from __future__ import annotations
@@ -52,10 +56,10 @@ def least_entering(layer: SharedLayer, port: Floats, share: Floats, sums: float)
     least = np.zeros_like(most)
     for steeper in (*(slope * factor for factor in STEEPER), np.maximum(slope, 1 / weights)):
         free, factor = _with_sums(steeper, price)
-        own = _own(weights, inputs, most, steeper)
+        own = most / weights * (1 - steeper * weights)
         # (1 - k B I) / A'
-        least = np.maximum(least, free * (1 - factor * own))
-    return least * (1 - ROUNDING)
+        least = np.maximum(least, free * (1 - factor * np.maximum(0.0, own)))
+    return np.where(most < weights, least, weights) * (1 - ROUNDING)
 
 
 def _coming(weights: float, inputs: float, share: Floats) -> Floats:
@@ -77,15 +81,3 @@ def _with_sums(slope: Floats, price: float) -> tuple[Floats, Floats]:
     root = np.minimum(1.0, np.sqrt(slope * price))
     factor = 1 / np.maximum(root * (2 - root), 1e-300)
     return 1 / (factor * slope), factor
-
-
-def _own(weights: float, inputs: float, most: Floats, slope: Floats) -> Floats:
-    """``B I``: what all inputs, made by the engine itself, add at most to the product of parts.
-
-    With all inputs its own, an engine fetches weights alone.  With all weights, it fetches the other inputs.
-    """
-    part = np.minimum(1.0, most / weights)
-    own = part * (1 - slope * weights)
-    other = np.clip((most - weights) / inputs, 0.0, 1.0)
-    mixed = np.where(other < 1 - ROUNDING, (1 - slope * most) / np.maximum(1 - other, ROUNDING), 0.0)
-    return np.maximum(0.0, np.where(most >= weights, np.maximum(own, mixed), own))

@@ -2,9 +2,9 @@
 
 A byte of weights comes from a port, and whatever transfers bring it to an engine pass at least as many links
 as lie between the engine and its nearest port.  Every byte of a layer's weights is multiplied equally often;
-if engine ``e`` does a part ``q`` of that, the byte passes ``max d(e) >= sum q d(e)`` links.  So a layer's weights
-pass at least its bytes times the mean distance of its work.  The engines nearer than ``d`` have a time: of all
-layers they do the work with the most bytes, at best, and the other bytes pass a link to distance ``d``.
+if engine ``e`` does a part ``q`` of that, the byte passes ``max d(e) >= sum of q d(e)`` links.  So a layer's
+weights pass at least its bytes times the mean distance of its work.  The engines nearer than ``d`` have only
+so much time: at best they do the work with the most bytes, and the other bytes pass a link to distance ``d``.
 """
 
 from __future__ import annotations
