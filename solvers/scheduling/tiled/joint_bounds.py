@@ -123,6 +123,8 @@ class CopiesOverCycles:
     def _through(self, layer: SharedLayer, prices: Prices, port: Floats, share: Floats) -> Floats:
         """What copies of a layer cost at least where ports bring no engine more than so many bytes."""
         price = min(prices.weights, prices.inputs)
+        if price <= 0:
+            return np.zeros(len(port))
         first = layer.weights + (layer.read if layer.outside else 0)
         extra: Floats = price * (least_entering(layer, port, share, prices.sums / price) - first)
         return extra

@@ -17,8 +17,8 @@ are sent ``s = S (c - phi)`` bytes of unfinished sums, each counted as ``rho``.
   ``k = (1 + A' rho S)**2 / (4 A' rho S)`` if ``A' rho S < 1``, and ``k = 1`` otherwise.
 
 With ``A' = k A`` that is ``phi <= A' (y + rho s) + k B x``.  Shares sum to 1, own inputs to ``I`` at most, so
-all ``y + rho s`` sum to at least ``(1 - k B I) / A'``, for every ``A``; the largest is taken.  An engine that has
-no time for more than a share counts as if its port brought no more than that share needs.
+all ``y + rho s`` sum to at least ``(1 - k B I) / A'``, for every ``A``; the largest is taken.  An engine that
+has no time for more than a share counts as if its port brought no more than that share needs.
 """
 
 from __future__ import annotations

@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 from studies.tiled_random import random_problem
 
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled.copies import SharedLayer
 from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles
 from tilewright.solvers.scheduling.tiled.port_shares import least_entering
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.network import Layer, Network
 
 
 def matrices(channels: float, pixels: float, parts: float, *, outside: bool) -> SharedLayer:
@@ -133,3 +139,20 @@ def test_narrow_ports_take_more_cycles_than_all_ports_together() -> None:
     problem = random_problem(6)
     bounds = size_bounds(problem)
     assert CopiesOverCycles(problem, bounds).least_cycles() > bounds.cycles * 14 // 10
+
+
+def test_no_place_of_four_squares_is_faster_than_narrow_ports() -> None:
+    """All ways to deal four atoms out over four engines take longer than what each square reads to come in."""
+    machine = load_tiled_machine("atomic-2x2[engines=2x2,array=16x16,ports=sides,link=1,dram=100000]")
+    network = Network("n", [Layer("a", conv2d(k=64, c=64, r=1, s=1, h=8, w=8), "t")])
+    problem = TiledProblem(network, machine, tiled_objective("makespan"))
+    bounds, dag = size_bounds(problem), problem.dag([AtomSize(4, 8, 64, 32)])
+    least = CopiesOverCycles(problem, bounds).least_cycles()
+    assert least == 4096 == 2 * bounds.cycles
+    times = []
+    for engines in product(range(4), repeat=dag.tasks):
+        steps = np.zeros(4, np.int32) if len(set(engines)) == 4 else np.arange(4, dtype=np.int32)
+        plan = complete(dag, machine, np.array(engines, np.int32), steps)
+        times.append(problem.evaluate(dag, plan).cycles)
+    # the best one computes for 256 cycles after that, and writes 1,024 bytes of results from each engine
+    assert least <= min(times) <= least + 256 + 1024 + 8
