@@ -133,11 +133,12 @@ def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[SharedLayer]:
     whole : every layer as one atom
     """
     best: dict[int | str, SharedLayer] = {}
+    bits = result_bits(problem.units, problem.machine.engine)
     inputs: set[str] = set()
     for index, unit in enumerate(problem.units):
         # of an input of the network, the first reader's bytes are in the bounds that copies are added to
         new = {_name(read) for read in unit.reads if read.producer is None}
-        layer = _shared(problem, whole, index, first=not (new & inputs))
+        layer = _shared(problem, whole, index, bits, first=not (new & inputs))
         inputs |= new
         if layer is None:
             continue
@@ -148,34 +149,14 @@ def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[SharedLayer]:
     return list(best.values())
 
 
-@dataclass(frozen=True, slots=True)
-class WeighingLayer:
-    """A layer with weights of which each byte is multiplied equally often.
+def work_and_weights(problem: TiledProblem, operator: Operator) -> tuple[float, int] | None:
+    """Cycles that a layer takes one engine at the least, and bytes of its weights.
 
-    Parameters
-    ----------
-    unit : its number
-    work : cycles that it takes one engine at the least
-    weights : bytes of them
+    ``None`` where not every channel has its own weights for each part of a sum, shared by all pixels.
     """
-
-    unit: int
-    work: float
-    weights: int
-
-
-def weighing_layers(problem: TiledProblem) -> list[WeighingLayer]:
-    """The convolutions and products of matrices with stored weights."""
-    layers = []
-    for index, unit in enumerate(problem.units):
-        operator = unit.layer.operator
-        if unit.layer.stored_weights and operator_kind(operator) == "mac" and (count := _weights(operator)):
-            layers.append(WeighingLayer(index, *_work_and_bytes(problem, operator, count)))
-    return layers
-
-
-def _work_and_bytes(problem: TiledProblem, operator: Operator, weights: int) -> tuple[float, int]:
-    """Cycles that a layer with so many weights takes one engine at the least, and bytes of its weights."""
+    weights = _weights(operator)
+    if operator_kind(operator) != "mac" or weights is None:
+        return None
     engine = problem.machine.engine
     _, rows, columns = shape_of(operator).sizes
     multiplications = weights * problem.batch * rows * columns
@@ -191,18 +172,26 @@ def _source(problem: TiledProblem, index: int) -> Read:
     return next(read for read in problem.units[index].reads if not read.late)
 
 
-def _shared(problem: TiledProblem, whole: AtomicDag, index: int, *, first: bool) -> SharedLayer | None:
-    """A layer's copies; ``None`` where its loops or reads have another form."""
+def _shared(
+    problem: TiledProblem, whole: AtomicDag, index: int, results: Sequence[int], *, first: bool
+) -> SharedLayer | None:
+    """A layer's copies; ``None`` where its loops or reads have another form.
+
+    Parameters
+    ----------
+    problem, whole, index : the layer
+    results : per unit, bits of one element of its result
+    first : whether nobody before reads the same input of the network
+    """
     unit, engine = problem.units[index], problem.machine.engine
     operator = unit.layer.operator
     early = [read for read in unit.reads if not read.late]
-    if len(early) != 1 or not unit.layer.stored_weights or operator_kind(operator) != "mac":
+    if len(early) != 1 or not unit.layer.stored_weights:
         return None
     if early[0].producer is None and (not first or len({_name(read) for read in unit.reads}) > 1):
         return None
-    weights = _weights(operator)
-    met = _met(problem, early[0])
-    if weights is None or met is None:
+    weighed, met = work_and_weights(problem, operator), _met(problem, early[0])
+    if weighed is None or met is None:
         return None
     shape = shape_of(operator)
     channels, rows, columns = shape.sizes
@@ -211,16 +200,12 @@ def _shared(problem: TiledProblem, whole: AtomicDag, index: int, *, first: bool)
     mine = whole.block_parent[blocks] == (-1 if early[0].producer is None else early[0].producer)
     stored = whole.block_kind[blocks] == WEIGHTS
     producer = early[0].producer
-    bits = (
-        tensor_bits(operator.tensor(early[0].operand), engine)
-        if producer is None
-        else result_bits(problem.units, engine)[producer]
-    )
-    work, size = _work_and_bytes(problem, operator, weights)
+    bits = tensor_bits(operator.tensor(early[0].operand), engine) if producer is None else results[producer]
+    work, weights = weighed
     return SharedLayer(
         unit=index,
         work=work,
-        weights=size,
+        weights=weights,
         inputs=met * shape.parts * pixels * bits // 8,
         sums=channels * pixels * SUM_BYTES,
         read=int(whole.block_bytes[blocks[mine & ~stored]].sum()),

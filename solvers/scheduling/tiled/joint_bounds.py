@@ -30,7 +30,6 @@ from tilewright.solvers.scheduling.tiled.copies import (
     copies,
     energy_prices,
     shared_layers,
-    weighing_layers,
 )
 from tilewright.solvers.scheduling.tiled.port_shares import least_entering
 from tilewright.solvers.scheduling.tiled.size_bounds import (
@@ -39,9 +38,9 @@ from tilewright.solvers.scheduling.tiled.size_bounds import (
     whole_cycles,
     whole_layers,
 )
-from tilewright.solvers.scheduling.tiled.weight_hops import link_bytes, port_distances
+from tilewright.solvers.scheduling.tiled.weight_hops import link_bytes, weighing_layers
 
-FINE = 1.004
+FINE = 1.0005
 """Each interval of cycles ends at that many times its first one."""
 
 IN_BYTES = Prices(1.0, 1.0, 1.0)
@@ -143,13 +142,8 @@ class CopiesOverCycles:
 
     def link_bytes(self, cycles: Floats) -> Floats:
         """Bytes of weights times links that they pass at least in a plan of so many cycles."""
-        return link_bytes(
-            self._problem.machine,
-            [layer.work for layer in self._weighing],
-            [layer.weights for layer in self._weighing],
-            cycles,
-            [np.maximum(0.0, cycles - wait) for wait in self._waits],
-        )
+        windows = [np.maximum(0.0, cycles - wait) for wait in self._waits]
+        return link_bytes(self._problem.machine, self._weighing, cycles, windows)
 
     def entering(self, cycles: Floats) -> Floats:
         """Cycles that all ports into engines take for what must enter them."""
@@ -171,24 +165,27 @@ class CopiesOverCycles:
         return float(self.entering(np.array([float(cycles)]))[0]) * (1 - 1e-9) <= cycles
 
     def least_key(self) -> Fraction:
-        """The key that no plan undercuts."""
-        problem, machine = self._problem, self._problem.machine
-        power = machine.engine.static_power * machine.engines
-        begins = [self.least_cycles()]
-        moved = self._bounds.energy - power * self._bounds.cycles
-        # beyond that many cycles an engine can do each layer alone, and those beside ports can do all
-        near = port_distances(machine).count(0)
-        layers = zip(self._layers, self._outside, strict=True)
-        alone = max((max(at.work + wait, at.coming / machine.port_rate) for at, wait in layers), default=0.0)
-        beside = sum(layer.work for layer in self._weighing) / near + max(self._waits, default=0.0)
-        while begins[-1] < max(alone, beside):
-            begins.append(int(begins[-1] * FINE) + 1)
-        firsts = np.array(begins, dtype=np.float64)
-        energies = moved + power * firsts
-        energies[:-1] += self.energy(firsts[1:])
-        exact = [
-            Fraction(math.floor(energy * (1 - float(ROUNDING)) * _DIGITS), _DIGITS) for energy in energies
-        ]
-        return min(
-            problem.objective.key(energy, cycles) for energy, cycles in zip(exact, begins, strict=True)
-        )
+        """The key that no plan undercuts.
+
+        Beyond some number of cycles even plans without copies are worse than the least of the fewest cycles.
+        """
+        begin = self.least_cycles()
+        keys = [self._key(begin, float(self.energy(np.array([_next(begin)]))[0]))]
+        begins = [begin := _next(begin)]
+        while self._key(begin, 0.0) < keys[0]:
+            begins.append(begin := _next(begin))
+        extra = self.energy(np.array(begins[1:], dtype=np.float64))
+        keys += map(self._key, begins, (*extra.tolist(), 0.0))
+        return min(keys)
+
+    def _key(self, cycles: int, extra: float) -> Fraction:
+        """The key of so many cycles, with so many pJ beyond what every plan takes."""
+        power = self._problem.machine.engine.static_power * self._problem.machine.engines
+        energy = self._bounds.energy + power * (cycles - self._bounds.cycles) + extra
+        exact = Fraction(math.floor(energy * (1 - float(ROUNDING)) * _DIGITS), _DIGITS)
+        return self._problem.objective.key(exact, cycles)
+
+
+def _next(cycles: int) -> int:
+    """Where the interval that begins with so many cycles ends."""
+    return int(cycles * FINE) + 1

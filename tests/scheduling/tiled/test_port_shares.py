@@ -142,7 +142,7 @@ def test_narrow_ports_take_more_cycles_than_all_ports_together() -> None:
 
 
 def test_no_place_of_four_squares_is_faster_than_narrow_ports() -> None:
-    """All ways to deal four atoms out over four engines take longer than what each square reads to come in."""
+    """No way to deal four atoms out over four engines is faster than what each square reads comes in."""
     machine = load_tiled_machine("atomic-2x2[engines=2x2,array=16x16,ports=sides,link=1,dram=100000]")
     network = Network("n", [Layer("a", conv2d(k=64, c=64, r=1, s=1, h=8, w=8), "t")])
     problem = TiledProblem(network, machine, tiled_objective("makespan"))

@@ -21,7 +21,7 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles, least_key
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds, whole_layers
-from tilewright.solvers.scheduling.tiled.weight_hops import link_bytes, port_distances
+from tilewright.solvers.scheduling.tiled.weight_hops import WeighingLayer, link_bytes, port_distances
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.mapping.matrices import fully_connected
 from tilewright.workloads.network import Layer, Link, Network
@@ -77,12 +77,12 @@ def test_no_place_of_four_atoms_passes_fewer_links(kind: str, distances: list[in
     dag = problem.dag([AtomSize(1, 1, 8, 4)])
     assert dag.tasks == 4
     each, least = float(dag.cycles[0]), least_key(problem)
-    work = [float(dag.cycles.sum())]
+    layer = WeighingLayer(0, float(dag.cycles.sum()), 8 * 16)
     evenly = []
     for engines in product(range(4), repeat=4):
         plan = complete(dag, machine, np.array(engines, np.int32), np.arange(4, dtype=np.int32))
         busiest = np.array([each * max(engines.count(engine) for engine in range(4))])
-        low = link_bytes(machine, work, [8 * 16], busiest, [busiest])[0]
+        low = link_bytes(machine, [layer], busiest, [busiest])[0]
         links = passed(dag, machine, plan)
         assert low <= links + 1e-9
         if sorted(engines) == [0, 1, 2, 3]:
@@ -126,10 +126,10 @@ def test_near_engines_take_the_layers_with_the_most_weights() -> None:
     """Where the near engines have time for the heavy layer only, the light one's weights go far."""
     machine = row().machine
     cycles = np.array([100.0])
-    windows = [cycles, cycles]
+    layers = [WeighingLayer(0, 100.0, 600), WeighingLayer(1, 300.0, 60)]
     # the engines nearer than 1, 2 and 3 do 100, 200 and 300 of 400 cycles of work
-    light_far = link_bytes(machine, [100.0, 300.0], [600, 60], cycles, windows)[0]
+    light_far = link_bytes(machine, layers, cycles, [cycles, cycles])[0]
     assert light_far == pytest.approx(60 + 40 + 20)
-    heavy_late = link_bytes(machine, [100.0, 300.0], [600, 60], cycles, [cycles / 2, cycles])[0]
+    heavy_late = link_bytes(machine, layers, cycles, [cycles / 2, cycles])[0]
     # in half of the time the first engine does half of the heavy layer, and the second one the other
     assert heavy_late == pytest.approx(300 + 50 + 40 + 20)
