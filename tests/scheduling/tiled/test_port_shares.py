@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from itertools import product
 
@@ -14,7 +16,7 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled.copies import SharedLayer
-from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles
+from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles, least_key
 from tilewright.solvers.scheduling.tiled.port_shares import least_entering
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 from tilewright.workloads.mapping.convolutions import conv2d
@@ -156,3 +158,15 @@ def test_no_place_of_four_squares_is_faster_than_narrow_ports() -> None:
         times.append(problem.evaluate(dag, plan).cycles)
     # the best one computes for 256 cycles after that, and writes 1,024 bytes of results from each engine
     assert least <= min(times) <= least + 256 + 1024 + 8
+
+
+def test_copies_that_cost_nothing_leave_the_bounds_apart() -> None:
+    """Where writes and links take no energy, both together are no more than the least cycles make of them."""
+    problem = random_problem(6)
+    engine = replace(problem.machine.engine, buffer_write_energy=0.0)
+    machine = problem.machine.changed(engine=engine, hop_energy=0.0)
+    free = TiledProblem(problem.network, machine, problem.objective, batch=problem.batch)
+    bounds = size_bounds(free)
+    over = CopiesOverCycles(free, bounds)
+    least = free.objective.key(Fraction(bounds.energy), over.least_cycles())
+    assert float(least_key(free)) == pytest.approx(float(least))

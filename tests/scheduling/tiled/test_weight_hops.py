@@ -42,7 +42,7 @@ def passed(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> int:
 def test_weights_of_random_plans_pass_no_fewer_links() -> None:
     """On random networks and machines, plans of random sizes and orders."""
     count = far = 0
-    for seed in range(60):
+    for seed in range(36):
         rng = random.Random(seed)
         problem = random_problem(seed)
         over = CopiesOverCycles(problem, size_bounds(problem))
@@ -57,7 +57,7 @@ def test_weights_of_random_plans_pass_no_fewer_links() -> None:
         least = over.link_bytes(np.array([cycles]))[0]
         assert least <= passed(dag, problem.machine, plan) * (1 + 1e-9)
         count, far = count + 1, far + (least > 0)
-    assert count > 25
+    assert count > 15
     assert far > 2
 
 
