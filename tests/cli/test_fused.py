@@ -318,9 +318,9 @@ def test_python_names_the_argument(model: str, argument: str, value: Any, messag
         tw.network(model).on("tpu-edge", fuse=True, **{argument: value})
 
 
-@pytest.mark.parametrize("refused", [{"deterministic": True}, {"warm_starts": ["x.json"]}])
+@pytest.mark.parametrize("refused", [{"deterministic": True}])
 def test_python_refuses_what_fusion_has_not(model: str, refused: dict[str, Any]) -> None:
-    """Warm starts and deterministic runs are for searches layer by layer."""
+    """Deterministic runs are for searches layer by layer."""
     question = tw.network(model).on("tpu-edge", fuse=True)
     with pytest.raises(tw.InputError, match="cannot be used with fuse=True"):
         tw.solve(question, **refused)

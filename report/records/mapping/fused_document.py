@@ -84,6 +84,19 @@ class FusedGroupRecord(FusedValue):
     metrics: dict[str, Any] | None
 
 
+class FusedBeside(Record):
+    """A legal mapping from outside the space with which the search was to begin; no claim depends on it."""
+
+    layers: list[FusedLayer] = Field(min_length=1)
+    leaving: list[str] = Field(description="as in groups")
+    value: float = Field(description="of these layers")
+    value_exact: ExactText
+    reason: str = Field(description="why it lies outside")
+    source: str
+    tree: list[Any]
+    metrics: dict[str, Any]
+
+
 class FusedTry(FusedValue):
     """A group that was searched, used or not."""
 
@@ -225,6 +238,9 @@ class FusedDocument(Document[Literal["tilewright.fused/1"], Literal["map"]]):
     tried: list[FusedTry]
     unlinked: list[FusedUnlinked] = Field(
         default_factory=list, description="layers that read each other and cannot be fused"
+    )
+    beside: list[FusedBeside] = Field(
+        default_factory=list, description="mappings from outside the space that were offered"
     )
     totals: FusedTotals
     wall_s: float

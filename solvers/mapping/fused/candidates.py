@@ -61,7 +61,7 @@ class CandidateSpace:
             kinds[layer] = self._kinds[key]
             for kind in kinds[layer]:
                 fixed += kind.number * self.engines.operations(kind.operator)
-            rows, scaled = self._parts(turns, leaf)
+            rows, scaled = self.parts(turns, leaf)
             parts += rows
             for tensor in operator.tensors:
                 home = self.home_of(layer, tensor, turns)
@@ -79,7 +79,7 @@ class CandidateSpace:
         left = {leaf.leaf.layer: self._left_by_homes(turns, leaf) for leaf in turns.leaves}
         return Skeleton(tree, turns.outline(), kinds, options, fixed + parts, parts, left)
 
-    def _parts(self, turns: Turns, leaf: LeafTurns) -> tuple[Fraction, int]:
+    def parts(self, turns: Turns, leaf: LeafTurns) -> tuple[Fraction, int]:
         """Of a reader of a softmax in parts, pJ of its rows, and its sums that are scaled anew."""
         output = self.group.operator(leaf.leaf.layer).output
         for (reader, _), running in turns.softmaxes.items():
@@ -177,18 +177,10 @@ class CandidateSpace:
         yield Placement(None, 0, 0, streamed, None, 0, streamed + self._least(layer, kinds, tensor, 0))
         windows = windows_of(tensor, leaf.boxes)
         operator = self.group.operator(layer)
-        for depth, since, layers in _places(tree, layer):
+        for depth, since, layers in self.resident_places(tree, leaf, tensor, scaled):
             visits = visits_of(windows, leaf.trips, depth, since)
-            scales = tensor.is_output and scaled > 0
-            if depth == len(leaf.trips) and depth and not self.engine.leak and not scales:
-                # A tile of one turn is what a streamed tensor may store as well, for the same energy, but
-                # its sums are scaled outside; in cycles a first tile that is streamed counts twice, as
-                # transfer and as first fill.
-                continue
-            for index in range(1, shared_levels(self.engine) + 1):
+            for index in self.resident_levels(tensor.role):
                 level = self.engine.levels[index]
-                if tensor.role not in level.keeps or self._skips_a_must(tensor.role, index):
-                    continue
                 moved = elements_moved(operator, tensor, visits, level)
                 traffic = movement_energy(self.engine, tensor, (0, index), moved)
                 traffic += self._scaled(tensor, index, scaled)
@@ -203,9 +195,34 @@ class CandidateSpace:
                 least = traffic + self._least(layer, kinds, tensor, index)
                 yield Placement(store, depth, since, traffic, place, bits, least, frozenset(layers))
 
-    def _skips_a_must(self, role: Role, index: int) -> bool:
-        """Whether a store at a level would pass over one that the role may not bypass."""
-        return any(role in level.keeps - level.may_bypass for level in self.engine.levels[1:index])
+    def resident_places(
+        self, tree: Branch, leaf: LeafTurns, tensor: Tensor, scaled: int
+    ) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """Where a resident of a layer may stand: loops outside, those outside its sequence, layers inside.
+
+        Parameters
+        ----------
+        tree, leaf, tensor : whose
+        scaled : sums of the layer that are scaled anew between turns
+        """
+        for depth, since, layers in _places(tree, leaf.leaf.layer):
+            innermost = depth and depth == len(leaf.trips)
+            if innermost and not self.engine.leak and not (tensor.is_output and scaled):
+                # A tile of one turn is what a streamed tensor may store as well, for the same energy, but
+                # its sums are scaled outside; in cycles a first tile that is streamed counts twice, as
+                # transfer and as first fill.
+                continue
+            yield depth, since, layers
+
+    def resident_levels(self, role: Role) -> list[int]:
+        """Levels in which tensors of a role may be resident, passing over none that must store it."""
+        levels: list[int] = []
+        for index, level in enumerate(self.engine.levels[: shared_levels(self.engine) + 1]):
+            if index and role in level.keeps:
+                levels.append(index)
+                if role not in level.may_bypass:
+                    break
+        return levels
 
     def candidates(self, skeleton: Skeleton, most: Fraction | None = None) -> Iterator[Candidate]:
         """Every combination of placements whose residents fit together.
