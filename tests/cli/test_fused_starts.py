@@ -48,7 +48,7 @@ def renamed(path: Path, names: dict[str, str]) -> Path:
 
 
 def test_a_start_is_kept_whatever_happens(model: Path, saved: Path) -> None:
-    """Under a limit that strikes before any group is searched, the start is the answer, by other names too."""
+    """Where a limit strikes before any group is searched, the start is the answer, by other names."""
     question = tw.network(str(model)).on("tpu-edge", fuse=True, factors="perfect")
     whole = json.loads(saved.read_text())["totals"]
     for start in (saved, tw.load(saved), renamed(saved, {"qk": "first", "av": "second"})):

@@ -76,10 +76,7 @@ def legal(rng: Random, group: FusedGroup, engine: Engine, trees: list[Branch]) -
     """Random legal trees, and legal ones that differ from known ones in one thing."""
     for number in range(60):
         try:
-            if number % 4:
-                tree = changed(rng, engine, rng.choice(trees))
-            else:
-                tree = random_tree(rng, group, engine)
+            tree = changed(rng, engine, rng.choice(trees)) if number % 4 else random_tree(rng, group, engine)
             if not evaluate_fused(group, engine, HIERARCHY, tree).violations:
                 yield tree
         except InputError:
