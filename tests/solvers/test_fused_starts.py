@@ -36,7 +36,7 @@ def changed(rng: Random, engine: Engine, tree: Branch) -> Branch:
             child = changed(rng, engine, child)
         else:
             own = [*child.mapping.nodes]
-            if rng.random() < 0.5:
+            if own and rng.random() < 0.5:
                 own.pop(rng.randrange(len(own)))
             else:
                 tensors = [node.tensor for node in own if isinstance(node, Storage)] or ["A"]

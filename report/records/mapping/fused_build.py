@@ -58,17 +58,9 @@ def fused_document(
     whole = len(known) == len(costs)
     used = {tuple(group.group.names) for group in answer.groups if group.is_fused}
     arch = ArchRecord.of(problem.engine)
-    space = FusedSpace(
-        most=problem.most,
-        home=problem.home_level,
-        shared_tiles="divisors" if problem.factors == "perfect" else "trip-counts",
-        most_turns=MOST_TURNS,
-        factors="perfect" if problem.factors == "perfect" else "imperfect",
-        storage="uneven" if problem.storage == "uneven" else "even",
-        online_softmax=problem.online_softmax,
-    )
+    space = space_record(problem)
     layers = [layer for group in groups for layer in group.layers]
-    graph, named = _graph(problem.network), (problem.network.name, problem.network.batch)
+    graph, named = graph_record(problem.network), (problem.network.name, problem.network.batch)
     return FusedDocument.model_validate(
         {
             **FusedDocument.head(),
@@ -119,7 +111,21 @@ def fused_document(
     )
 
 
-def _graph(network: Network) -> FusedGraph:
+def space_record(problem: FusionProblem) -> FusedSpace:
+    """The space that a problem's claims are about, as data."""
+    return FusedSpace(
+        most=problem.most,
+        home=problem.home_level,
+        shared_tiles="divisors" if problem.factors == "perfect" else "trip-counts",
+        most_turns=MOST_TURNS,
+        factors="perfect" if problem.factors == "perfect" else "imperfect",
+        storage="uneven" if problem.storage == "uneven" else "even",
+        online_softmax=problem.online_softmax,
+    )
+
+
+def graph_record(network: Network) -> FusedGraph:
+    """Which layers wait for which, as data."""
     links = [
         FusedLink(
             layer=link.producer,
