@@ -29,8 +29,9 @@ from tilewright.solvers.mapping.fused.first_bound import FirstBounds, Step
 from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.solvers.mapping.fused.room_bounds import passes
 from tilewright.solvers.mapping.fused.search import FusedSearch
+from tilewright.solvers.mapping.fused.skeletons import NO_MAPPING
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
-from tilewright.workloads.mapping.operators import conv2d
+from tilewright.workloads.mapping.operators import conv2d, gemm
 
 HIERARCHY = cost_model("hierarchy")
 
@@ -207,6 +208,43 @@ def test_trees_with_tiles_larger_than_what_readers_need_are_passed_over() -> Non
                 compared += 1
     assert senseless > 0
     assert compared > 0
+
+
+def test_residents_of_an_inner_sequence_take_no_room_from_layers_before_it() -> None:
+    """Weights that stay over an inner sequence's turns do not fit beside what an earlier layer passes on."""
+    layers = (
+        ("z", gemm(m=4, n=6, k=1)),
+        ("a", gemm(m=4, n=1, k=6)),  # in its turn the level holds z.C and a.C, 28 of 30 elements
+        ("b", gemm(m=4, n=6, k=1)),
+        ("c", gemm(m=4, n=1, k=6)),
+    )
+    readings = tuple(
+        Reading(reader, "A", producer, (0, 1), (0, 0)) for producer, reader in ("za", "ab", "bc")
+    )
+    group = FusedGroup(layers, readings, frozenset({"c"}))
+    levels = (
+        MemoryLevel("L0", None, Fraction(100), Fraction(100)),
+        MemoryLevel("L1", 30, Fraction(1), Fraction(1)),
+    )
+    search = FusedSearch(
+        group, Engine("nested", "hierarchy", 16, Fraction(1), Fraction(500), levels), HIERARCHY, Limits()
+    )
+    inner = Branch(
+        (SharedLoop("c", "M", 1), SharedStore("b", "C", "L1")), (Leaf("b", NO_MAPPING), Leaf("c", NO_MAPPING))
+    )
+    homes = (SharedStore("z", "C", "L1"), SharedStore("a", "C", "L1"))
+    tree = Branch(homes, (Leaf("z", NO_MAPPING), Leaf("a", NO_MAPPING), inner))
+    assert tree in search.trees.all()
+    values: dict[bool, Fraction] = {}
+    for candidate in search.space.candidates(search.space.skeleton(tree)):
+        value = priced(search, candidate)
+        if value is not None:
+            stays = all(candidate.placements[name, "B"].store is not None for name in "bc")
+            values[stays] = min(value, values.get(stays, value))
+    bound = search.rooms.bound(tree, None)
+    assert bound is not None
+    assert solved_bound(search, tree) <= values[True] < values[False]
+    assert bound.least <= values[True]
 
 
 def test_all_of_a_tensor_comes_again_where_a_loop_inside_another_moves_it() -> None:
