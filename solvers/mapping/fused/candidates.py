@@ -15,7 +15,11 @@ from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
 from tilewright.formulation.mapping.fused.running_rows import rows_moved, scaling_of, sums_scaled
-from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement_energy
+from tilewright.formulation.mapping.fused.shared_traffic import (
+    elements_copied,
+    elements_moved,
+    movement_energy,
+)
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
 from tilewright.solvers.mapping.fused.candidate import Candidate, Placement, Skeleton, TurnKind
@@ -75,7 +79,7 @@ class CandidateSpace:
                     fixed += self._least(layer, kinds[layer], tensor, home)
                     parts += self._scaled(tensor, home, scaled)
             if layer in self.group.leaving and layer in turns.passings:
-                fixed += self.copy_energy(layer, turns)
+                parts += self.copy_energy(leaf, turns)
         left = {leaf.leaf.layer: self._left_by_homes(turns, leaf) for leaf in turns.leaves}
         return Skeleton(tree, turns.outline(), kinds, options, fixed + parts, parts, left)
 
@@ -132,14 +136,14 @@ class CandidateSpace:
                 best = [*(other for other in best if not placement.replaces(other)), placement]
         return tuple(sorted(best, key=lambda placement: placement.least))
 
-    def copy_energy(self, layer: str, turns: Turns) -> Fraction:
+    def copy_energy(self, leaf: LeafTurns, turns: Turns) -> Fraction:
         """pJ of writing a whole result from its home to the outermost level."""
-        operator = self.group.operator(layer)
-        home = turns.passings[layer].home
+        operator = self.group.operator(leaf.leaf.layer)
+        home = turns.passings[leaf.leaf.layer].home
         if home is None:
             return Fraction(0)
-        elements = operator.output.footprint(operator.bounds)
-        return movement_energy(self.engine, operator.output, (0, home.level), (elements, 0))
+        copied = elements_copied(self.engine, operator, leaf.boxes, (0, home.level))
+        return movement_energy(self.engine, operator.output, (0, home.level), copied)
 
     def home_of(self, layer: str, tensor: Tensor, turns: Turns) -> int | None:
         """The home level of an intermediate; ``None`` for a tensor from outside the group."""
@@ -181,7 +185,7 @@ class CandidateSpace:
             visits = visits_of(windows, leaf.trips, depth, since)
             for index in self.resident_levels(tensor.role):
                 level = self.engine.levels[index]
-                moved = elements_moved(operator, tensor, visits, level)
+                moved = elements_moved(self.engine, operator, tensor, visits, (0, index))
                 traffic = movement_energy(self.engine, tensor, (0, index), moved)
                 traffic += self._scaled(tensor, index, scaled)
                 part = tensor.role if tensor.role in level.partitions else None

@@ -210,7 +210,7 @@ class TreeRows:
                 if not self.listed.may_start(tensor.role, index):
                     continue
                 level = self.engine.levels[index]
-                moved = elements_moved(operator, tensor, visits, level)
+                moved = elements_moved(self.engine, operator, tensor, visits, (0, index))
                 bits = [0] * len(self.rooms)
                 size = int(visits.elements.max(initial=0))
                 bits[self.listed.place(index, tensor.role)] = self._bits(index, tensor.role, size)
