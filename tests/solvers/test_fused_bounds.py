@@ -13,7 +13,7 @@ from effort import effort
 from fused_brute import Listing
 from fused_instances import online, random_engine, random_group
 from fused_pricing import least_of_trees
-from fused_tiny import repriced, softmax_group, tiny_engine, tiny_group
+from fused_tiny import repriced, set_up, softmax_group, tiny_engine, tiny_group
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
@@ -128,11 +128,20 @@ def softmax_of_any(rng: Random) -> FusedGroup:
             return group
 
 
-def check_drawn(seed: str, drawn: Callable[[Random], FusedGroup] = small_group) -> int:
-    """Bounds of random candidates of a random group; how many were compared."""
+def check_drawn(
+    seed: str, drawn: Callable[[Random], FusedGroup] = small_group, *, begun: bool = False
+) -> int:
+    """Bounds of random candidates of a random group; how many were compared.
+
+    Parameters
+    ----------
+    seed, drawn : of the group, and what makes it
+    begun : whether ports take cycles to begin tiles
+    """
     rng = Random(seed)
     engine = random_engine(rng) if rng.random() < 0.5 else ordered(random_engine(rng))
     engine = at_price(engine, rng.choice([Fraction(0), Fraction(0), Fraction(7), None]))
+    engine = set_up(rng, at_price(engine, Fraction(3))) if begun else engine
     return check_group(rng, drawn(rng), engine, most=2)
 
 
@@ -273,6 +282,11 @@ def test_a_stride_moves_no_more_than_it_touches() -> None:
 def test_every_bound_lies_below_the_value_of_every_candidate() -> None:
     """Bounds of skeletons, of placements and with all room are at most what the evaluator says."""
     check_bounds(effort(16), "bounds")
+
+
+def test_bounds_on_machines_with_set_up_cycles_lie_below_the_value_of_every_candidate() -> None:
+    """The same where ports take cycles to begin tiles and rows."""
+    assert sum(check_drawn(f"begun-{number}", begun=True) for number in range(effort(5))) >= effort(5)
 
 
 def test_bounds_with_softmaxes_in_parts_lie_below_the_value_of_every_candidate() -> None:
