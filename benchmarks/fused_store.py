@@ -46,7 +46,6 @@ class FusedRun:
         content = [
             __version__,
             [network.name, network.batch, graph_record(network).model_dump()],
-            [link.softmax for link in network.links],
             [
                 [layer.name, OperatorRecord.of(layer.operator).model_dump(), [*layer.rows], layer.is_softmax]
                 for layer in network.layers

@@ -163,7 +163,7 @@ def with_set_ups(rng: Random) -> FusedInstance:
 
 def test_set_up_cycles_are_those_of_the_tiles_that_ports_begin() -> None:
     """The same on machines whose ports take cycles for every tile and row, in turns and between them."""
-    check_many(effort(60), "set-ups", with_set_ups, {"resident": 0.3, "ragged": 0.1, "home": 0.6})
+    check_many(effort(25), "set-ups", with_set_ups, {"resident": 0.3, "ragged": 0.1, "home": 0.6})
 
 
 def test_softmaxes_in_parts_are_counted_as_their_elements_move() -> None:

@@ -245,14 +245,20 @@ def _graph_faults(document: FusedDocument) -> Iterator[str]:
         if not (link.layer in place and place[link.layer] < place.get(link.reader, -1)):
             yield f"links[{index}]: {link.reader} does not stand behind {link.layer} in order"
     links = {
-        (link.layer, link.reader, link.operand): (link.axes, link.offsets, link.rows) for link in graph.links
+        (link.layer, link.reader, link.operand): (link.axes, link.offsets, link.rows, link.softmax)
+        for link in graph.links
     }
     for group in document.groups:
         for layer in group.layers:
             if layer.name not in place:
                 yield f"order: {layer.name} is missing"
             for operand, read in layer.reads.items():
-                if links.get((read.layer, layer.name, operand)) != (read.axes, read.offsets, read.rows):
+                if links.get((read.layer, layer.name, operand)) != (
+                    read.axes,
+                    read.offsets,
+                    read.rows,
+                    read.softmax,
+                ):
                     yield f"links: {layer.name}.{operand} reads {read.layer} otherwise"
 
 

@@ -134,6 +134,7 @@ def graph_record(network: Network) -> FusedGraph:
             axes=None if link.axes is None else [*link.axes],
             offsets=[*link.offsets],
             rows=[*link.rows],
+            softmax=link.softmax,
         )
         for link in network.links
         if link.producer is not None

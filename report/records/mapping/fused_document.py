@@ -129,6 +129,7 @@ class FusedLink(Record):
     )
     offsets: list[int] = Field(default_factory=list, description="as in reads")
     rows: list[int] = Field(default_factory=list, description="as in reads")
+    softmax: bool = Field(True, description="as in reads")
 
 
 class FusedGraph(Record):
@@ -137,6 +138,14 @@ class FusedGraph(Record):
     order: list[str] = Field(description="all layers, each behind those that it reads")
     links: list[FusedLink]
     outputs: list[str] = Field(description="layers whose results the network returns")
+
+    def stated(self) -> dict[str, Any]:
+        """What it states, as plain data, without what all rows are."""
+        data = self.model_dump()
+        for link in data["links"]:
+            if link["softmax"]:
+                del link["softmax"]
+        return data
 
 
 class FusedSpace(Record):
@@ -217,7 +226,7 @@ def fused_hash(
     objective, space = asked
     content: list[Any] = [model, batch, arch.hash, objective, space.stated(), stated]
     if graph is not None:
-        content.append(graph.model_dump())
+        content.append(graph.stated())
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
