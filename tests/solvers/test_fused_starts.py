@@ -103,4 +103,5 @@ def test_what_lies_inside_takes_no_less_than_the_optimum(drawn: object) -> None:
             counts["inside" if reason is None else "outside"] += 1
             counts["better"] += value < answer.value
     print(dict(counts))
-    assert min(counts["inside"], counts["outside"]) > 2
+    assert counts["inside"] > 5
+    assert counts["outside"]
