@@ -58,7 +58,14 @@ class Setting(NamedTuple):
 def earliest(
     net: Network, casts: Casts, g: int, copies: Copies, loads: Loads, far: int
 ) -> Any:  # pragma: no cover
-    """The earliest first step for which all targets have capacity, at most so far before the step of use."""
+    """The earliest first step for which all targets have capacity, at most so far before the step of use.
+
+    Parameters
+    ----------
+    net, casts, g : the machine, all multicasts, and which of them
+    copies, loads : all residencies, and what the plan loads
+    far : steps before its use
+    """
     low = max(0, casts.due[g] - far)
     for q in range(casts.starts[g], casts.starts[g + 1]):
         # two copies of a block on one engine must not overlap: the one before ends first
