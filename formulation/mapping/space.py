@@ -140,7 +140,14 @@ class Alike:
     groups: dict[Hashable, AxisGroup] = field(default_factory=dict)
 
     def tile(self, dim: str, number: int, domain: Sequence[int], group: str) -> Variable:
-        """The tile size of a dimension with a number."""
+        """A tile size of a dimension; the same for all spaces.
+
+        Parameters
+        ----------
+        number : of tiles of the dimension outside it that are decided
+        domain : what it may be, increasing
+        group : name of the axis group
+        """
         key = (dim, number, tuple(domain), group)
         if key not in self.tiles:
             self.tiles[key] = Variable(f"{dim}#{number}", domain, group)
