@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from fractions import Fraction
 from itertools import count, islice
 from random import Random
@@ -31,8 +31,11 @@ from tilewright.solvers.mapping.fused.candidate_cost import cost_of
 from tilewright.solvers.mapping.fused.candidates import CandidateSpace
 from tilewright.solvers.mapping.fused.dives import Dives
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
+from tilewright.solvers.mapping.fused.items import Family, Item, Open, Ordered, Placings, Stem
+from tilewright.solvers.mapping.fused.mirror import Mirror
 from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
-from tilewright.solvers.mapping.fused.skeletons import Cut, SkeletonSpace
+from tilewright.solvers.mapping.fused.skeletons import OuterOrder, SkeletonSpace
+from tilewright.solvers.mapping.fused.stem_rooms import StemRooms
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
 
@@ -42,42 +45,6 @@ DRAWN = 40
 """Trees from which these come, of each kind."""
 MEMBERS = 24
 """Skeletons of each that are looked at."""
-
-
-@dataclass(frozen=True)
-class _Stem:
-    """Families that differ in loops of sequences inside others, which are decided one after the other."""
-
-    tree: Branch
-    cuts: tuple[Cut, ...]
-
-
-@dataclass(frozen=True)
-class _Family:
-    """Skeletons that differ in the order of loops and in places of homes."""
-
-    tree: Branch
-
-
-@dataclass(frozen=True)
-class _Ordered:
-    """Skeletons that differ in places of homes alone."""
-
-    tree: Branch
-
-
-@dataclass(frozen=True)
-class _Placings:
-    """Candidates of one skeleton, the one with the least bound last, so that it is opened next."""
-
-    candidates: list[Candidate]
-
-
-@dataclass(order=True)
-class _Open:
-    bound: Fraction
-    number: int
-    item: _Stem | _Family | _Ordered | Skeleton | _Placings | Candidate = field(compare=False)
 
 
 class FusedSearch:
@@ -113,8 +80,10 @@ class FusedSearch:
         self.first = FirstBounds(group, engines)
         self.is_plain = all(group.is_plain(reading) for reading in group.readings)
         self.rooms = RoomBounds(group, engine, self.first, self.solver)
+        self.stems = StemRooms(self.rooms, self.trees.divides)
+        self.mirror = Mirror(group, engine)
         self.answer = FusedAnswer()
-        self._open: list[_Open] = []
+        self._open: list[Open] = []
         self._stems = self.trees.stems()
         # Only where sums cost no more further inside do cuts by inner loops never cost less.
         roles = {operator.output.role for operator in group.operators.values()}
@@ -153,9 +122,12 @@ class FusedSearch:
                 self._listed = stem is None
                 if stem is None:
                     break
+                if not self.mirror.is_needed(stem, decided=False):
+                    continue
                 bound = self.first.bound(stem) if self.gains else Fraction(0)
                 if cutoff is None or bound < cutoff:
-                    self._push(bound, _Stem(stem, self.trees.cuts(stem)))
+                    orders = tuple(self.trees.outer_orders(stem))
+                    self._push(bound, Stem(stem, self.trees.cuts(stem), orders))
             self._search(cutoff)
             answer.complete = True
         except LimitReachedError:
@@ -176,10 +148,8 @@ class FusedSearch:
         if answer.tree is None and answer.complete and not answer.reason:
             answer.reason = "every fused mapping takes more" if cutoff is not None else "nothing fits"
 
-    def _push(
-        self, bound: Fraction, item: _Stem | _Family | _Ordered | Skeleton | _Placings | Candidate
-    ) -> None:
-        heapq.heappush(self._open, _Open(bound, next(self._numbers), item))
+    def _push(self, bound: Fraction, item: Item) -> None:
+        heapq.heappush(self._open, Open(bound, next(self._numbers), item))
 
     def _search(self, cutoff: Fraction | None) -> None:
         """Always open what may be best."""
@@ -206,19 +176,19 @@ class FusedSearch:
         """Whether the best is as close to the least open bound as the limits ask for."""
         return value - self._open[0].bound <= Fraction(self.limits.gap) * value
 
-    def _advance(self, entry: _Open, best: Fraction | None) -> None:
+    def _advance(self, entry: Open, best: Fraction | None) -> None:
         item = entry.item
-        if isinstance(item, _Stem):
+        if isinstance(item, Stem):
             self._open_stem(item, entry.bound, best)
-        elif isinstance(item, _Family):
+        elif isinstance(item, Family):
             self._open_family(item, entry.bound, best)
-        elif isinstance(item, _Ordered):
+        elif isinstance(item, Ordered):
             self._open_ordered(item, entry.bound, best)
         elif isinstance(item, Skeleton):
             candidates = sorted(self.space.candidates(item, best), key=lambda c: c.bound, reverse=True)
             if candidates:
-                self._push(max(candidates[-1].bound, entry.bound), _Placings(candidates))
-        elif isinstance(item, _Placings):
+                self._push(max(candidates[-1].bound, entry.bound), Placings(candidates))
+        elif isinstance(item, Placings):
             candidate = item.candidates[-1]
             self._relax(candidate, entry.bound, best)
             item.candidates.pop()
@@ -227,38 +197,80 @@ class FusedSearch:
         else:
             self._price(item, best)
 
-    def _open_stem(self, stem: _Stem, bound: Fraction, best: Fraction | None) -> None:
+    def _open_stem(self, stem: Stem, bound: Fraction, best: Fraction | None) -> None:
         """Decide one more loop of an inner sequence; with the last one it is a family."""
-        trees: Iterable[Branch] = (stem.tree,)
-        if stem.cuts:
-            trees = self.trees.cut(stem.tree, stem.cuts[0])
+        if self.gains and not stem.bounded:
+            # Before loops are decided, so that few are.
+            least, orders = self._roomy_orders(stem, best)
+            if least is None:
+                return
+            stem = replace(stem, orders=orders, bounded=True)
+            if least > bound:
+                self._push(least, stem)
+                return
+        if not stem.cuts:
+            if self.first.fits(stem.tree):
+                self._push(bound, Family(stem.tree, stem.orders))
+            return
         rest = stem.cuts[1:]
-        for tree in trees:
+        for tree in self.trees.cut(stem.tree, stem.cuts[0]):
             self.limits.check()
-            if not rest and not self.trees.is_whole(tree):
+            if not rest and not (self.trees.is_whole(tree) and self.mirror.is_needed(tree)):
                 continue
             least = max(bound, self.first.bound(tree)) if self.gains or not rest else bound
-            if best is not None and least >= best:
-                continue
-            if rest:
-                self._push(least, _Stem(tree, rest))
-            elif self.first.fits(tree):
-                self._push(least, _Family(tree))
+            if best is None or least < best:
+                self._push(least, Stem(tree, rest, stem.orders))
 
-    def _open_family(self, family: _Family, bound: Fraction, best: Fraction | None) -> None:
-        """Put its loops in order: what residents move and hold depends on it."""
-        if not self.is_plain and self._rises(self.rooms.roomy, family, bound, best):
-            return
-        for tree in self.trees.orders(family.tree):
+    def _roomy_orders(
+        self, stem: Stem, best: Fraction | None
+    ) -> tuple[Fraction | None, tuple[OuterOrder, ...]]:
+        """The least bound of a stem over orders of its outermost loops, and those below the best."""
+        least: Fraction | None = None
+        orders: list[OuterOrder] = []
+        for nodes in stem.orders:
             self.limits.check()
-            least = self.rooms.bound(tree, best)
-            if least is not None:
-                self._push(max(least.least, bound), _Ordered(tree))
+            bound = self.stems.bound(replace(stem.tree, nodes=nodes), stem.cuts, best)
+            if bound is not None and (best is None or bound < best):
+                orders.append(nodes)
+                least = _least(least, bound)
+        return least, tuple(orders)
+
+    def _open_family(self, family: Family, bound: Fraction, best: Fraction | None) -> None:
+        """Put its loops in order: what residents move and hold depends on it."""
+        if not self.is_plain:
+            if not family.ordered:
+                bounds = self._bounds(self._ordered(family), best)
+                if not bounds:
+                    return
+                family = replace(family, ordered=tuple(tree for _, tree in bounds))
+                least = min(least for least, _ in bounds)
+                if least > bound:
+                    self._push(least, family)
+                    return
+            if self._rises(self.rooms.roomy, family, bound, best):
+                return
+        for least, tree in self._bounds(family.ordered or self._ordered(family), best):
+            self._push(max(least, bound), Ordered(tree))
+
+    def _ordered(self, family: Family) -> Iterator[Branch]:
+        """A family with its loops in every order that may be good."""
+        for nodes in family.orders:
+            yield from self.trees.inner_orders(replace(family.tree, nodes=nodes))
+
+    def _bounds(self, trees: Iterable[Branch], best: Fraction | None) -> list[tuple[Fraction, Branch]]:
+        """Trees with their loops in order whose bounds are below the best, with these."""
+        bounds: list[tuple[Fraction, Branch]] = []
+        for tree in trees:
+            self.limits.check()
+            bound = self.rooms.bound(tree, best) if self.mirror.is_needed(tree, ordered=True) else None
+            if bound is not None:
+                bounds.append((bound.least, tree))
+        return bounds
 
     def _rises(
         self,
         bounded: Callable[[Branch, Fraction | None], RoomBound | None],
-        item: _Family | _Ordered,
+        item: Family | Ordered,
         bound: Fraction,
         best: Fraction | None,
     ) -> bool:
@@ -281,7 +293,7 @@ class FusedSearch:
             if self.is_plain or not self.rooms.advance(least):
                 return False
 
-    def _open_ordered(self, ordered: _Ordered, bound: Fraction, best: Fraction | None) -> None:
+    def _open_ordered(self, ordered: Ordered, bound: Fraction, best: Fraction | None) -> None:
         """List its skeletons."""
         if self._rises(self.rooms.bound, ordered, bound, best):
             return
@@ -317,8 +329,8 @@ class FusedSearch:
         entries = heapq.nsmallest(DRAWN, self._open)
         entries += self._chance.sample(self._open, min(DRAWN, len(self._open)))
         items = [entry.item for entry in entries]
-        known = [(item.tree, item.cuts) for item in items if isinstance(item, _Stem)]
-        known += [(item.tree, ()) for item in items if isinstance(item, _Family | _Ordered)]
+        known = [(item.tree, item.cuts) for item in items if isinstance(item, Stem)]
+        known += [(item.tree, ()) for item in items if isinstance(item, Family | Ordered)]
         for ordered in self.dives.best(known, best):
             candidate = self.space.promising(self._members(ordered), best)
             if candidate is not None:

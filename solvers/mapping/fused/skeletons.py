@@ -31,6 +31,8 @@ from tilewright.workloads.mapping.operator import Role
 NO_MAPPING = Mapping(())
 PlacedLoop = tuple[SharedLoop, frozenset[str]]
 """A shared loop and the layers below it."""
+OuterOrder = tuple[SharedNode, ...]
+"""The outermost loops in some order, and homes inside them."""
 MOST_TILES = 4096
 """Choices of shared tiles of a group outside all sequences, up to which they need not divide."""
 
@@ -271,19 +273,27 @@ class SkeletonSpace:
         family : or a branch of one
         around : the loops outside it
         """
+        for nodes in self.outer_orders(family, around):
+            yield from self.inner_orders(replace(family, nodes=nodes), around)
+
+    def outer_orders(self, family: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[OuterOrder]:
+        """A family's outermost loops in every order, with the homes inside them; parameters as above."""
         below = frozenset(family.layers())
-        loops = [node for node in family.nodes if isinstance(node, SharedLoop)]
         homes = [node for node in family.nodes if isinstance(node, SharedStore)]
-        for order in permutations(loops):
-            loops_around = (*around, *((loop, below) for loop in order))
-            if not self._keeps_columns(loops_around):
-                continue
-            children: list[list[Branch | Leaf]] = [
-                [child] if isinstance(child, Leaf) else list(self.orders(child, loops_around))
-                for child in family.children
-            ]
-            for inside in product(*children):
-                yield Branch((*order, *homes), tuple(inside))
+        for order in permutations(node for node in family.nodes if isinstance(node, SharedLoop)):
+            if self._keeps_columns((*around, *((loop, below) for loop in order))):
+                yield (*order, *homes)
+
+    def inner_orders(self, tree: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[Branch]:
+        """A tree whose outermost loops are in order, with the others in every order; parameters as above."""
+        below = frozenset(tree.layers())
+        around = (*around, *((node, below) for node in tree.nodes if isinstance(node, SharedLoop)))
+        children: list[list[Branch | Leaf]] = [
+            [child] if isinstance(child, Leaf) else list(self.orders(child, around))
+            for child in tree.children
+        ]
+        for inside in product(*children):
+            yield replace(tree, children=tuple(inside))
 
     def placed(self, ordered: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
         """All skeletons with one order of loops, which differ in places and halos of homes.
