@@ -104,10 +104,13 @@ class RoomBounds:
             layers.append(self.layer(runs, loops))
 
         def known(at: int, homes: Homes) -> int | None:
-            cost = self.known(all_runs[at], homes, left[at])
-            if cost is None:
+            runs = all_runs[at]
+            if not runs.exact:
                 return 0
-            return None if cost.bound is None else math.floor(all_runs[at].runs * cost.bound * self.scale)
+            cost = self.known(runs, homes, left[at])
+            turn = self.first.operators(runs)[1]
+            least = self.solver.least(turn, homes, left[at]) if cost is None else cost.bound
+            return None if least is None else math.floor(runs.runs * least * self.scale)
 
         choice = RoomChoice(layers, left, known)
         chosen = choice.least(None if most is None else self.scaled(most))

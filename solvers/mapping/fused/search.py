@@ -37,7 +37,7 @@ from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
 from tilewright.solvers.mapping.fused.skeletons import OuterOrder, SkeletonSpace
 from tilewright.solvers.mapping.fused.stem_rooms import StemRooms
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
-from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
+from tilewright.solvers.mapping.fused.turn_solver import TurnMemory, TurnSolver
 
 FIRST_DIVE = 8
 """Steps of the search after which some trees are priced, and again whenever there are four times as many."""
@@ -58,6 +58,7 @@ class FusedSearch:
     factors, storage : the space of the layers' mappings within turns; imperfect factors are those of shared
         loops, too
     home_level : the only level that may be a home; ``None`` for any
+    memory : what other searches in the same space know of turns
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class FusedSearch:
         factors: str | None = "perfect",
         storage: str | None = None,
         home_level: str | None = None,
+        memory: TurnMemory | None = None,
     ) -> None:
         group, engine = at_widths(group, engine)
         self.group, self.engine, self.model, self.limits = group, engine, model, limits
@@ -76,7 +78,8 @@ class FusedSearch:
         self.space = CandidateSpace(group, engines)
         self.trees = SkeletonSpace(group, engine, home_level, perfect=factors == "perfect")
         goal = parse_objective("energy")
-        self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
+        known = (memory or TurnMemory()).of(engine)
+        self.solver = TurnSolver(engine, model, goal, factors, storage, limits, known)
         self.first = FirstBounds(group, engines)
         self.is_plain = all(group.is_plain(reading) for reading in group.readings)
         self.rooms = RoomBounds(group, engine, self.first, self.solver)
@@ -347,7 +350,7 @@ class FusedSearch:
 
     def _relax(self, candidate: Candidate, least: Fraction, best: Fraction | None) -> None:
         """Solve a candidate's turns with the room that homes leave."""
-        bound = self.cost_of(candidate, None)
+        bound = self.cost_of(candidate, None, best)
         if bound is None or (best is not None and bound >= best):
             return
         self._push(max(bound, least), candidate)
@@ -359,7 +362,7 @@ class FusedSearch:
     def _price(self, candidate: Candidate, best: Fraction | None) -> None:
         """Solve a candidate's turns in the room that is left, and keep what is better than all before."""
         leaves: dict[str, Leaf] = {}
-        value = self.cost_of(candidate, leaves)
+        value = self.cost_of(candidate, leaves, best)
         if value is None or (best is not None and value >= best):
             return
         tree = self.space.tree(candidate, leaves)
@@ -368,9 +371,11 @@ class FusedSearch:
             raise TilewrightError(f"a fused mapping of {value} pJ is evaluated at {evaluation.energy} pJ")
         self.answer.tree, self.answer.evaluation, self.answer.value = tree, evaluation, value
 
-    def cost_of(self, candidate: Candidate, leaves: dict[str, Leaf] | None) -> Fraction | None:
-        """What a candidate costs; :func:`candidate_cost.cost_of` says in which room."""
-        return cost_of(self.space, self.solver, candidate, leaves)
+    def cost_of(
+        self, candidate: Candidate, leaves: dict[str, Leaf] | None, most: Fraction | None = None
+    ) -> Fraction | None:
+        """What a candidate costs; :func:`candidate_cost.cost_of` says in which room, and up to what."""
+        return cost_of(self.space, self.solver, candidate, leaves, most)
 
 
 def _least(value: Fraction | None, cutoff: Fraction | None) -> Fraction | None:
