@@ -87,9 +87,9 @@ def mirrored_ranks(group: FusedGroup, engine: Engine) -> dict[int, int]:
     for reading in group.readings:
         reads = places[reading.reader, reading.operand]
         made = places[reading.producer, group.operator(reading.producer).output.name]
-        for place, axis in enumerate(reading.axes):
+        for place, result in enumerate(reading.axes):
             if (
-                reading.axes[reads[place]] != made[axis]
+                reading.axes[reads[place]] != made[result]
                 or reading.offsets[reads[place]] != reading.offsets[place]
             ):
                 return {}
