@@ -74,9 +74,7 @@ def check_group(rng: Random, group: FusedGroup, engine: Engine, most: int) -> in
         assert FirstBounds(group, engines).bound(tree) <= skeleton.bound
         candidates = list(search.space.candidates(skeleton))
         quick = unsolved.rooms.bound(ordered, None)
-        if candidates:
-            assert quick is not None
-            assert quick.least <= min(candidate.bound for candidate in candidates)
+        assert quick is not None or not candidates
         for candidate in rng.sample(candidates, min(3, len(candidates))):
             assert skeleton.bound <= candidate.bound
             relaxed = search.cost_of(candidate, None)
@@ -85,6 +83,8 @@ def check_group(rng: Random, group: FusedGroup, engine: Engine, most: int) -> in
             if value is not None:
                 assert relaxed is not None
                 assert relaxed <= value
+                assert quick is not None
+                assert quick.least <= value
                 assert least <= value
                 assert search.first.fits(family)
                 assert solved_bound(search, ordered) <= value

@@ -34,7 +34,7 @@ from tilewright.solvers.mapping.fused.first_bound import FirstBounds
 from tilewright.solvers.mapping.fused.items import Family, Item, Open, Ordered, Placings, Stem
 from tilewright.solvers.mapping.fused.mirror import Mirror
 from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
-from tilewright.solvers.mapping.fused.skeletons import OuterOrder, SkeletonSpace
+from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.fused.stem_rooms import StemRooms
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnMemory, TurnSolver
@@ -83,7 +83,7 @@ class FusedSearch:
         self.first = FirstBounds(group, engines)
         self.is_plain = all(group.is_plain(reading) for reading in group.readings)
         self.rooms = RoomBounds(group, engine, self.first, self.solver)
-        self.stems = StemRooms(self.rooms, self.trees.divides)
+        self.stems = StemRooms(self.rooms, self.trees.divides, lambda: self.limits.check())
         self.mirror = Mirror(group, engine)
         self.answer = FusedAnswer()
         self._open: list[Open] = []
@@ -204,10 +204,11 @@ class FusedSearch:
         """Decide one more loop of an inner sequence; with the last one it is a family."""
         if self.gains and not stem.bounded:
             # Before loops are decided, so that few are.
-            least, orders = self._roomy_orders(stem, best)
-            if least is None:
+            orders = list(self.stems.orders(stem.tree, stem.cuts, stem.orders, best))
+            if not orders:
                 return
-            stem = replace(stem, orders=orders, bounded=True)
+            stem = replace(stem, orders=tuple(nodes for _, nodes in orders), bounded=True)
+            least = min(least for least, _ in orders)
             if least > bound:
                 self._push(least, stem)
                 return
@@ -223,20 +224,6 @@ class FusedSearch:
             least = max(bound, self.first.bound(tree)) if self.gains or not rest else bound
             if best is None or least < best:
                 self._push(least, Stem(tree, rest, stem.orders))
-
-    def _roomy_orders(
-        self, stem: Stem, best: Fraction | None
-    ) -> tuple[Fraction | None, tuple[OuterOrder, ...]]:
-        """The least bound of a stem over orders of its outermost loops, and those below the best."""
-        least: Fraction | None = None
-        orders: list[OuterOrder] = []
-        for nodes in stem.orders:
-            self.limits.check()
-            bound = self.stems.bound(replace(stem.tree, nodes=nodes), stem.cuts, best)
-            if bound is not None and (best is None or bound < best):
-                orders.append(nodes)
-                least = _least(least, bound)
-        return least, tuple(orders)
 
     def _open_family(self, family: Family, bound: Fraction, best: Fraction | None) -> None:
         """Put its loops in order: what residents move and hold depends on it."""

@@ -32,7 +32,7 @@ NO_MAPPING = Mapping(())
 PlacedLoop = tuple[SharedLoop, frozenset[str]]
 """A shared loop and the layers below it."""
 OuterOrder = tuple[SharedNode, ...]
-"""The outermost loops in some order, and homes inside them."""
+"""The outermost loops in some order, and homes inside."""
 MOST_TILES = 4096
 """Choices of shared tiles of a group outside all sequences, up to which they need not divide."""
 
@@ -270,8 +270,7 @@ class SkeletonSpace:
 
         Parameters
         ----------
-        family : or a branch of one
-        around : the loops outside it
+        family, around : or a branch of one, and the loops outside it
         """
         for nodes in self.outer_orders(family, around):
             yield from self.inner_orders(replace(family, nodes=nodes), around)
@@ -288,20 +287,16 @@ class SkeletonSpace:
         """A tree whose outermost loops are in order, with the others in every order; parameters as above."""
         below = frozenset(tree.layers())
         around = (*around, *((node, below) for node in tree.nodes if isinstance(node, SharedLoop)))
-        children: list[list[Branch | Leaf]] = [
-            [child] if isinstance(child, Leaf) else list(self.orders(child, around))
-            for child in tree.children
-        ]
+        children = [self.orders(c, around) if isinstance(c, Branch) else iter((c,)) for c in tree.children]
         for inside in product(*children):
-            yield replace(tree, children=tuple(inside))
+            yield replace(tree, children=inside)
 
     def placed(self, ordered: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
         """All skeletons with one order of loops, which differ in places and halos of homes.
 
         Parameters
         ----------
-        ordered : or a branch of one
-        around : the loop just outside it
+        ordered, around : or a branch of one, and the loop just outside it
         """
         order = tuple(node for node in ordered.nodes if isinstance(node, SharedLoop))
         homes = [node for node in ordered.nodes if isinstance(node, SharedStore)]

@@ -7,7 +7,7 @@ as the loops outside say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain, combinations
@@ -16,7 +16,7 @@ from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop
 from tilewright.solvers.mapping.fused.first_bound import LayerRuns, Step
 from tilewright.solvers.mapping.fused.room_bounds import RoomBounds, passes
 from tilewright.solvers.mapping.fused.room_choice import Option, RoomChoice, RoomLayer, undominated
-from tilewright.solvers.mapping.fused.skeletons import Cut, PlacedLoop
+from tilewright.solvers.mapping.fused.skeletons import Cut, OuterOrder, PlacedLoop
 from tilewright.workloads.mapping.operator import Tensor
 
 
@@ -48,10 +48,12 @@ class StemRooms:
     ----------
     rooms : bounds of trees whose loops are all in order
     divides : whether a loop's tile divides the one around it
+    check : called on the way; raises where the search must end
     """
 
     rooms: RoomBounds
     divides: bool
+    check: Callable[[], None] = lambda: None
     _layers: dict[object, RoomLayer] = field(default_factory=dict)
 
     def bound(self, tree: Branch, cuts: tuple[Cut, ...], most: Fraction | None) -> Fraction | None:
@@ -74,6 +76,22 @@ class StemRooms:
         choice = RoomChoice(layers, [left[runs.layer] for runs in all_runs], lambda at, homes: 0)
         chosen = choice.least(None if most is None else rooms.scaled(most))
         return None if chosen is None else Fraction(chosen[0], rooms.scale)
+
+    def orders(
+        self, tree: Branch, cuts: tuple[Cut, ...], orders: Iterable[OuterOrder], most: Fraction | None
+    ) -> Iterator[tuple[Fraction, OuterOrder]]:
+        """Those of some orders of the outermost loops that may take less than ``most``, with their bounds.
+
+        Parameters
+        ----------
+        tree, cuts, most : as for :meth:`bound`, with the outermost loops in any order
+        orders : of these
+        """
+        for nodes in orders:
+            self.check()
+            least = self.bound(replace(tree, nodes=nodes), cuts, most)
+            if least is not None:
+                yield least, nodes
 
     def _layer(self, runs: LayerRuns, path: OpenPath) -> RoomLayer:
         """What a layer's turns take whatever is resident, and the ways of its tensors."""
