@@ -8,7 +8,7 @@ loop.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, permutations, product
@@ -278,16 +278,17 @@ class SkeletonSpace:
     def outer_orders(self, family: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[OuterOrder]:
         """A family's outermost loops in every order, with the homes inside them; parameters as above."""
         below = frozenset(family.layers())
-        homes = [node for node in family.nodes if isinstance(node, SharedStore)]
         for order in permutations(node for node in family.nodes if isinstance(node, SharedLoop)):
             if self._keeps_columns((*around, *((loop, below) for loop in order))):
-                yield (*order, *homes)
+                yield (*order, *(n for n in family.nodes if isinstance(n, SharedStore)))
 
     def inner_orders(self, tree: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[Branch]:
         """A tree whose outermost loops are in order, with the others in every order; parameters as above."""
         below = frozenset(tree.layers())
         around = (*around, *((node, below) for node in tree.nodes if isinstance(node, SharedLoop)))
-        children = [self.orders(c, around) if isinstance(c, Branch) else iter((c,)) for c in tree.children]
+        children: list[Iterable[Branch | Leaf]] = [
+            self.orders(c, around) if isinstance(c, Branch) else (c,) for c in tree.children
+        ]
         for inside in product(*children):
             yield replace(tree, children=inside)
 
