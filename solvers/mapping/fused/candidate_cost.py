@@ -12,17 +12,6 @@ from tilewright.solvers.mapping.fused.turn_engine import Homes, Rooms
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
 
 
-def fixed_traffic(space: CandidateSpace, candidate: Candidate) -> Fraction:
-    """pJ of residents' tiles, softmaxes in parts, and copies of intermediates that are needed outside."""
-    turns = candidate.skeleton.turns
-    copies = [layer for layer in turns.passings if layer in space.group.leaving]
-    return (
-        candidate.skeleton.parts
-        + candidate.traffic
-        + sum((space.copy_energy(layer, turns) for layer in copies), Fraction(0))
-    )
-
-
 def cost_of(
     space: CandidateSpace,
     solver: TurnSolver,
@@ -42,7 +31,11 @@ def cost_of(
     most : pJ; ``None`` is the answer, too, where it is clear on the way that it takes as much
     """
     skeleton = candidate.skeleton
+<<<<<<< HEAD
     asked: list[tuple[str, TurnKind, Homes, Rooms]] = []
+=======
+    total = skeleton.parts + candidate.traffic
+>>>>>>> main
     for layer, kinds in skeleton.kinds.items():
         homes = space.homes(candidate, layer)
         # What homes take is the same for all candidates of a skeleton.

@@ -224,7 +224,13 @@ class RoomBounds:
         return self._inside[key]
 
     def traffic(self, runs: LayerRuns, tensor: Tensor, level: int, times: int) -> int:
-        """Scaled pJ of moving all of a tensor so many times."""
+        """Scaled pJ of moving all of a tensor so many times.
+
+        Parameters
+        ----------
+        runs, tensor : of a layer
+        level, times : from the outermost level, or to it, and how often
+        """
         key = runs.layer, tensor.name, level, times, "moved"
         if key not in self._inside:
             whole = self.first.operators(runs)[0]
@@ -236,7 +242,13 @@ class RoomBounds:
         return self._inside[key]
 
     def held(self, layer: str, tensor: Tensor, level: int, tiles: dict[int, int]) -> int:
-        """Bits of the first tile of a resident inside some loops."""
+        """Bits of the first tile of a resident inside some loops.
+
+        Parameters
+        ----------
+        layer, tensor, level : what is resident where
+        tiles : of the loops outside, by rank
+        """
         key = layer, tensor.name, level, tuple(sorted(tiles.items()))
         if key not in self._bits:
             sizes = {dim: self.first.homes.first(layer, dim, tiles) for dim in tensor.dims}

@@ -246,7 +246,7 @@ class SkeletonSpace:
                 passed.append([SharedStore(layer, output, level) for level in self.homes(layer)])
         return passed
 
-    def _keeps_columns(self, loops: Sequence[PlacedLoop]) -> bool:
+    def keeps_columns(self, loops: Sequence[PlacedLoop]) -> bool:
         """Whether no loop cuts a reader's result again while rows of its softmax come in parts."""
         for (reader, operand), along in self.group.online.items():
             tensor, parted = self.group.operator(reader).tensor(operand), False
@@ -278,6 +278,7 @@ class SkeletonSpace:
     def outer_orders(self, family: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[OuterOrder]:
         """A family's outermost loops in every order, with the homes inside them; parameters as above."""
         below = frozenset(family.layers())
+<<<<<<< HEAD
         for order in permutations(node for node in family.nodes if isinstance(node, SharedLoop)):
             if self._keeps_columns((*around, *((loop, below) for loop in order))):
                 yield (*order, *(n for n in family.nodes if isinstance(n, SharedStore)))
@@ -291,6 +292,20 @@ class SkeletonSpace:
         ]
         for inside in product(*children):
             yield replace(tree, children=inside)
+=======
+        loops = [node for node in family.nodes if isinstance(node, SharedLoop)]
+        homes = [node for node in family.nodes if isinstance(node, SharedStore)]
+        for order in permutations(loops):
+            loops_around = (*around, *((loop, below) for loop in order))
+            if not self.keeps_columns(loops_around):
+                continue
+            children: list[list[Branch | Leaf]] = [
+                [child] if isinstance(child, Leaf) else list(self.orders(child, loops_around))
+                for child in family.children
+            ]
+            for inside in product(*children):
+                yield Branch((*order, *homes), tuple(inside))
+>>>>>>> main
 
     def placed(self, ordered: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
         """All skeletons with one order of loops, which differ in places and halos of homes.
