@@ -31,11 +31,7 @@ def cost_of(
     most : pJ; ``None`` is the answer, too, where it is clear on the way that it takes as much
     """
     skeleton = candidate.skeleton
-<<<<<<< HEAD
     asked: list[tuple[str, TurnKind, Homes, Rooms]] = []
-=======
-    total = skeleton.parts + candidate.traffic
->>>>>>> main
     for layer, kinds in skeleton.kinds.items():
         homes = space.homes(candidate, layer)
         # What homes take is the same for all candidates of a skeleton.
@@ -44,7 +40,7 @@ def cost_of(
             return None
         asked += [(layer, kind, homes, rooms) for kind in kinds]
     known = [kind.number * solver.least(kind.operator, homes, rooms) for _, kind, homes, rooms in asked]
-    total = fixed_traffic(space, candidate) + sum(known, Fraction(0))
+    total = skeleton.parts + candidate.traffic + sum(known, Fraction(0))
     sized: dict[str, list[tuple[tuple[int, ...], Mapping]]] = {}
     for (layer, kind, homes, rooms), before in zip(asked, known, strict=True):
         if most is not None and total >= most:

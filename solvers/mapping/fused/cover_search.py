@@ -31,11 +31,8 @@ from tilewright.solvers.mapping.fused.membership import FusedSpace
 from tilewright.solvers.mapping.fused.problem import ENERGY, FusionProblem
 from tilewright.solvers.mapping.fused.search import FusedSearch
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
-<<<<<<< HEAD
-from tilewright.solvers.mapping.fused.turn_solver import TurnMemory
-=======
 from tilewright.solvers.mapping.fused.starts import FusedStarts
->>>>>>> main
+from tilewright.solvers.mapping.fused.turn_solver import TurnMemory
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
 

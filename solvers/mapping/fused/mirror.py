@@ -65,6 +65,8 @@ def mirrored_ranks(group: FusedGroup, engine: Engine) -> dict[int, int]:
     """For each loop the one that it changes places with; empty where something would not stay what it is."""
     if group.rows or group.online or any(reading.rows for reading in group.readings):
         return {}
+    if any(level.timing.set_up for level in engine.levels):
+        return {}  # ports begin rows, which run along columns
     for level in engine.levels:
         for axis in level.fanout.axes if level.fanout is not None else ():
             carries = axis.carries

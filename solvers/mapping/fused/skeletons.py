@@ -278,9 +278,8 @@ class SkeletonSpace:
     def outer_orders(self, family: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[OuterOrder]:
         """A family's outermost loops in every order, with the homes inside them; parameters as above."""
         below = frozenset(family.layers())
-<<<<<<< HEAD
         for order in permutations(node for node in family.nodes if isinstance(node, SharedLoop)):
-            if self._keeps_columns((*around, *((loop, below) for loop in order))):
+            if self.keeps_columns((*around, *((loop, below) for loop in order))):
                 yield (*order, *(n for n in family.nodes if isinstance(n, SharedStore)))
 
     def inner_orders(self, tree: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[Branch]:
@@ -292,20 +291,6 @@ class SkeletonSpace:
         ]
         for inside in product(*children):
             yield replace(tree, children=inside)
-=======
-        loops = [node for node in family.nodes if isinstance(node, SharedLoop)]
-        homes = [node for node in family.nodes if isinstance(node, SharedStore)]
-        for order in permutations(loops):
-            loops_around = (*around, *((loop, below) for loop in order))
-            if not self.keeps_columns(loops_around):
-                continue
-            children: list[list[Branch | Leaf]] = [
-                [child] if isinstance(child, Leaf) else list(self.orders(child, loops_around))
-                for child in family.children
-            ]
-            for inside in product(*children):
-                yield Branch((*order, *homes), tuple(inside))
->>>>>>> main
 
     def placed(self, ordered: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
         """All skeletons with one order of loops, which differ in places and halos of homes.
