@@ -75,9 +75,7 @@ def check_group(rng: Random, group: FusedGroup, engine: Engine, most: int) -> in
         assert FirstBounds(group, engines).bound(tree) <= skeleton.bound
         candidates = list(search.space.candidates(skeleton))
         quick = unsolved.rooms.bound(ordered, None)
-        if candidates:
-            assert quick is not None
-            assert quick.least <= min(candidate.bound for candidate in candidates)
+        assert quick is not None or not candidates
         for candidate in rng.sample(candidates, min(3, len(candidates))):
             assert skeleton.bound <= candidate.bound
             relaxed = search.cost_of(candidate, None)
@@ -86,9 +84,12 @@ def check_group(rng: Random, group: FusedGroup, engine: Engine, most: int) -> in
             if value is not None:
                 assert relaxed is not None
                 assert relaxed <= value
+                assert quick is not None
+                assert quick.least <= value
                 assert least <= value
                 assert search.first.fits(family)
                 assert solved_bound(search, ordered) <= value
+                check_stem_rooms(search, ordered, value)
                 assert not search.gains or search.first.bound(stem) <= value
                 checked += 1
     return checked
@@ -332,6 +333,7 @@ def check_all_trees(
                 quick = search.rooms.bound(unplaced(tree), None)
                 assert quick is not None
                 assert quick.least <= least
+                check_stem_rooms(search, unplaced(tree), least)
                 if machine == 0:
                     assert solved_bound(search, unplaced(tree)) <= least
                 trees += 1
@@ -354,6 +356,34 @@ def unplaced(tree: Branch) -> Branch:
     homes = tuple(replace(node, halo=RETAINED) for node in tree.nodes if isinstance(node, SharedStore))
     children = (unplaced(child) if isinstance(child, Branch) else child for child in tree.children)
     return Branch((*loops, *homes), tuple(children))
+
+
+def check_stem_rooms(search: FusedSearch, tree: Branch, value: Fraction) -> None:
+    """Bounds that know the room lie below a value whatever loops of inner sequences are not decided yet."""
+    cuts = search.trees.cuts(tree)
+    for known in range(len(cuts) + 1) if search.gains else ():
+        stem = tree
+        for cut in cuts[known:]:
+            stem = without_loop(search.group, stem, cut.place, cut.rank)
+        bound = search.stems.bound(stem, cuts[known:], None)
+        assert bound is not None
+        assert bound <= value
+
+
+def without_loop(group: FusedGroup, tree: Branch, place: tuple[int, ...], rank: int) -> Branch:
+    """A tree without a loop of the sequence at some place."""
+    children = list(tree.children)
+    if place:
+        child = children[place[0]]
+        assert isinstance(child, Branch)
+        children[place[0]] = without_loop(group, child, place[1:], rank)
+        return Branch(tree.nodes, tuple(children))
+    kept = (
+        node
+        for node in tree.nodes
+        if not (isinstance(node, SharedLoop) and group.ranks[node.layer, node.dim] == rank)
+    )
+    return Branch(tuple(kept), tree.children)
 
 
 def solved_bound(search: FusedSearch, tree: Branch) -> Fraction:

@@ -32,6 +32,7 @@ from tilewright.solvers.mapping.fused.problem import ENERGY, FusionProblem
 from tilewright.solvers.mapping.fused.search import FusedSearch
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.fused.starts import FusedStarts
+from tilewright.solvers.mapping.fused.turn_solver import TurnMemory
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
 
@@ -121,6 +122,8 @@ class CoverSearch:
         self.answers = {(self.places[name],): single for name, single in self.alone(engine, limits).items()}
         self.engine, self.limits = engine, limits
         self.searches: dict[Group, FusedSearch] = {}
+        # Layers are in several groups, in which they have many turns in common.
+        self.memory = TurnMemory()
         for same in self.classes:
             self._note(same, self._before(*next(iter(same.items()))))
 
@@ -293,6 +296,7 @@ class CoverSearch:
                 problem.factors,
                 problem.storage,
                 problem.home_level,
+                self.memory,
             )
         found = search.run(cutoff, limits)
         bound = before.bound if found.bound is None else max(before.bound, found.bound)

@@ -13,6 +13,7 @@ from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.needs import Needs
+from tilewright.solvers.mapping.fused.skeletons import Cut
 from tilewright.solvers.mapping.fused.turn_engine import Rooms, TurnEngines, left_of, places_of, shared_levels
 
 Tiles = dict[int, int]
@@ -36,10 +37,16 @@ class HomeRooms:
         self.levels = [level.name for level in self.engine.levels]
         self.places = places_of(self.engine, shared_levels(self.engine))
 
-    def left(self, tree: Branch) -> dict[str, Rooms] | None:
-        """Rooms per layer; ``None`` where homes do not fit."""
+    def left(self, tree: Branch, cuts: tuple[Cut, ...] = ()) -> dict[str, Rooms] | None:
+        """Rooms per layer; ``None`` where homes do not fit.
+
+        Parameters
+        ----------
+        tree : with homes inside all loops of their sequences
+        cuts : loops that inner sequences may have beside those that they have, of any tile
+        """
         rooms: dict[str, Rooms] = {}
-        for layer, taken in self._leaves(tree, {}, {}):
+        for layer, taken in self._leaves(tree, cuts, {}, {}):
             left = left_of(self.whole, taken)
             if left is None:
                 return None
@@ -47,13 +54,13 @@ class HomeRooms:
         return rooms
 
     def _leaves(
-        self, branch: Branch, tiles: Tiles, around: dict[int, int]
+        self, branch: Branch, cuts: tuple[Cut, ...], tiles: Tiles, around: dict[int, int]
     ) -> Iterator[tuple[str, dict[int, int]]]:
         """Every layer with the bits per place that homes around it take.
 
         Parameters
         ----------
-        branch : of the tree
+        branch, cuts : of the tree, and the cuts from there
         tiles : of the loops outside
         around : bits per place that homes outside take
         """
@@ -62,6 +69,7 @@ class HomeRooms:
             for node in branch.nodes
             if isinstance(node, SharedLoop)
         }
+        tiles |= {cut.rank: 1 for cut in cuts if not cut.place}
         child_of = {
             layer: index
             for index, child in enumerate(branch.children)
@@ -78,11 +86,12 @@ class HomeRooms:
             place = self.places.index((level, None))
             for index in range(child_of[home.layer], last + 1):
                 alive[index][place] = alive[index].get(place, 0) + bits
-        for child, taken in zip(branch.children, alive, strict=True):
+        for index, (child, taken) in enumerate(zip(branch.children, alive, strict=True)):
             if isinstance(child, Leaf):
                 yield child.layer, taken
             else:
-                yield from self._leaves(child, tiles, taken)
+                below = tuple(Cut(cut.place[1:], cut.rank) for cut in cuts if cut.place[:1] == (index,))
+                yield from self._leaves(child, below, tiles, taken)
 
     def _held(self, layer: str, tiles: Tiles) -> int:
         """Elements of a result that its readers need at once."""

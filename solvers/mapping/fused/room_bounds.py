@@ -101,23 +101,27 @@ class RoomBounds:
         all_runs = self.first.runs(tree)
         layers: list[RoomLayer] = []
         for loops, runs in zip(loops_of, all_runs, strict=True):
-            layer = self._layers.get((runs, loops))
-            if layer is None:
-                layer = self._layers[runs, loops] = self._layer(runs, loops)
-            layers.append(layer)
+            layers.append(self.layer(runs, loops))
 
         def known(at: int, homes: Homes) -> int | None:
-            cost = self.known(all_runs[at], homes, left[at])
-            if cost is None:
+            runs = all_runs[at]
+            if not runs.exact:
                 return 0
-            return None if cost.bound is None else math.floor(all_runs[at].runs * cost.bound * self.scale)
+            cost = self.known(runs, homes, left[at])
+            turn = self.first.operators(runs)[1]
+            least = self.solver.least(turn, homes, left[at]) if cost is None else cost.bound
+            return None if least is None else math.floor(runs.runs * least * self.scale)
 
         choice = RoomChoice(layers, left, known)
-        chosen = choice.least(None if most is None else math.ceil(most * self.scale))
+        chosen = choice.least(None if most is None else self.scaled(most))
         if chosen is None:
             return None
         least, homes = chosen
         return RoomBound(Fraction(least, self.scale), tuple(zip(all_runs, homes, left, strict=True)))
+
+    def scaled(self, energy: Fraction) -> int:
+        """Of pJ, the whole number that costs are compared with; the next one up."""
+        return math.ceil(energy * self.scale)
 
     def known(self, runs: LayerRuns, homes: Homes, rooms: Rooms) -> TurnCost | None:
         """What is known of a layer's turns that are all alike, with so much room."""
@@ -141,8 +145,20 @@ class RoomBounds:
                 break  # a resident does not pass over a level that must store it
         return levels
 
+    def layer(self, runs: LayerRuns, loops: tuple[PlacedLoop, ...] | None) -> RoomLayer:
+        """What a layer's turns take whatever is resident, and the ways of its tensors.
+
+        Parameters
+        ----------
+        runs : of the layer
+        loops : around it; ``None`` for residents that take no room and come once
+        """
+        layer = self._layers.get((runs, loops))
+        if layer is None:
+            layer = self._layers[runs, loops] = self._layer(runs, loops)
+        return layer
+
     def _layer(self, runs: LayerRuns, loops: tuple[PlacedLoop, ...] | None) -> RoomLayer:
-        """What a layer's turns take whatever is resident, and the ways of its tensors."""
         turn = self.first.operators(runs)[1]
         passed = dict(runs.passed)
         fixed = self.first.operations(runs, turn)
@@ -164,11 +180,11 @@ class RoomBounds:
     ) -> Iterator[Option]:
         """Ways of a tensor from outside: streamed, or resident in a level at some depth."""
         layer, names = runs.layer, self.group.names
-        inside = {level: self._turns(runs, tensor, level) for level in (0, *self.residences(tensor.role))}
+        inside = {level: self.turns(runs, tensor, level) for level in (0, *self.residences(tensor.role))}
         yield Option(0, inside.pop(0), 0, None, 0, ())
         if loops is None:
             for level, turns in inside.items():
-                yield Option(self._traffic(runs, tensor, level, 1), turns, level, None, 0, ())
+                yield Option(self.traffic(runs, tensor, level, 1), turns, level, None, 0, ())
             return
         steps = self.first.steps(layer, loops)
         # A tile of one turn is what a streamed tensor may store as well, unless cycles have a price or sums
@@ -186,18 +202,20 @@ class RoomBounds:
             around = tuple(index for index, name in enumerate(names) if name in below)
             for level, turns in inside.items():
                 yield Option(
-                    self._traffic(runs, tensor, level, times),
+                    self.traffic(runs, tensor, level, times),
                     turns,
                     level,
-                    self.first.homes.places.index((level, self._part(tensor.role, level))),
-                    self._held(layer, tensor, level, tiles),
+                    self.place(tensor.role, level),
+                    self.held(layer, tensor, level, tiles),
                     around,
                 )
 
-    def _part(self, role: Role, level: int) -> Role | None:
-        return role if role in self.engine.levels[level].partitions else None
+    def place(self, role: Role, level: int) -> int:
+        """Where residents of a role take room in a level."""
+        part = role if role in self.engine.levels[level].partitions else None
+        return self.first.homes.places.index((level, part))
 
-    def _turns(self, runs: LayerRuns, tensor: Tensor, level: int) -> int:
+    def turns(self, runs: LayerRuns, tensor: Tensor, level: int) -> int:
         """Scaled pJ of a tensor in all turns, by the level where it starts."""
         key = runs, tensor.name, level
         if key not in self._inside:
@@ -205,8 +223,14 @@ class RoomBounds:
             self._inside[key] = math.floor(self.first.inside(runs, turn, tensor, level) * self.scale)
         return self._inside[key]
 
-    def _traffic(self, runs: LayerRuns, tensor: Tensor, level: int, times: int) -> int:
-        """Scaled pJ of moving all of a tensor so many times."""
+    def traffic(self, runs: LayerRuns, tensor: Tensor, level: int, times: int) -> int:
+        """Scaled pJ of moving all of a tensor so many times.
+
+        Parameters
+        ----------
+        runs, tensor : of a layer
+        level, times : from the outermost level, or to it, and how often
+        """
         key = runs.layer, tensor.name, level, times, "moved"
         if key not in self._inside:
             whole = self.first.operators(runs)[0]
@@ -217,8 +241,14 @@ class RoomBounds:
             self._inside[key] = math.floor(energy * self.scale)
         return self._inside[key]
 
-    def _held(self, layer: str, tensor: Tensor, level: int, tiles: dict[int, int]) -> int:
-        """Bits of the first tile of a resident inside some loops."""
+    def held(self, layer: str, tensor: Tensor, level: int, tiles: dict[int, int]) -> int:
+        """Bits of the first tile of a resident inside some loops.
+
+        Parameters
+        ----------
+        layer, tensor, level : what is resident where
+        tiles : of the loops outside, by rank
+        """
         key = layer, tensor.name, level, tuple(sorted(tiles.items()))
         if key not in self._bits:
             sizes = {dim: self.first.homes.first(layer, dim, tiles) for dim in tensor.dims}

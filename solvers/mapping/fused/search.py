@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from fractions import Fraction
 from itertools import count, islice
 from random import Random
@@ -31,10 +31,13 @@ from tilewright.solvers.mapping.fused.candidate_cost import cost_of
 from tilewright.solvers.mapping.fused.candidates import CandidateSpace
 from tilewright.solvers.mapping.fused.dives import Dives
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
+from tilewright.solvers.mapping.fused.items import Family, Item, Open, Ordered, Placings, Stem
+from tilewright.solvers.mapping.fused.mirror import Mirror
 from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
-from tilewright.solvers.mapping.fused.skeletons import Cut, SkeletonSpace
+from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
+from tilewright.solvers.mapping.fused.stem_rooms import StemRooms
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
-from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
+from tilewright.solvers.mapping.fused.turn_solver import TurnMemory, TurnSolver
 
 FIRST_DIVE = 8
 """Steps of the search after which some trees are priced, and again whenever there are four times as many."""
@@ -42,42 +45,6 @@ DRAWN = 40
 """Trees from which these come, of each kind."""
 MEMBERS = 24
 """Skeletons of each that are looked at."""
-
-
-@dataclass(frozen=True)
-class _Stem:
-    """Families that differ in loops of sequences inside others, which are decided one after the other."""
-
-    tree: Branch
-    cuts: tuple[Cut, ...]
-
-
-@dataclass(frozen=True)
-class _Family:
-    """Skeletons that differ in the order of loops and in places of homes."""
-
-    tree: Branch
-
-
-@dataclass(frozen=True)
-class _Ordered:
-    """Skeletons that differ in places of homes alone."""
-
-    tree: Branch
-
-
-@dataclass(frozen=True)
-class _Placings:
-    """Candidates of one skeleton, the one with the least bound last, so that it is opened next."""
-
-    candidates: list[Candidate]
-
-
-@dataclass(order=True)
-class _Open:
-    bound: Fraction
-    number: int
-    item: _Stem | _Family | _Ordered | Skeleton | _Placings | Candidate = field(compare=False)
 
 
 class FusedSearch:
@@ -91,6 +58,7 @@ class FusedSearch:
     factors, storage : the space of the layers' mappings within turns; imperfect factors are those of shared
         loops, too
     home_level : the only level that may be a home; ``None`` for any
+    memory : what other searches in the same space know of turns
     """
 
     def __init__(
@@ -102,6 +70,7 @@ class FusedSearch:
         factors: str | None = "perfect",
         storage: str | None = None,
         home_level: str | None = None,
+        memory: TurnMemory | None = None,
     ) -> None:
         group, engine = at_widths(group, engine)
         self.group, self.engine, self.model, self.limits = group, engine, model, limits
@@ -109,12 +78,15 @@ class FusedSearch:
         self.space = CandidateSpace(group, engines)
         self.trees = SkeletonSpace(group, engine, home_level, perfect=factors == "perfect")
         goal = parse_objective("energy")
-        self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
+        known = (memory or TurnMemory()).of(engine)
+        self.solver = TurnSolver(engine, model, goal, factors, storage, limits, known)
         self.first = FirstBounds(group, engines)
         self.is_plain = all(group.is_plain(reading) for reading in group.readings)
         self.rooms = RoomBounds(group, engine, self.first, self.solver)
+        self.stems = StemRooms(self.rooms, self.trees.divides, lambda: self.limits.check())
+        self.mirror = Mirror(group, engine)
         self.answer = FusedAnswer()
-        self._open: list[_Open] = []
+        self._open: list[Open] = []
         self._stems = self.trees.stems()
         # Only where sums cost no more further inside do cuts by inner loops never cost less.
         roles = {operator.output.role for operator in group.operators.values()}
@@ -153,9 +125,12 @@ class FusedSearch:
                 self._listed = stem is None
                 if stem is None:
                     break
+                if not self.mirror.is_needed(stem, decided=False):
+                    continue
                 bound = self.first.bound(stem) if self.gains else Fraction(0)
                 if cutoff is None or bound < cutoff:
-                    self._push(bound, _Stem(stem, self.trees.cuts(stem)))
+                    orders = tuple(self.trees.outer_orders(stem))
+                    self._push(bound, Stem(stem, self.trees.cuts(stem), orders))
             self._search(cutoff)
             answer.complete = True
         except LimitReachedError:
@@ -176,10 +151,8 @@ class FusedSearch:
         if answer.tree is None and answer.complete and not answer.reason:
             answer.reason = "every fused mapping takes more" if cutoff is not None else "nothing fits"
 
-    def _push(
-        self, bound: Fraction, item: _Stem | _Family | _Ordered | Skeleton | _Placings | Candidate
-    ) -> None:
-        heapq.heappush(self._open, _Open(bound, next(self._numbers), item))
+    def _push(self, bound: Fraction, item: Item) -> None:
+        heapq.heappush(self._open, Open(bound, next(self._numbers), item))
 
     def _search(self, cutoff: Fraction | None) -> None:
         """Always open what may be best."""
@@ -206,19 +179,19 @@ class FusedSearch:
         """Whether the best is as close to the least open bound as the limits ask for."""
         return value - self._open[0].bound <= Fraction(self.limits.gap) * value
 
-    def _advance(self, entry: _Open, best: Fraction | None) -> None:
+    def _advance(self, entry: Open, best: Fraction | None) -> None:
         item = entry.item
-        if isinstance(item, _Stem):
+        if isinstance(item, Stem):
             self._open_stem(item, entry.bound, best)
-        elif isinstance(item, _Family):
+        elif isinstance(item, Family):
             self._open_family(item, entry.bound, best)
-        elif isinstance(item, _Ordered):
+        elif isinstance(item, Ordered):
             self._open_ordered(item, entry.bound, best)
         elif isinstance(item, Skeleton):
             candidates = sorted(self.space.candidates(item, best), key=lambda c: c.bound, reverse=True)
             if candidates:
-                self._push(max(candidates[-1].bound, entry.bound), _Placings(candidates))
-        elif isinstance(item, _Placings):
+                self._push(max(candidates[-1].bound, entry.bound), Placings(candidates))
+        elif isinstance(item, Placings):
             candidate = item.candidates[-1]
             self._relax(candidate, entry.bound, best)
             item.candidates.pop()
@@ -227,38 +200,67 @@ class FusedSearch:
         else:
             self._price(item, best)
 
-    def _open_stem(self, stem: _Stem, bound: Fraction, best: Fraction | None) -> None:
+    def _open_stem(self, stem: Stem, bound: Fraction, best: Fraction | None) -> None:
         """Decide one more loop of an inner sequence; with the last one it is a family."""
-        trees: Iterable[Branch] = (stem.tree,)
-        if stem.cuts:
-            trees = self.trees.cut(stem.tree, stem.cuts[0])
+        if self.gains and not stem.bounded:
+            # Before loops are decided, so that few are.
+            orders = list(self.stems.orders(stem.tree, stem.cuts, stem.orders, best))
+            if not orders:
+                return
+            stem = replace(stem, orders=tuple(nodes for _, nodes in orders), bounded=True)
+            least = min(least for least, _ in orders)
+            if least > bound:
+                self._push(least, stem)
+                return
+        if not stem.cuts:
+            if self.first.fits(stem.tree):
+                self._push(bound, Family(stem.tree, stem.orders))
+            return
         rest = stem.cuts[1:]
-        for tree in trees:
+        for tree in self.trees.cut(stem.tree, stem.cuts[0]):
             self.limits.check()
-            if not rest and not self.trees.is_whole(tree):
+            if not rest and not (self.trees.is_whole(tree) and self.mirror.is_needed(tree)):
                 continue
             least = max(bound, self.first.bound(tree)) if self.gains or not rest else bound
-            if best is not None and least >= best:
-                continue
-            if rest:
-                self._push(least, _Stem(tree, rest))
-            elif self.first.fits(tree):
-                self._push(least, _Family(tree))
+            if best is None or least < best:
+                self._push(least, Stem(tree, rest, stem.orders))
 
-    def _open_family(self, family: _Family, bound: Fraction, best: Fraction | None) -> None:
+    def _open_family(self, family: Family, bound: Fraction, best: Fraction | None) -> None:
         """Put its loops in order: what residents move and hold depends on it."""
-        if not self.is_plain and self._rises(self.rooms.roomy, family, bound, best):
-            return
-        for tree in self.trees.orders(family.tree):
+        if not self.is_plain:
+            if not family.ordered:
+                bounds = self._bounds(self._ordered(family), best)
+                if not bounds:
+                    return
+                family = replace(family, ordered=tuple(tree for _, tree in bounds))
+                least = min(least for least, _ in bounds)
+                if least > bound:
+                    self._push(least, family)
+                    return
+            if self._rises(self.rooms.roomy, family, bound, best):
+                return
+        for least, tree in self._bounds(family.ordered or self._ordered(family), best):
+            self._push(max(least, bound), Ordered(tree))
+
+    def _ordered(self, family: Family) -> Iterator[Branch]:
+        """A family with its loops in every order that may be good."""
+        for nodes in family.orders:
+            yield from self.trees.inner_orders(replace(family.tree, nodes=nodes))
+
+    def _bounds(self, trees: Iterable[Branch], best: Fraction | None) -> list[tuple[Fraction, Branch]]:
+        """Trees with their loops in order whose bounds are below the best, with these."""
+        bounds: list[tuple[Fraction, Branch]] = []
+        for tree in trees:
             self.limits.check()
-            least = self.rooms.bound(tree, best)
-            if least is not None:
-                self._push(max(least.least, bound), _Ordered(tree))
+            bound = self.rooms.bound(tree, best) if self.mirror.is_needed(tree, ordered=True) else None
+            if bound is not None:
+                bounds.append((bound.least, tree))
+        return bounds
 
     def _rises(
         self,
         bounded: Callable[[Branch, Fraction | None], RoomBound | None],
-        item: _Family | _Ordered,
+        item: Family | Ordered,
         bound: Fraction,
         best: Fraction | None,
     ) -> bool:
@@ -281,7 +283,7 @@ class FusedSearch:
             if self.is_plain or not self.rooms.advance(least):
                 return False
 
-    def _open_ordered(self, ordered: _Ordered, bound: Fraction, best: Fraction | None) -> None:
+    def _open_ordered(self, ordered: Ordered, bound: Fraction, best: Fraction | None) -> None:
         """List its skeletons."""
         if self._rises(self.rooms.bound, ordered, bound, best):
             return
@@ -317,8 +319,8 @@ class FusedSearch:
         entries = heapq.nsmallest(DRAWN, self._open)
         entries += self._chance.sample(self._open, min(DRAWN, len(self._open)))
         items = [entry.item for entry in entries]
-        known = [(item.tree, item.cuts) for item in items if isinstance(item, _Stem)]
-        known += [(item.tree, ()) for item in items if isinstance(item, _Family | _Ordered)]
+        known = [(item.tree, item.cuts) for item in items if isinstance(item, Stem)]
+        known += [(item.tree, ()) for item in items if isinstance(item, Family | Ordered)]
         for ordered in self.dives.best(known, best):
             candidate = self.space.promising(self._members(ordered), best)
             if candidate is not None:
@@ -335,7 +337,7 @@ class FusedSearch:
 
     def _relax(self, candidate: Candidate, least: Fraction, best: Fraction | None) -> None:
         """Solve a candidate's turns with the room that homes leave."""
-        bound = self.cost_of(candidate, None)
+        bound = self.cost_of(candidate, None, best)
         if bound is None or (best is not None and bound >= best):
             return
         self._push(max(bound, least), candidate)
@@ -347,7 +349,7 @@ class FusedSearch:
     def _price(self, candidate: Candidate, best: Fraction | None) -> None:
         """Solve a candidate's turns in the room that is left, and keep what is better than all before."""
         leaves: dict[str, Leaf] = {}
-        value = self.cost_of(candidate, leaves)
+        value = self.cost_of(candidate, leaves, best)
         if value is None or (best is not None and value >= best):
             return
         tree = self.space.tree(candidate, leaves)
@@ -356,9 +358,11 @@ class FusedSearch:
             raise TilewrightError(f"a fused mapping of {value} pJ is evaluated at {evaluation.energy} pJ")
         self.answer.tree, self.answer.evaluation, self.answer.value = tree, evaluation, value
 
-    def cost_of(self, candidate: Candidate, leaves: dict[str, Leaf] | None) -> Fraction | None:
-        """What a candidate costs; :func:`candidate_cost.cost_of` says in which room."""
-        return cost_of(self.space, self.solver, candidate, leaves)
+    def cost_of(
+        self, candidate: Candidate, leaves: dict[str, Leaf] | None, most: Fraction | None = None
+    ) -> Fraction | None:
+        """What a candidate costs; :func:`candidate_cost.cost_of` says in which room, and up to what."""
+        return cost_of(self.space, self.solver, candidate, leaves, most)
 
 
 def _least(value: Fraction | None, cutoff: Fraction | None) -> Fraction | None:

@@ -8,7 +8,7 @@ loop.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, permutations, product
@@ -31,6 +31,8 @@ from tilewright.workloads.mapping.operator import Role
 NO_MAPPING = Mapping(())
 PlacedLoop = tuple[SharedLoop, frozenset[str]]
 """A shared loop and the layers below it."""
+OuterOrder = tuple[SharedNode, ...]
+"""The outermost loops in some order, and homes inside."""
 MOST_TILES = 4096
 """Choices of shared tiles of a group outside all sequences, up to which they need not divide."""
 
@@ -268,30 +270,34 @@ class SkeletonSpace:
 
         Parameters
         ----------
-        family : or a branch of one
-        around : the loops outside it
+        family, around : or a branch of one, and the loops outside it
         """
+        for nodes in self.outer_orders(family, around):
+            yield from self.inner_orders(replace(family, nodes=nodes), around)
+
+    def outer_orders(self, family: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[OuterOrder]:
+        """A family's outermost loops in every order, with the homes inside them; parameters as above."""
         below = frozenset(family.layers())
-        loops = [node for node in family.nodes if isinstance(node, SharedLoop)]
-        homes = [node for node in family.nodes if isinstance(node, SharedStore)]
-        for order in permutations(loops):
-            loops_around = (*around, *((loop, below) for loop in order))
-            if not self.keeps_columns(loops_around):
-                continue
-            children: list[list[Branch | Leaf]] = [
-                [child] if isinstance(child, Leaf) else list(self.orders(child, loops_around))
-                for child in family.children
-            ]
-            for inside in product(*children):
-                yield Branch((*order, *homes), tuple(inside))
+        for order in permutations(node for node in family.nodes if isinstance(node, SharedLoop)):
+            if self.keeps_columns((*around, *((loop, below) for loop in order))):
+                yield (*order, *(n for n in family.nodes if isinstance(n, SharedStore)))
+
+    def inner_orders(self, tree: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[Branch]:
+        """A tree whose outermost loops are in order, with the others in every order; parameters as above."""
+        below = frozenset(tree.layers())
+        around = (*around, *((node, below) for node in tree.nodes if isinstance(node, SharedLoop)))
+        children: list[Iterable[Branch | Leaf]] = [
+            self.orders(c, around) if isinstance(c, Branch) else (c,) for c in tree.children
+        ]
+        for inside in product(*children):
+            yield replace(tree, children=inside)
 
     def placed(self, ordered: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
         """All skeletons with one order of loops, which differ in places and halos of homes.
 
         Parameters
         ----------
-        ordered : or a branch of one
-        around : the loop just outside it
+        ordered, around : or a branch of one, and the loop just outside it
         """
         order = tuple(node for node in ordered.nodes if isinstance(node, SharedLoop))
         homes = [node for node in ordered.nodes if isinstance(node, SharedStore)]

@@ -56,6 +56,24 @@ def _within(rooms: Rooms, others: Rooms) -> bool:
     )
 
 
+Known = dict[tuple[Operator, Homes], list[TurnCost]]
+
+
+@dataclass
+class TurnMemory:
+    """What is known of turns, which searches of several groups share; one for each machine."""
+
+    _machines: list[tuple[Engine, Known]] = field(default_factory=list)
+
+    def of(self, engine: Engine) -> Known:
+        """What is known on a machine."""
+        for other, known in self._machines:
+            if other == engine:
+                return known
+        self._machines.append((engine, {}))
+        return self._machines[-1][1]
+
+
 @dataclass
 class TurnSolver:
     """Solves turns on one machine.
@@ -66,6 +84,7 @@ class TurnSolver:
     objective : of the layer problems
     factors, storage : the space of every turn's mapping
     limits : of the whole search
+    outcomes : what is known already, of the same machine and space
     """
 
     engine: Engine
@@ -74,8 +93,8 @@ class TurnSolver:
     factors: str | None
     storage: str | None
     limits: Limits
+    outcomes: Known = field(default_factory=dict)
     solves: int = 0
-    _known: dict[tuple[Operator, Homes], list[TurnCost]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.engines = TurnEngines(self.engine)
@@ -87,13 +106,19 @@ class TurnSolver:
         if outcome is None:
             self.limits.check()
             outcome = self._solved(operator, homes, rooms)
-            self._known.setdefault((operator, homes), []).append(outcome)
+            self.outcomes.setdefault((operator, homes), []).append(outcome)
         return outcome
 
     def known(self, operator: Operator, homes: Homes, rooms: Rooms) -> TurnCost | None:
         """The same if it follows from what is solved already."""
-        outcomes = self._known.get((operator, homes), ())
+        outcomes = self.outcomes.get((operator, homes), ())
         return next((outcome for outcome in outcomes if outcome.speaks_of(rooms)), None)
+
+    def least(self, operator: Operator, homes: Homes, rooms: Rooms) -> Fraction:
+        """No mapping takes less, as far as is known: in more room the least is no more; 0 if nothing is."""
+        outcomes = self.outcomes.get((operator, homes), ())
+        bounds = (o.bound for o in outcomes if o.bound is not None and _within(rooms, o.rooms))
+        return max(bounds, default=Fraction(0))
 
     def _solved(self, operator: Operator, homes: Homes, rooms: Rooms) -> TurnCost:
         engine = self.engines.derived(homes, rooms)
