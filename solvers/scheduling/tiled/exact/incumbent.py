@@ -83,17 +83,20 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
         with suppress(LimitReachedError):
             AtomicDataflow(moves=MOVES).offer(inner)
     free = inner.answer
-    if free is not None and (sizes == "incumbent" or free.dag.tasks <= most):
+    if free is not None and free.dag.tasks <= most:
         return Beginning(free.dag, [*quick_plans(free.dag, problem.machine)], free)
+    if free is not None and sizes == "incumbent":
+        return Beginning(free.dag, [], free)
     search.limits.check()
     try:
         coarse = problem.dag(coarse_sizes(problem, most), search.limits)
     except (InputError, LimitReachedError):
         return _unstated_plan(search) if free is None else Beginning(free.dag, [], free)
+    if coarse.tasks > most:
+        return _unstated_plan(search) if free is None else Beginning(free.dag, [], free)
     plans = [*quick_plans(coarse, problem.machine)]
     least = min((problem.evaluate(coarse, plan).cycles for plan in plans), default=None)
-    dear = inner.key is not None and (least is None or least > WORSE * inner.key)
-    if free is not None and (coarse.tasks > most or dear):
+    if free is not None and inner.key is not None and (least is None or least > WORSE * inner.key):
         return Beginning(free.dag, [], free)
     return Beginning(coarse, plans, free)
 
