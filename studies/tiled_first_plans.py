@@ -80,7 +80,10 @@ class First:
 
 
 HEAD = "| network | batch | method | s | why not |\n|---|---:|---|---:|---|"
-SUMMARY = "| method | networks | planned | median s | longest s | of | not planned |\n|---|---:|---:|---:|---:|---|---|"
+SUMMARY = (
+    "| method | networks | planned | median s | longest s | of | not planned |\n"
+    "|---|---:|---:|---:|---:|---|---|"
+)
 
 
 def part_of(name: str) -> Network:
@@ -156,7 +159,9 @@ def summary(method: str, firsts: Sequence[tuple[Cell, First]]) -> str:
     longest, of = max(planned, default=(0.0, "–"))
     middle = statistics.median(seconds for seconds, _ in planned) if planned else 0.0
     missing = ", ".join(cell.network for cell, first in firsts if first.seconds is None)
-    return f"| `{method}` | {len(firsts)} | {len(planned)} | {middle:.2f} | {longest:.2f} | {of} | {missing} |"
+    return (
+        f"| `{method}` | {len(firsts)} | {len(planned)} | {middle:.2f} | {longest:.2f} | {of} | {missing} |"
+    )
 
 
 def every_network() -> list[str]:
@@ -175,7 +180,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=2.0, help="of the processor, for each run")
     parser.add_argument("--methods", nargs="+", default=METHODS.names())
-    parser.add_argument("--store", type=Path, default=Path("first_plans.sqlite"), help="what is known; added to")
+    parser.add_argument(
+        "--store", type=Path, default=Path("first_plans.sqlite"), help="what is known; added to"
+    )
     parser.add_argument("--minutes", type=float, default=float("inf"), help="after which no network begins")
     parser.add_argument("--here", type=json.loads, help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
@@ -199,7 +206,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(row(cell, known), flush=True)
     print(f"\n{SUMMARY}")
     for method in asked.methods:
-        kept = [(cell, store.get(cell)) for named in cells.values() for cell in named if cell.method == method]
+        kept = [
+            (cell, store.get(cell)) for named in cells.values() for cell in named if cell.method == method
+        ]
         print(summary(method, [(cell, first) for cell, first in kept if first is not None]), flush=True)
     store.close()
 

@@ -15,7 +15,7 @@ from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
-from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
@@ -88,11 +88,13 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     if free is not None and sizes == "incumbent":
         return Beginning(free.dag, [], free)
     search.limits.check()
-    try:
-        coarse = problem.dag(coarse_sizes(problem, most), search.limits)
-    except (InputError, LimitReachedError):
-        return _unstated_plan(search) if free is None else Beginning(free.dag, [], free)
-    if coarse.tasks > most:
+    coarse = None
+    few = coarse_sizes(problem, most)
+    pairs = zip(problem.units, few, strict=True)
+    if sum(atom_count(unit, size, problem.batch) for unit, size in pairs) <= most:
+        with suppress(InputError, LimitReachedError):
+            coarse = problem.dag(few, search.limits)
+    if coarse is None or coarse.tasks > most:
         return _unstated_plan(search) if free is None else Beginning(free.dag, [], free)
     plans = [*quick_plans(coarse, problem.machine)]
     least = min((problem.evaluate(coarse, plan).cycles for plan in plans), default=None)
