@@ -29,7 +29,7 @@ machine too."""
 PASS = 2
 """Times as many atoms allow a single plan in the time that is left."""
 
-FASTEST = 100_000
+FASTEST = 75_000
 """Atoms for every second that is left beyond which no plan is begun: it would not be complete."""
 
 MOST_PLANNED = 3_000_000
