@@ -195,8 +195,8 @@ class CpSatRun:
 
     def _work(self) -> None:
         self.doubt = release_fault() or narrowed(self._model)
-        left = self._own_limits.remaining
-        if left is not None and self._own_limits.clock is not time.process_time:  # CP-SAT's clock is the wall's
+        left = self._own_limits.remaining  # CP-SAT itself looks at the wall's clock
+        if left is not None and self._own_limits.clock is not time.process_time:
             self.solver.parameters.max_time_in_seconds = max(0.01, left)
         silent = self._limits.deterministic
         if self._on_bound is not None and not (silent or self.doubt):
