@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Protocol
@@ -181,7 +182,7 @@ class CpSatRun:
         try:
             while thread.is_alive:
                 thread.join(POLL)
-                if self._enough.is_set() or self._over():
+                if self._enough.is_set() or self._over() or self._own_limits.expired:
                     self.solver.stop_search()
         finally:
             while thread.is_alive:
@@ -194,8 +195,8 @@ class CpSatRun:
 
     def _work(self) -> None:
         self.doubt = release_fault() or narrowed(self._model)
-        left = self._own_limits.remaining
-        if left is not None:
+        left = self._own_limits.remaining  # CP-SAT itself looks at the wall's clock
+        if left is not None and self._own_limits.clock is not time.process_time:
             self.solver.parameters.max_time_in_seconds = max(0.01, left)
         silent = self._limits.deterministic
         if self._on_bound is not None and not (silent or self.doubt):

@@ -2,13 +2,16 @@
 
     python -m studies.tiled_proofs --seconds 60
 
-Every case is run with a network that costs nothing and with hops and link loads.
+Every case is run with a network that costs nothing and with hops and link loads.  Seconds are those of the
+processor.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from studies.tiled_graphs import (
     BLOCKS,
@@ -39,7 +42,7 @@ HEAD = (
 def proven(graph: SmallGraph, seconds: float, threads: int = 2) -> TiledSearch:
     """A search that the exact method has ended, heuristics' plans included in the time."""
     space = RoundSpace(graph.problem, graph.dag)
-    search: TiledSearch = TiledSearch(space, Limits(seconds, threads=threads))
+    search: TiledSearch = TiledSearch(space, Limits(seconds, threads=threads, clock=time.process_time))
     for plan in quick_plans(graph.dag, graph.problem.machine):
         search.offer(AtomicPlan(graph.dag, plan), "heuristics", Origin.HEURISTIC)
     RoundProof(search, space).run()
@@ -83,11 +86,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--atoms", type=int, default=40, help="of parts of real networks, at most")
     parser.add_argument("--machine", default=MACHINE)
+    parser.add_argument("--graphs", default="*", help="a pattern of their names, such as 'inception*'")
     parser.add_argument("--networks", nargs="+", choices=("free", "real"), default=["free", "real"])
     asked = parser.parse_args(arguments)
     print(HEAD, flush=True)
     for network in asked.networks:
         for graph in graphs(machine_of(asked.machine, free=network == "free"), asked.atoms):
+            if not fnmatchcase(graph.name, asked.graphs):
+                continue
             print(line(graph, network, asked.seconds, asked.threads), flush=True)
 
 

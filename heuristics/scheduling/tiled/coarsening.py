@@ -11,11 +11,12 @@ from math import inf
 
 import numpy as np
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
 from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.size_menus import SizeMenu, balanced_menu
 
 MOST_ATOMS = 150_000
@@ -27,6 +28,12 @@ machine too."""
 
 PASS = 2
 """Times as many atoms allow a single plan in the time that is left."""
+
+FASTEST = 75_000
+"""Atoms for every second that is left beyond which no plan is begun: it would not be complete."""
+
+MOST_PLANNED = 3_000_000
+"""Atoms beyond which no plan is begun however long it may take: it needs more memory than machines have."""
 
 FEWEST = 10_000
 """Atoms that a DAG may always have."""
@@ -64,14 +71,14 @@ def workable(
 
     Raises
     ------
-    InputError : for a layer whose atoms fit no buffer whatever their size
-    LimitReachedError : where limits strike on the way
+    InputError : for a layer whose atoms fit no buffer whatever their size; for more atoms than `MOST_PLANNED`
+    LimitReachedError : where limits strike on the way, or even the coarsest atoms are too many for them
     """
     if most is None:
         most = affordable(limits)
     counts = [problem.machine.engines] * len(problem.units) if engines is None else list(engines)
-    crowd = None if limits is None or limits.remaining is None else PASS * ATOMS_PER_SECOND * limits.remaining
-    chosen = _capped(problem, list(sizes), counts, room, price, most, crowd)
+    remaining = None if limits is None else limits.remaining
+    chosen = _capped(problem, list(sizes), counts, room, price, most, remaining)
     shrunk: dict[int, float] = {}
     areas: dict[int, float] = {}
     limit = problem.machine.engine.buffer_bytes
@@ -115,7 +122,7 @@ def _capped(
     room: float,
     price: float,
     most: int,
-    crowd: float | None,
+    remaining: float | None,
 ) -> list[AtomSize]:
     """Sizes with the largest common number of atoms per layer that keeps the sum.
 
@@ -124,7 +131,7 @@ def _capped(
 
     Parameters
     ----------
-    crowd : atoms that can be planned once; ``None`` for any number
+    remaining : seconds that are left; ``None`` for no limit
     """
     batch = problem.batch
     given = [atom_count(unit, size, batch) for unit, size in zip(problem.units, sizes, strict=True)]
@@ -138,8 +145,9 @@ def _capped(
         ]
 
     menus = menus_in(room)
-    if crowd is not None and batch * sum(int(menu.atoms.min()) for menu in menus) > crowd:
+    if remaining is not None and _fewest(menus, batch) > PASS * ATOMS_PER_SECOND * remaining:
         menus = menus_in(1.0)
+    _check_number(problem, menus, remaining)
     low, high = 0, max(given)
     while high - low > 1:
         middle = (low + high) // 2
@@ -152,6 +160,29 @@ def _capped(
         size if count <= low else menu.size(_best(menu.atoms, low // batch))
         for size, count, menu in zip(sizes, given, menus, strict=True)
     ]
+
+
+def _fewest(menus: Sequence[SizeMenu], batch: int) -> int:
+    """Atoms of all layers in their coarsest sizes."""
+    return batch * sum(int(menu.atoms.min()) for menu in menus)
+
+
+def _check_number(problem: TiledProblem, menus: Sequence[SizeMenu], remaining: float | None) -> None:
+    """Refuse what could not be planned: the message says which layer has how many atoms, and why so many."""
+    total = _fewest(menus, problem.batch)
+    if total <= min(MOST_PLANNED, inf if remaining is None else max(FEWEST, FASTEST * remaining)):
+        return
+    counts = [problem.batch * int(menu.atoms.min()) for menu in menus]
+    worst = max(range(len(counts)), key=counts.__getitem__)
+    buffer = problem.machine.engine.buffer_bytes
+    many = (
+        f"the coarsest atoms in a buffer of {buffer:,} bytes are {total:,}, {counts[worst]:,} of them of "
+        f"{problem.units[worst].name}"
+    )
+    if total > MOST_PLANNED:
+        expected = f"expected at most {MOST_PLANNED:,}: a part of the network, or larger buffers"
+        raise InputError(problem.network.name, None, f"{many}, {expected}")
+    raise LimitReachedError(f"{many}: too many for a plan in the time that was left")
 
 
 def _best(atoms: Int64s, most: int) -> int:

@@ -125,6 +125,15 @@ def test_what_is_not_stated_is_told_and_claims_nothing_beyond_all_sizes() -> Non
         assert run.search.problem.space == ""
 
 
+def test_atoms_beyond_the_statement_get_the_plan_of_the_heuristics() -> None:
+    """Where no sizes have as few atoms as asked for, there is a plan of more, and the message counts them."""
+    problem, _ = tiny_problem(1)
+    result = plan_run(lambda: problem, "transfers[atoms=1]", Limits(20, threads=1)).run()
+    assert result.answer is not None
+    assert result.status is Status.FEASIBLE
+    assert f"transfers states up to 1 atoms (option atoms), here {result.answer.dag.tasks}" in result.message
+
+
 def test_orders_of_other_plans_lie_outside() -> None:
     """The space of an order has the plans of this order alone."""
     problem, dag = next(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tiled_plans import random_problem
 
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled import atoms, reading
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
@@ -18,6 +19,7 @@ from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.mapping.operators import gemm
 from tilewright.workloads.network import Layer, Network
 
 
@@ -59,6 +61,20 @@ def _wide() -> TiledProblem:
     layer = conv2d(k=64, c=64, r=3, s=3, h=14, w=14)
     network = Network("wide", [Layer("a", layer, "test")])
     return TiledProblem(network, load_tiled_machine("atomic-2x2[buffer=32]"), tiled_objective("makespan"))
+
+
+def test_more_atoms_than_can_be_planned_are_counted_before_they_are_made() -> None:
+    """Too many for the time are a limit, too many for any plan an error: both name buffer and layer."""
+    product = Network("product", [Layer("large", gemm(m=1 << 14, n=1 << 14, k=1 << 13), "test")])
+    problem = TiledProblem(product, load_tiled_machine("atomic-8x8"), tiled_objective("makespan"))
+    sizes = balanced_sizes(problem)
+    begun = Limits(1.0, clock=lambda: 0.0)
+    with pytest.raises(LimitReachedError, match=r"a buffer of 131,072 bytes are .* of large: too many for"):
+        workable(problem, sizes, limits=begun)
+    several = replace(problem, batch=32)
+    for limits in (begun, None):
+        with pytest.raises(InputError, match=r"of large, expected at most 3,000,000"):
+            workable(several, balanced_sizes(several), limits=limits)
 
 
 def test_a_pool_over_a_large_map_is_cut_below_the_array_width() -> None:

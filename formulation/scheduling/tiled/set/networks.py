@@ -22,7 +22,9 @@ from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
 
 KINDS = ("conv2d", "transposed_conv2d", "depthwise", "gemm", "matmul", "pool", "elementwise")
-"""Operators whose reads are windows of boxes; weight updates sum over all samples instead."""
+"""Operators whose reads are windows of boxes, and so are nests that are products, as of patches and filters;
+weight updates sum over all samples instead.
+"""
 
 UPDATE = "Update"
 """Source of layers that compute the gradient of stored weights (training graphs)."""
@@ -33,7 +35,7 @@ def set_network(units: Sequence[Unit], name: str) -> SetNetwork:
 
     Raises
     ------
-    InputError : for an operator that is none of `KINDS`, or a dilated window
+    InputError : for an operator that is none of `KINDS` and no product, or a dilated window
     """
     layers: list[SetLayer] = []
     for unit in units:
@@ -45,7 +47,7 @@ def _layer(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
     operator = unit.layer.operator
     if unit.layer.source == UPDATE:
         return _update(unit, before, name)
-    if operator.kind not in KINDS:
+    if operator.kind not in KINDS and not _is_product(operator):
         raise InputError(name, unit.name, f"{operator.kind} has no window of boxes, expected one of {KINDS}")
     shape = shape_of(operator)
     channels, rows, columns = shape.sizes
@@ -181,6 +183,21 @@ def _update(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
         is_output=unit.is_output,
         hop_rows=hop,
     )
+
+
+def _is_product(operator: Operator) -> bool:
+    """Whether every result sums, over all input channels, inputs at its own position times stored weights."""
+    like = {dimension.name: dimension.like for dimension in operator.dimensions}
+
+    def along(tensor: Tensor) -> list[str]:
+        return sorted(like[term.dim] for axis in tensor.axes for term in axis.terms)
+
+    read = {tensor.role: along(tensor) for tensor in operator.inputs}
+    positions = [name for name in along(operator.output) if name != "K"]
+    simple = all(len(axis.terms) == 1 for tensor in operator.tensors for axis in tensor.axes)
+    expected = {Role.INPUT: sorted(["C", *positions]), Role.WEIGHT: ["C", "K"]}
+    plain = operator.is_mac and len(operator.inputs) == 2 and {*positions} <= {"N", "P", "Q"}
+    return plain and simple and read == expected
 
 
 def _operand(operator: Operator, tensor: Tensor) -> tuple[tuple[int, int, int], tuple[Axis | None, ...]]:

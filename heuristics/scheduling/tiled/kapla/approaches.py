@@ -13,11 +13,16 @@ from random import Random
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, ChosenChain
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.kapla.methods import ORDERS, PIPELINING, ChainMethod
 from tilewright.heuristics.scheduling.tiled.kapla.partition_choices import DrawnPartitions, LearnedPartitions
 from tilewright.heuristics.scheduling.tiled.kapla.priced_chains import PricedChains
+from tilewright.heuristics.scheduling.tiled.set.methods import FIRST
+
+LOADING = 5.0
+"""Seconds below which a plan of atoms comes before the library that learns is loaded."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,18 @@ class LearnedChains(Directives):
         form = super().form_of(problem, seed)
         form.engine = LearnedPartitions(form, seed, self.iterations, self.batch)
         return form
+
+    def begin(self, search: TiledSearch, form: ClosedForm) -> None:
+        """Offer all layers in turn; those that a part of the time leaves over learn from one batch.
+
+        What learns takes seconds to load: where few are left a plan of atoms comes first.
+        """
+        remaining, limits = search.limits.remaining, search.limits.share(FIRST)
+        if remaining is not None and remaining < LOADING:
+            self.offer_atoms(search)
+        if isinstance(form.engine, LearnedPartitions):
+            form.engine.stop = lambda: search.done or limits.expired
+        super().begin(search, form)
 
     def choose(
         self, form: ClosedForm, seed: int, stop: Callable[[], bool], found: Callable[[Chain], None]

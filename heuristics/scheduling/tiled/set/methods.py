@@ -102,7 +102,11 @@ class TreeMethod(Heuristic):
         if first is not None:
             self.offer_tree(search, form, first[0], search.limits.share(FIRST))
         if search.answer is None:
-            LayerSequential().offer(search, f"{self.name}, atoms layer by layer")
+            self.offer_atoms(search)
+
+    def offer_atoms(self, search: TiledSearch) -> None:
+        """Offer a plan of atoms, layer by layer, which is there soon."""
+        LayerSequential().offer(search, f"{self.name}, atoms layer by layer")
 
     def offer_tree(
         self, search: TiledSearch, form: ClosedForm, tree: Node, limits: Limits | None = None

@@ -150,7 +150,7 @@ class Counts:
         instance = self.instance
         after = [0] * instance.tasks
         for t in reversed(range(instance.tasks)):
-            own = self.leaving(t)
+            own = max(self.leaving(t), self.passing(instance.size[t] * instance.outputs[t]))
             after[t] = instance.unit * instance.cycles[t] + max([own, *(after[s] for s in instance.after[t])])
         return np.array([min(after[t] for t in members) for members in self.classes])
 

@@ -15,7 +15,7 @@ from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
-from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
@@ -83,17 +83,22 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
         with suppress(LimitReachedError):
             AtomicDataflow(moves=MOVES).offer(inner)
     free = inner.answer
-    if free is not None and (sizes == "incumbent" or free.dag.tasks <= most):
+    if free is not None and free.dag.tasks <= most:
         return Beginning(free.dag, [*quick_plans(free.dag, problem.machine)], free)
+    if free is not None and sizes == "incumbent":
+        return Beginning(free.dag, [], free)
     search.limits.check()
-    try:
-        coarse = problem.dag(coarse_sizes(problem, most), search.limits)
-    except (InputError, LimitReachedError):
+    coarse = None
+    few = coarse_sizes(problem, most)
+    pairs = zip(problem.units, few, strict=True)
+    if sum(atom_count(unit, size, problem.batch) for unit, size in pairs) <= most:
+        with suppress(InputError, LimitReachedError):
+            coarse = problem.dag(few, search.limits)
+    if coarse is None or coarse.tasks > most:
         return _unstated_plan(search) if free is None else Beginning(free.dag, [], free)
     plans = [*quick_plans(coarse, problem.machine)]
     least = min((problem.evaluate(coarse, plan).cycles for plan in plans), default=None)
-    dear = inner.key is not None and (least is None or least > WORSE * inner.key)
-    if free is not None and (coarse.tasks > most or dear):
+    if free is not None and inner.key is not None and (least is None or least > WORSE * inner.key):
         return Beginning(free.dag, [], free)
     return Beginning(coarse, plans, free)
 

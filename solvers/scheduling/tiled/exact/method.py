@@ -48,9 +48,9 @@ class Exact:
                     message=f"the plan to begin with is no round plan, so none is proven: {outside}"
                 )
         if problem.objective.key_powers != (0, 1):
-            return unstated(search, begun, "the makespan alone")
+            return unstated(search, begun, "exact states the makespan alone")
         if begun.dag.tasks > self.atoms:
-            most = f"up to {self.atoms} atoms (option atoms), here {begun.dag.tasks}"
+            most = f"exact states up to {self.atoms} atoms (option atoms), here {begun.dag.tasks}"
             return unstated(search, begun, most)
         needed = begun.plans if given is None else [given.plan]
         fewest = min((idle_steps(plan) for plan in needed), default=0)
@@ -64,14 +64,12 @@ class Exact:
         return replace(outcome, message=outcome.message + out_of_space(search))
 
 
-def unstated(search: TiledSearch, begun: Beginning, stated: str) -> Outcome:
+def unstated(search: TiledSearch, begun: Beginning, why: str) -> Outcome:
     """What is beyond the statement: the heuristics' plan under the bound over all sizes, and why."""
     plans = [AtomicPlan(begun.dag, plan) for plan in begun.plans]
     for answer in plans if begun.free is None else [begun.free]:
         search.offer(answer, "heuristics", Origin.HEURISTIC)
-    return Outcome(
-        message=f"exact states {stated}: the plan is the heuristics', the bound that over all sizes"
-    )
+    return Outcome(message=f"{why}: the plan is the heuristics', the bound that over all sizes")
 
 
 def out_of_space(search: TiledSearch) -> str:

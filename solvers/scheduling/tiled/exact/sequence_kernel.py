@@ -195,8 +195,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
 @compiled
 def _rest(t: Tables, n: Int64s, counted: int, time: int, moved: int) -> Any:
     """Parts of a cycle at which no plan ends before, from what has run on."""
-    pos, rounds, chain, least = 0, 0, 0, NEVER
-    shortest = NEVER
+    pos, rounds, chain, least, behind = 0, 0, 0, NEVER, NEVER
     for c in range(len(n)):
         left = t.number[c] - n[c]
         if left == 0:
@@ -209,16 +208,17 @@ def _rest(t: Tables, n: Int64s, counted: int, time: int, moved: int) -> Any:
         if t.leaving_least[c] >= 0:
             least = min(least, t.leaving_least[c])
         if t.reads[c]:
-            shortest = min(shortest, t.cycles[c])
+            behind = min(behind, t.chain[c])
     if pos == 0:
         return time
     if least == NEVER:
         least = 0
     least_end = max(time + rounds + least, time + chain)
     least_end = max(least_end, time + t.fluid + t.leaving + counted - moved)
+    # whoever reads what is fetched last begins then, and its chain follows
     fetch = t.fluid - min(moved, t.fluid) + counted
-    if fetch > 0 and shortest < NEVER:
-        least_end = max(least_end, time + fetch + shortest + least)
+    if fetch > 0 and behind < NEVER:
+        least_end = max(least_end, time + fetch + behind)
     return least_end
 
 

@@ -122,10 +122,16 @@ class Transfers:
         """The same from the best round plan of the heuristics that `exact` begins with."""
         problem = search.problem.problem
         begun = chosen_atoms(problem, search, self.atoms, "auto")
+        if begun.dag.tasks > self.atoms:
+            return unstated(search, begun, f"transfers states {self._most(begun.dag.tasks)}")
         if not begun.plans:
-            return unstated(search, begun, "round plans, of which heuristics found none;")
+            return unstated(search, begun, "transfers states round plans, of which heuristics found none")
         fastest = min(begun.plans, key=lambda plan: problem.evaluate(begun.dag, plan).cycles)
         return self.solve_from(search, AtomicPlan(begun.dag, fastest))
+
+    def _most(self, tasks: int) -> str:
+        """What is stated, where atoms are too many."""
+        return f"up to {self.atoms} atoms (option atoms), here {tasks}"
 
     def solve_from(self, search: TiledSearch, given: AtomicPlan) -> Outcome:
         """Decide movements and residencies of a plan's order and places.
@@ -142,7 +148,7 @@ class Transfers:
         elif (plan.first != plan.last).any():
             why = "an atom of the plan to begin with runs over several steps"
         elif dag.tasks > self.atoms:
-            why = f"transfers states up to {self.atoms} atoms (option atoms), here {dag.tasks}"
+            why = f"transfers states {self._most(dag.tasks)}"
         if why:
             search.confirm(given, "warm start", Origin.HEURISTIC)
             return Outcome(message=f"{why}: the plan is the one given, the bound that over all sizes")

@@ -10,6 +10,7 @@ import pytest
 from tiled_plans import random_network
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.result import TracePoint
 from tilewright.formulation.scheduling.tiled.kapla.chain import ChosenChain
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
@@ -156,3 +157,20 @@ def test_a_small_space_is_measured_whole() -> None:
     seen: list[int] = []
     assert bowl(seen, 5, 8).run(100) == 25
     assert sorted(seen) == list(range(25))
+
+
+@pytest.mark.parametrize(("seconds", "first"), [(3.0, "atoms layer by layer"), (6.0, "closed form")])
+def test_where_little_time_is_left_a_plan_of_atoms_comes_before_what_learns(
+    seconds: float, first: str
+) -> None:
+    """With three seconds left M begins with atoms, with six with a tree."""
+    limits = Limits(seconds, threads=1, clock=lambda: 0.0, started=0.0)
+    sources: list[str] = []
+
+    def reported(point: TracePoint) -> None:
+        if point.improved:
+            sources.append(point.source)
+            limits.stop.set()
+
+    plan_run(lambda: problem_of(1), "autotvm", limits, reported).run()
+    assert first in sources[0]
