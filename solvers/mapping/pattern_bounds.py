@@ -2,6 +2,7 @@
 
 Parts (:mod:`tilewright.formulation.mapping.storage_parts`) are searched when the cheapest pattern asks for
 them; until then what is compulsory counts.  So few of them are ever searched, and no pattern is stated.
+Where cycles count, energy is bounded alone and together with cycles, each of which costs something then.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -29,11 +31,15 @@ from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import LeastEnergy
 from tilewright.solvers.mapping.layout import laid_out
 from tilewright.solvers.mapping.pattern_machines import Stores
+from tilewright.solvers.mapping.weighted_sums import least_keys
 
 _EFFORTS = (50_000, 1_000_000)
 """Nodes bounded for a part: at first, and where the cheapest pattern still needs to know more."""
 _ROUNDING = 1e-9
 """Relative: sums of some ten parts in floating point are right well within it."""
+_WEIGHTS = (0.7, 1.4, 2.8)
+"""What a cycle costs besides, in shares of the energy that are worth the same share of the cycles."""
+_FINEST = 16  # parts of a pJ
 
 
 def has_store_bounds(problem: LayerProblem) -> bool:
@@ -67,19 +73,22 @@ class BoundedPattern:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """One part of the energy of every pattern.
+    """One part of the energy of every pattern, or of the energy and what cycles cost.
 
     Parameters
     ----------
+    weight : place of what a cycle costs among the weights
     parts : different ones
     of_pattern : per pattern, the number of its part, shape (patterns,)
     kinds : equal where the same tensors come from levels with the same arrays between, shape (parts,)
-    units : energies of the levels that tensors come from, pJ per element, shape (parts, ...)
+    units : energies of the levels that tensors come from, pJ per element, and times of their ports where
+        cycles count, shape (parts, ...)
     compulsory : what each costs whatever the tiles, pJ, shape (parts,)
     values : what each costs at least as far as is known, pJ, shape (parts,)
     asked : with how many of the efforts each has been searched, shape (parts,)
     """
 
+    weight: int
     parts: list[StoragePart]
     of_pattern: Int64s
     kinds: Int64s
@@ -104,29 +113,48 @@ class PatternBounds:
         residency = problem.space.nest.residency
         self._alternatives = [residency[tensor.name].alternatives for tensor in operator.tensors]
         self._shape = tuple(len(alternatives) for alternatives in self._alternatives)
-        a, b = problem.objective.key_powers
-        self._power = a
-        self._factor = float(least_cycles(operator, engine)) ** b
-        self._terms = [self._term(level) for level in reversed(range(1, len(engine.levels)))]
-        self._energies: Floats = np.sum([term.values[term.of_pattern] for term in self._terms], axis=0)
+        self._powers = a, b = problem.objective.key_powers
+        self._cycles = float(least_cycles(operator, engine))
+        self._weights = [Fraction(0)]
+        self._terms: list[_Term] = []
+        sums = [self._sum_of_terms()]
+        worth = Fraction(b, a) * Fraction(float(sums[0].min()) / self._cycles)
+        for factor in _WEIGHTS if b else ():
+            weight = (worth * Fraction(factor)).limit_denominator(_FINEST)
+            if weight > self._weights[-1]:
+                self._weights.append(weight)
+                sums.append(self._sum_of_terms())
+        self._sums: Floats = np.asarray(sums)
+        self._keys = self._least_keys(self._sums)
+
+    def _sum_of_terms(self) -> Floats:
+        """Add the terms of the last weight; what all patterns cost at least."""
+        levels = range(1, len(self._search.problem.engine.levels))
+        terms = [self._term(level, len(self._weights) - 1) for level in reversed(levels)]
+        self._terms += terms
+        return np.asarray(np.sum([term.values[term.of_pattern] for term in terms], axis=0))
+
+    def _least_keys(self, sums: Floats) -> Floats:
+        """Lower bounds of keys, in pJ and cycles."""
+        return least_keys(sums * (1 - _ROUNDING), [*map(float, self._weights)], self._cycles, self._powers)
 
     @property
     def least(self) -> float:
         """Lower bound of the key, in pJ and cycles, of all patterns that have not been taken."""
-        return self._key(float(self._energies.min()))
+        return float(self._keys.min())
 
     def take(self, until: float = math.inf) -> BoundedPattern | None:
         """The pattern of the least bound, which is taken; ``None`` once all bounds pass ``until``."""
         while self.least <= until:
             self._search.limits.check()
             self._between()
-            cheapest = int(np.argmin(self._energies))
-            energy = float(self._energies[cheapest])
-            if math.isinf(energy):
+            cheapest = int(np.argmin(self._keys))
+            key = float(self._keys[cheapest])
+            if math.isinf(key):
                 return None
             term = min(self._terms, key=lambda term: int(term.asked[term.of_pattern[cheapest]]))
             if term.asked[term.of_pattern[cheapest]] == len(_EFFORTS):
-                self._energies[cheapest] = math.inf
+                self._sums[:, cheapest] = self._keys[cheapest] = math.inf
                 places = np.unravel_index(cheapest, self._shape)
                 stores = tuple(
                     alternatives[int(place)]
@@ -135,24 +163,22 @@ class PatternBounds:
                 parts = {
                     term.parts[0].level: float(term.values[term.of_pattern[cheapest]]) * (1 - _ROUNDING)
                     for term in self._terms
+                    if not self._weights[term.weight]
                 }
-                return BoundedPattern(stores, self._key(energy), parts)
+                return BoundedPattern(stores, key, parts)
             self._learn(term, int(term.of_pattern[cheapest]))
         return None
-
-    def _key(self, energy: float) -> float:
-        return (energy * (1 - _ROUNDING)) ** self._power * self._factor
 
     def _learn(self, term: _Term, number: int) -> None:
         """Search one part, or others of its kind before it, and raise the bounds of patterns with them.
 
-        Parts differ in the energies of the levels that tensors come from; where all of these are higher, with
-        the same arrays between, the part costs no less.
+        Parts differ in the energies and ports of the levels that tensors come from; where all of these are
+        higher or slower, with the same arrays between, the part costs no less.
         """
         asked = int(term.asked[number])
         number = self._representative(term, number)
         inherited = float(term.values[number])
-        value, exact = self._searched(term.parts[number], _EFFORTS[asked])
+        value, exact = self._searched(term.parts[number], self._weights[term.weight], _EFFORTS[asked])
         before = term.values.copy()
         dearer = self._no_cheaper(term, number)
         # Every element of the difference is fetched once at least.
@@ -163,7 +189,10 @@ class PatternBounds:
             self._settle(term, number)
         risen = np.zeros(len(before))
         np.subtract(term.values, before, out=risen, where=term.values > before)
-        self._energies += risen[term.of_pattern]
+        by_pattern = risen[term.of_pattern]
+        self._sums[term.weight] += by_pattern
+        places = np.flatnonzero(by_pattern)
+        self._keys[places] = self._least_keys(self._sums[:, places])
 
     def _representative(self, term: _Term, number: int) -> int:
         """Which part is searched for one of them: the cheapest, the dearest of its kind, or else itself."""
@@ -200,9 +229,15 @@ class PatternBounds:
         unit = term.units
         return np.flatnonzero((term.kinds == term.kinds[number]) & (unit >= unit[number]).all(axis=1))
 
-    def _searched(self, part: StoragePart, effort: int) -> tuple[float, bool]:
-        """What a part costs at least, pJ, as far as a search of some effort knows; whether that is exact."""
-        problem = part_problem(self._search.problem, part)
+    def _searched(self, part: StoragePart, weight: Fraction, effort: int) -> tuple[float, bool]:
+        """What a part costs at least, pJ, as far as a search of some effort knows; whether that is exact.
+
+        Parameters
+        ----------
+        weight : what a cycle costs, pJ
+        effort : nodes to bound at most
+        """
+        problem = part_problem(self._search.problem, part, weight)
         goal = LeastEnergy()
         search = BestFirst(
             self._search, goal, laid_out(problem, self._search.limits, tally=self._search.tally)
@@ -215,8 +250,8 @@ class PatternBounds:
         least = min(goal.best, math.inf if left is None else left)
         return least / problem.statement.energy_scale, left is None
 
-    def _term(self, level: int) -> _Term:
-        """The part at one level, for all patterns."""
+    def _term(self, level: int, weight: int) -> _Term:
+        """The part at one level, for all patterns; a cycle costs what a weight says, by its place."""
         problem = self._search.problem
         last = len(problem.engine.levels) - 1
         codes: Int64s = np.zeros(self._shape, dtype=np.int64)
@@ -234,27 +269,43 @@ class PatternBounds:
             chosen = [own[int(place)] for own, place in zip(places, index, strict=True)]
             sources, stored = zip(*chosen, strict=True)
             parts.append(StoragePart(level, sources, stored))
-        values = np.asarray([compulsory(problem, part) for part in parts])
+        values = np.asarray([compulsory(problem, part, self._weights[weight]) for part in parts])
         unused = [all(source is None for source in part.sources) for part in parts]
         asked: Int64s = np.where(unused, len(_EFFORTS), 0).astype(np.int64)
-        kinds, units = zip(*(self._traits(part) for part in parts), strict=True)
+        kinds, units = zip(*(self._traits(part, weight > 0) for part in parts), strict=True)
         _, numbers = np.unique(np.asarray(kinds), axis=0, return_inverse=True)
         return _Term(
-            parts, of_pattern.ravel(), numbers.ravel(), np.asarray(units), values.copy(), values, asked
+            weight,
+            parts,
+            of_pattern.ravel(),
+            numbers.ravel(),
+            np.asarray(units),
+            values.copy(),
+            values,
+            asked,
         )
 
-    def _traits(self, part: StoragePart) -> tuple[list[int], list[float]]:
-        """Whether each tensor is stored, from which levels between two arrays it comes, and unit energies."""
-        engine = self._search.problem.engine
+    def _traits(self, part: StoragePart, timed: bool) -> tuple[list[int], list[float]]:
+        """What parts of one kind have in common, and what the levels cost that tensors come from.
+
+        The first is whether each tensor is stored, from which levels between two arrays it comes, and where
+        cycles count, which other tensors share its ports.
+        """
+        engine, tensors = self._search.problem.engine, self._search.problem.operator.tensors
         arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
-        runs: list[int] = [*part.stored]
+        kind: list[int] = [*part.stored]
         units: list[float] = []
-        for tensor, source in zip(self._search.problem.operator.tensors, part.sources, strict=True):
-            runs.append(-1 if source is None else bisect_left(arrays, source))
+        for tensor, source in zip(tensors, part.sources, strict=True):
+            kind.append(-1 if source is None else bisect_left(arrays, source))
             level = engine.levels[source or 0]
             stored = source is not None
             units += [
                 float(level.read_energy_of(tensor.role)) * stored,
                 float(level.write_energy_of(tensor.role)) * stored,
             ]
-        return runs, units
+            if timed:
+                kind.append(part.sources.index(source))
+                own = level.write_bandwidth if tensor.is_output else level.read_bandwidth
+                width = engine.width(level, tensor.role) * stored
+                units += [float(width / rate) if rate else 0.0 for rate in (own, level.shared_bandwidth)]
+        return kind, units
