@@ -8,9 +8,9 @@ computing is left out.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tilewright.formulation.expression import Expr, maximum, tighten, total
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_tiles, transfer
@@ -19,43 +19,54 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Tensor
 
 
-def own_cycles(engine: Engine, level: int, nest: Nest, sources: MappingABC[str, int]) -> Expr:
+class Place(NamedTuple):
+    """A level, by its index in a machine and in one that has a level for several of them."""
+
+    level: int
+    merged: int
+
+
+def own_cycles(engine: Engine, nest: Nest, place: Place, sources: MappingABC[str, Place]) -> Expr:
     """Cycles of the stores at one level of a machine.
 
     Parameters
     ----------
     engine : the machine
-    level : index of the level
-    nest : on a machine that has one level for all those between two arrays, and the level as its last one;
-        without it where nothing is stored there
-    sources : by name of the tensors that the level stores, index of the level that each comes from
+    nest : on a machine that has one level for several
+    place : of the level; where nothing is stored there, the other machine may lack it
+    sources : where those tensors come from that the level stores, by their names
     """
     operator = nest.operator
     cycles: list[Expr] = []
-    if level == len(engine.levels) - 1:
+    if place.level == len(engine.levels) - 1:
         peak = -(-operator.iterations // nest.cap(nest.spatial))
         cycles.append(tighten(nest.steps(), lower=peak))
-    if engine.levels[level].double_buffered and not engine.starts:  # ports of fused layers are others
+    if engine.levels[place.level].double_buffered and not engine.starts:  # ports of fused layers are others
         for is_output in (False, True):
             tensors = [t for t in operator.tensors if t.name in sources and t.is_output is is_output]
-            cycles += _slowest(engine, nest, tensors, sources)
+            times = _times(engine, nest, place.merged, tensors, sources)
+            cycles += [maximum(times)] if times else []
     return operator.turns * total(cycles)
 
 
-def _slowest(
-    engine: Engine, nest: Nest, tensors: Sequence[Tensor], sources: MappingABC[str, int]
+def _times(
+    engine: Engine, nest: Nest, inner: int, tensors: Sequence[Tensor], sources: MappingABC[str, Place]
 ) -> list[Expr]:
-    """Cycles in which the first tiles of some inputs, or the last ones of outputs, pass the busiest port."""
-    arrays = [index for index, outer in enumerate(engine.levels) if outer.fanout is not None]
-    inner = len(nest.engine.levels) - 1
+    """Cycles in which first tiles of inputs, or last ones of outputs, pass the ports of their sources.
+
+    Parameters
+    ----------
+    engine : has the ports
+    nest, inner : has the tiles, at one of its levels
+    tensors : all inputs, or all outputs
+    sources : where they come from
+    """
     times: list[Expr] = []
     for source in dict.fromkeys(sources[tensor.name] for tensor in tensors):
-        outer, run = engine.levels[source], bisect_left(arrays, source)
+        outer = engine.levels[source.level]
         own = [tensor for tensor in tensors if sources[tensor.name] == source]
-        sizes = [(tensor.role, first_tiles(nest, tensor, run, inner)) for tensor in own]
+        sizes = [(tensor.role, first_tiles(nest, tensor, source.merged, inner)) for tensor in own]
         taken = [(role, size) for role, size in sizes if size is not None]
-        assert len(taken) == len(own)
-        is_output = own[0].is_output
-        rates = (outer.write_bandwidth if is_output else outer.read_bandwidth, outer.shared_bandwidth)
-        times += [transfer(engine, outer, taken, rate) for rate in rates if rate is not None]
-    return [maximum(times)] if times else []
+        rates = (outer.write_bandwidth if own[0].is_output else outer.read_bandwidth, outer.shared_bandwidth)
+        times += [transfer(engine, outer, taken, rate) for rate in rates if taken and rate is not None]
+    return times

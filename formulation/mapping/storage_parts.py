@@ -10,6 +10,7 @@ all levels between two arrays are one, which spends for a tensor what the level 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,7 +26,7 @@ from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import build_space
-from tilewright.formulation.mapping.storage_cycles import own_cycles
+from tilewright.formulation.mapping.storage_cycles import Place, own_cycles
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Role, Tensor
@@ -156,9 +157,15 @@ def part_problem(problem: LayerProblem, part: StoragePart, weight: Fraction = _F
 
 
 def _cycles(problem: LayerProblem, part: StoragePart, nest: Nest) -> Expr:
+    engine = problem.engine
+    arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
     places = zip(problem.operator.tensors, part.sources, part.stored, strict=True)
-    sources = {t.name: source for t, source, is_stored in places if is_stored and source is not None}
-    return own_cycles(problem.engine, part.level, nest, sources)
+    sources = {
+        tensor.name: Place(source, bisect_left(arrays, source))
+        for tensor, source, is_stored in places
+        if is_stored and source is not None
+    }
+    return own_cycles(engine, nest, Place(part.level, len(nest.engine.levels) - 1), sources)
 
 
 def _machine(problem: LayerProblem, part: StoragePart) -> Engine:

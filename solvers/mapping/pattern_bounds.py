@@ -63,12 +63,17 @@ class BoundedPattern:
     Parameters
     ----------
     key : lower bound of the objective key, in pJ and cycles
-    parts : what each part of the energy costs at least, pJ, by the level that is filled
+    costs : for every weight of a cycle, what each part costs at least, pJ, by the level that is filled
     """
 
     stores: Stores
     key: float
-    parts: dict[int, float]
+    costs: list[dict[int, float]]
+
+    @property
+    def parts(self) -> dict[int, float]:
+        """What each part of the energy alone costs at least, pJ, by the level that is filled."""
+        return self.costs[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,10 @@ class PatternBounds:
     Parameters
     ----------
     between : called before each part is searched
+
+    Attributes
+    ----------
+    weights : what a cycle costs, pJ, in the sums that bound every pattern, 0 first
     """
 
     def __init__(self, search: LayerSearch, between: Callable[[], None] = lambda: None) -> None:
@@ -115,28 +124,28 @@ class PatternBounds:
         self._shape = tuple(len(alternatives) for alternatives in self._alternatives)
         self._powers = a, b = problem.objective.key_powers
         self._cycles = float(least_cycles(operator, engine))
-        self._weights = [Fraction(0)]
+        self.weights = [Fraction(0)]
         self._terms: list[_Term] = []
         sums = [self._sum_of_terms()]
         worth = Fraction(b, a) * Fraction(float(sums[0].min()) / self._cycles)
         for factor in _WEIGHTS if b else ():
             weight = (worth * Fraction(factor)).limit_denominator(_FINEST)
-            if weight > self._weights[-1]:
-                self._weights.append(weight)
+            if weight > self.weights[-1]:
+                self.weights.append(weight)
                 sums.append(self._sum_of_terms())
         self._sums: Floats = np.asarray(sums)
-        self._keys = self._least_keys(self._sums)
+        self._keys = self.least_keys(self._sums)
 
     def _sum_of_terms(self) -> Floats:
         """Add the terms of the last weight; what all patterns cost at least."""
         levels = range(1, len(self._search.problem.engine.levels))
-        terms = [self._term(level, len(self._weights) - 1) for level in reversed(levels)]
+        terms = [self._term(level, len(self.weights) - 1) for level in reversed(levels)]
         self._terms += terms
         return np.asarray(np.sum([term.values[term.of_pattern] for term in terms], axis=0))
 
-    def _least_keys(self, sums: Floats) -> Floats:
-        """Lower bounds of keys, in pJ and cycles."""
-        return least_keys(sums * (1 - _ROUNDING), [*map(float, self._weights)], self._cycles, self._powers)
+    def least_keys(self, sums: Floats) -> Floats:
+        """Lower bounds of keys, in pJ and cycles, from lower bounds for every weight of a cycle, pJ."""
+        return least_keys(sums * (1 - _ROUNDING), [*map(float, self.weights)], self._cycles, self._powers)
 
     @property
     def least(self) -> float:
@@ -160,12 +169,11 @@ class PatternBounds:
                     alternatives[int(place)]
                     for alternatives, place in zip(self._alternatives, places, strict=True)
                 )
-                parts = {
-                    term.parts[0].level: float(term.values[term.of_pattern[cheapest]]) * (1 - _ROUNDING)
-                    for term in self._terms
-                    if not self._weights[term.weight]
-                }
-                return BoundedPattern(stores, key, parts)
+                costs: list[dict[int, float]] = [{} for _ in self.weights]
+                for term in self._terms:
+                    value = float(term.values[term.of_pattern[cheapest]]) * (1 - _ROUNDING)
+                    costs[term.weight][term.parts[0].level] = value
+                return BoundedPattern(stores, key, costs)
             self._learn(term, int(term.of_pattern[cheapest]))
         return None
 
@@ -178,7 +186,7 @@ class PatternBounds:
         asked = int(term.asked[number])
         number = self._representative(term, number)
         inherited = float(term.values[number])
-        value, exact = self._searched(term.parts[number], self._weights[term.weight], _EFFORTS[asked])
+        value, exact = self._searched(term, number, _EFFORTS[asked])
         before = term.values.copy()
         dearer = self._no_cheaper(term, number)
         # Every element of the difference is fetched once at least.
@@ -192,7 +200,7 @@ class PatternBounds:
         by_pattern = risen[term.of_pattern]
         self._sums[term.weight] += by_pattern
         places = np.flatnonzero(by_pattern)
-        self._keys[places] = self._least_keys(self._sums[:, places])
+        self._keys[places] = self.least_keys(self._sums[:, places])
 
     def _representative(self, term: _Term, number: int) -> int:
         """Which part is searched for one of them: the cheapest, the dearest of its kind, or else itself."""
@@ -229,26 +237,10 @@ class PatternBounds:
         unit = term.units
         return np.flatnonzero((term.kinds == term.kinds[number]) & (unit >= unit[number]).all(axis=1))
 
-    def _searched(self, part: StoragePart, weight: Fraction, effort: int) -> tuple[float, bool]:
-        """What a part costs at least, pJ, as far as a search of some effort knows; whether that is exact.
-
-        Parameters
-        ----------
-        weight : what a cycle costs, pJ
-        effort : nodes to bound at most
-        """
-        problem = part_problem(self._search.problem, part, weight)
-        goal = LeastEnergy()
-        search = BestFirst(
-            self._search, goal, laid_out(problem, self._search.limits, tally=self._search.tally)
-        )
-        if search.empty:
-            return math.inf, True
-        search.limit(effort)
-        left = search.run()
-        self._search.limits.check()  # a search that it ended knows little
-        least = min(goal.best, math.inf if left is None else left)
-        return least / problem.statement.energy_scale, left is None
+    def _searched(self, term: _Term, number: int, effort: int) -> tuple[float, bool]:
+        """What a part costs at least, pJ, as far as a search of some effort knows; whether that is exact."""
+        problem = part_problem(self._search.problem, term.parts[number], self.weights[term.weight])
+        return least_energy(self._search, problem, effort)
 
     def _term(self, level: int, weight: int) -> _Term:
         """The part at one level, for all patterns; a cycle costs what a weight says, by its place."""
@@ -269,7 +261,7 @@ class PatternBounds:
             chosen = [own[int(place)] for own, place in zip(places, index, strict=True)]
             sources, stored = zip(*chosen, strict=True)
             parts.append(StoragePart(level, sources, stored))
-        values = np.asarray([compulsory(problem, part, self._weights[weight]) for part in parts])
+        values = np.asarray([compulsory(problem, part, self.weights[weight]) for part in parts])
         unused = [all(source is None for source in part.sources) for part in parts]
         asked: Int64s = np.where(unused, len(_EFFORTS), 0).astype(np.int64)
         kinds, units = zip(*(self._traits(part, weight > 0) for part in parts), strict=True)
@@ -309,3 +301,25 @@ class PatternBounds:
                 width = engine.width(level, tensor.role) * stored
                 units += [float(width / rate) if rate else 0.0 for rate in (own, level.shared_bandwidth)]
         return kind, units
+
+
+def least_energy(search: LayerSearch, part: LayerProblem, effort: int) -> tuple[float, bool]:
+    """What a part costs at least, pJ, as far as a search of some effort knows; whether that is exact.
+
+    Raises ``LimitReachedError`` where a limit strikes before.
+
+    Parameters
+    ----------
+    search : of the whole, whose limits count
+    part : to be searched for the least energy
+    effort : nodes that are bounded at most
+    """
+    goal = LeastEnergy()
+    tree = BestFirst(search, goal, laid_out(part, search.limits, tally=search.tally))
+    if tree.empty:
+        return math.inf, True
+    tree.limit(effort)
+    left = tree.run()
+    search.limits.check()  # a search that it ended knows little
+    least = min(goal.best, math.inf if left is None else left)
+    return least / part.statement.energy_scale, left is None
