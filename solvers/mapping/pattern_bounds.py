@@ -2,7 +2,8 @@
 
 Parts (:mod:`tilewright.formulation.mapping.storage_parts`) are searched when the cheapest pattern asks for
 them; until then what is compulsory counts.  So few of them are ever searched, and no pattern is stated.
-Where cycles count, energy is bounded alone and together with cycles, each of which costs something then.
+Where cycles count and there is one pattern, energy is bounded alone and together with cycles, each of which
+costs something then.
 """
 
 from __future__ import annotations
@@ -86,8 +87,7 @@ class _Term:
     parts : different ones
     of_pattern : per pattern, the number of its part, shape (patterns,)
     kinds : equal where the same tensors come from levels with the same arrays between, shape (parts,)
-    units : energies of the levels that tensors come from, pJ per element, and times of their ports where
-        cycles count, shape (parts, ...)
+    units : energies of the levels that tensors come from, pJ per element, shape (parts, ...)
     compulsory : what each costs whatever the tiles, pJ, shape (parts,)
     values : what each costs at least as far as is known, pJ, shape (parts,)
     asked : with how many of the efforts each has been searched, shape (parts,)
@@ -128,7 +128,7 @@ class PatternBounds:
         self._terms: list[_Term] = []
         sums = [self._sum_of_terms()]
         worth = Fraction(b, a) * Fraction(float(sums[0].min()) / self._cycles)
-        for factor in _WEIGHTS if b else ():
+        for factor in _WEIGHTS if b and math.prod(self._shape) == 1 else ():
             weight = (worth * Fraction(factor)).limit_denominator(_FINEST)
             if weight > self.weights[-1]:
                 self.weights.append(weight)
@@ -180,8 +180,8 @@ class PatternBounds:
     def _learn(self, term: _Term, number: int) -> None:
         """Search one part, or others of its kind before it, and raise the bounds of patterns with them.
 
-        Parts differ in the energies and ports of the levels that tensors come from; where all of these are
-        higher or slower, with the same arrays between, the part costs no less.
+        Parts differ in the energies of the levels that tensors come from; where all of these are higher, with
+        the same arrays between, the part costs no less.
         """
         asked = int(term.asked[number])
         number = self._representative(term, number)
@@ -264,7 +264,7 @@ class PatternBounds:
         values = np.asarray([compulsory(problem, part, self.weights[weight]) for part in parts])
         unused = [all(source is None for source in part.sources) for part in parts]
         asked: Int64s = np.where(unused, len(_EFFORTS), 0).astype(np.int64)
-        kinds, units = zip(*(self._traits(part, weight > 0) for part in parts), strict=True)
+        kinds, units = zip(*(self._traits(part) for part in parts), strict=True)
         _, numbers = np.unique(np.asarray(kinds), axis=0, return_inverse=True)
         return _Term(
             weight,
@@ -277,30 +277,21 @@ class PatternBounds:
             asked,
         )
 
-    def _traits(self, part: StoragePart, timed: bool) -> tuple[list[int], list[float]]:
-        """What parts of one kind have in common, and what the levels cost that tensors come from.
-
-        The first is whether each tensor is stored, from which levels between two arrays it comes, and where
-        cycles count, which other tensors share its ports.
-        """
-        engine, tensors = self._search.problem.engine, self._search.problem.operator.tensors
+    def _traits(self, part: StoragePart) -> tuple[list[int], list[float]]:
+        """Whether each tensor is stored, from which levels between two arrays it comes, and unit energies."""
+        engine = self._search.problem.engine
         arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
-        kind: list[int] = [*part.stored]
+        runs: list[int] = [*part.stored]
         units: list[float] = []
-        for tensor, source in zip(tensors, part.sources, strict=True):
-            kind.append(-1 if source is None else bisect_left(arrays, source))
+        for tensor, source in zip(self._search.problem.operator.tensors, part.sources, strict=True):
+            runs.append(-1 if source is None else bisect_left(arrays, source))
             level = engine.levels[source or 0]
             stored = source is not None
             units += [
                 float(level.read_energy_of(tensor.role)) * stored,
                 float(level.write_energy_of(tensor.role)) * stored,
             ]
-            if timed:
-                kind.append(part.sources.index(source))
-                own = level.write_bandwidth if tensor.is_output else level.read_bandwidth
-                width = engine.width(level, tensor.role) * stored
-                units += [float(width / rate) if rate else 0.0 for rate in (own, level.shared_bandwidth)]
-        return kind, units
+        return runs, units
 
 
 def least_energy(search: LayerSearch, part: LayerProblem, effort: int) -> tuple[float, bool]:

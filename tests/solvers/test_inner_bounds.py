@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,10 +15,15 @@ from instances import Instance, hierarchies, mappings, operators
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.inner_levels import firsts
+from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.objective import parse_objective
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping.inner_bounds import inner_keys
 from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
+from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.weighted_sums import least_keys
+from tilewright.workloads.mapping.operators import gemm
 
 
 @settings(max_examples=effort(60))
@@ -81,11 +87,41 @@ def _compare(data: st.DataObject, most: int, enumerated: int) -> None:
             assert max(keys) <= float(judgement.key) * (1 + 1e-12)
 
 
-@settings(max_examples=effort(15))
+@settings(max_examples=effort(8))
 @given(st.data())
 def test_no_mapping_is_below_what_inner_levels_cost_together(data: st.DataObject) -> None:
     """All mappings written out, or random ones, cost at least what several levels together are bounded by."""
     _compare(data, 24, 300)
+
+
+@pytest.mark.parametrize("objective", ["edp", "ed2p"])
+def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(objective: str) -> None:
+    """Where levels hold everything, a bound that counted any cycle twice would exceed the optimum."""
+    array = Fanout((ArrayAxis("x", 2), ArrayAxis("y", 2)), Fraction(2))
+    levels = tuple(
+        MemoryLevel(
+            f"L{index}",
+            4096 if index else None,
+            Fraction(80 >> index),
+            Fraction(80 >> index),
+            double_buffered=index > 0,
+            read_bandwidth=Fraction(2),
+            write_bandwidth=Fraction(2),
+            fanout=array if index == 2 else None,
+        )
+        for index in range(4)
+    )
+    engine = Engine("plain", "hierarchy", 16, Fraction(1), Fraction(1000), levels)
+    problem = layer_problem(gemm(m=4, n=8, k=6), engine, parse_objective(objective), factors="perfect")
+    search = LayerSearch(problem, Limits())
+    bounds = PatternBounds(search)
+    pattern = bounds.take()
+    assert pattern is not None
+    optimum = solve(problem, "branch").key
+    assert optimum is not None
+    keys = [pattern.key, *inner_keys(search, bounds, pattern)]
+    print(float(optimum), keys, sum(pattern.parts.values()))
+    assert 0.9 * float(optimum) <= max(keys) <= optimum
 
 
 @pytest.mark.slow
