@@ -105,14 +105,14 @@ def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(objective: str) ->
             Fraction(80 >> index),
             Fraction(80 >> index),
             double_buffered=index > 0,
-            read_bandwidth=Fraction(2),
-            write_bandwidth=Fraction(2),
+            read_bandwidth=Fraction(8),
+            write_bandwidth=Fraction(8),
             fanout=array if index == 2 else None,
         )
         for index in range(4)
     )
     engine = Engine("plain", "hierarchy", 16, Fraction(1), Fraction(1000), levels)
-    problem = layer_problem(gemm(m=4, n=8, k=6), engine, parse_objective(objective), factors="perfect")
+    problem = layer_problem(gemm(m=16, n=16, k=16), engine, parse_objective(objective), factors="perfect")
     search = LayerSearch(problem, Limits())
     bounds = PatternBounds(search)
     pattern = bounds.take()
@@ -120,8 +120,7 @@ def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(objective: str) ->
     optimum = solve(problem, "branch").key
     assert optimum is not None
     keys = [pattern.key, *inner_keys(search, bounds, pattern)]
-    print(float(optimum), keys, sum(pattern.parts.values()))
-    assert 0.9 * float(optimum) <= max(keys) <= optimum
+    assert 0.99 * float(optimum) <= max(keys) <= optimum
 
 
 @pytest.mark.slow
