@@ -2,6 +2,8 @@
 
     python -m studies.ordinary_machines --store ordinary.jsonl --cells 40
     python -m studies.ordinary_machines --store ordinary.jsonl --cells 0 --minutes 30
+    python -m studies.ordinary_machines --store free.jsonl --cells 0 --arch levels --layer product \\
+        --layer "3x3 256, 14x14" --objective edp,energy --cpu 30
 
 A cell is one layer on one machine for one objective, even storage, default factors, solved in a process of
 its own by one thread.  Cells come in an order without meaning in which every layer has its turn before
@@ -14,7 +16,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -47,21 +49,22 @@ LAYERS = {
     "three dimensions": "nest:O[k,d,p,q] += I[c,d+t,p+r,q+s] * W[k,c,t,r,s] : "
     "k=64,c=64,d=8,p=28,q=28,t=3,r=3,s=3",
 }
-MACHINES = (
-    *("free-3-levels", "free-4-levels", "free-5-levels", "free-6-levels", "free-64x64"),
+#: machines of three to six levels, in all of which every tensor is stored, or which it may bypass
+LEVELS = (
+    *("free-3-levels", "free-4-levels", "free-5-levels", "free-6-levels"),
     *("free-3-levels-bypass", "free-4-levels-bypass", "free-5-levels-bypass", "free-6-levels-bypass"),
-    *("peer-nvdla", "peer-simple", "peer-toy", "peer-eyeriss", "peer-tpu"),
 )
+MACHINES = (*LEVELS, "free-64x64", "peer-nvdla", "peer-simple", "peer-toy", "peer-eyeriss", "peer-tpu")
 OBJECTIVES = ("edp", "energy", "cycles")
 
 
-def drawn(machines: list[str]) -> list[Cell]:
+def drawn(machines: Sequence[str], layers: Sequence[str], objectives: Sequence[str]) -> list[Cell]:
     """All cells, in their order."""
     cells = [
         Cell(machine, "ordinary", layer, objective, "even", default_factors(machine))
-        for layer in LAYERS
+        for layer in layers
         for machine in machines
-        for objective in OBJECTIVES
+        for objective in objectives
     ]
     turns: Counter[str] = Counter()
     places: dict[Cell, tuple[int, str]] = {}
@@ -106,7 +109,11 @@ def _gap(outcome: Outcome) -> float:
 
 def run(
     store: Annotated[Path, typer.Option(help="file of outcomes, one a line; read and added to")],
-    arch: Annotated[str, typer.Option(help="comma-separated; by default presets and free machines")] = "",
+    arch: Annotated[
+        str, typer.Option(help="comma-separated, or levels; by default presets and free machines")
+    ] = "",
+    layer: Annotated[list[str] | None, typer.Option(help="its name; by default all layers")] = None,
+    objective: Annotated[str, typer.Option(help="comma-separated objectives")] = ",".join(OBJECTIVES),
     cpu: Annotated[float, typer.Option(help="CPU seconds per cell")] = 10.0,
     cells: Annotated[int, typer.Option(help="so many of them; 0 for all")] = 40,
     minutes: Annotated[
@@ -115,7 +122,8 @@ def run(
 ) -> None:
     """Solve what is not in the store yet, and print the tables of all that is."""
     begun = time.monotonic()
-    sample = drawn(arch.split(",") if arch else [*list_presets(), *MACHINES])[: cells or None]
+    machines = {"": (*list_presets(), *MACHINES), "levels": LEVELS}.get(arch) or arch.split(",")
+    sample = drawn(machines, layer or [*LAYERS], objective.split(","))[: cells or None]
     done = stored(store)
     await_compiled(lambda: False)
     for cell in sample:

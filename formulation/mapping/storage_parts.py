@@ -10,14 +10,15 @@ all levels between two arrays are one, which spends for a tensor what the level 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 
-from tilewright.formulation.expression import as_expr, total
-from tilewright.formulation.mapping.compulsory import touched
+from tilewright.formulation.expression import Expr, as_expr, total
+from tilewright.formulation.mapping.compulsory import least_compute, touched
 from tilewright.formulation.mapping.constraints import Constraints
 from tilewright.formulation.mapping.cost.base import Statement, array_limits, capacity_limits
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
@@ -25,11 +26,13 @@ from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import build_space
+from tilewright.formulation.mapping.storage_cycles import Place, own_cycles
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Role, Tensor
 
 _ENERGY = parse_objective("energy")
+_FREE = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +86,20 @@ def has_storage_parts(problem: LayerProblem) -> bool:
     )
 
 
-def compulsory(problem: LayerProblem, part: StoragePart) -> float:
-    """Energy of a part whatever the tiles are, pJ.
+def compulsory(problem: LayerProblem, part: StoragePart, weight: Fraction = _FREE) -> float:
+    """What a part costs whatever the tiles are, pJ.
 
     Every element is moved once, and read once by PEs, or as often as a full array needs operands.
+
+    Parameters
+    ----------
+    weight : what a cycle of a full array costs with the reads of PEs, pJ
     """
     operator, engine = problem.operator, problem.engine
     least = Fraction(0)
     reads = part.level == len(engine.levels) - 1
     if reads:
-        least += engine.mac_energy * operator.iterations
+        least += engine.mac_energy * operator.iterations + weight * least_compute(operator, engine)
     for tensor, source, stored in zip(operator.tensors, part.sources, part.stored, strict=True):
         if source is None:
             continue
@@ -115,8 +122,13 @@ def _spent(level: MemoryLevel, tensor: Tensor) -> Fraction:
     return level.write_energy_of(tensor.role) if tensor.is_output else level.read_energy_of(tensor.role)
 
 
-def part_problem(problem: LayerProblem, part: StoragePart) -> LayerProblem:
-    """A problem of energy that no mapping whose pattern has a part spends less than on that part."""
+def part_problem(problem: LayerProblem, part: StoragePart, weight: Fraction = _FREE) -> LayerProblem:
+    """A problem of energy that no mapping whose pattern has a part spends less than on that part.
+
+    Parameters
+    ----------
+    weight : what each of the part's own cycles costs besides, pJ
+    """
     operator, model = problem.operator, problem.model
     assert isinstance(model, Hierarchy)
     engine = _machine(problem, part)
@@ -127,9 +139,12 @@ def part_problem(problem: LayerProblem, part: StoragePart) -> LayerProblem:
     places = [nest.temporal[-1]] if any(part.stored) else []
     if part.level == len(problem.engine.levels) - 1:
         places.append(len(nest.blocks))
-    energy = total(by_store.get(place, as_expr(0)) for place in places)
+    scale = model.scale_of(engine) * weight.denominator
+    spent = total(by_store.get(place, as_expr(0)) for place in places)
+    energy = weight.denominator * spent
+    if weight:
+        energy = energy + int(weight * scale) * _cycles(problem, part, nest)
     limits = (*capacity_limits(nest), *array_limits(nest))
-    scale = model.scale_of(engine)
     return replace(
         problem,
         engine=engine,
@@ -139,6 +154,18 @@ def part_problem(problem: LayerProblem, part: StoragePart) -> LayerProblem:
         statement=Statement(energy, scale, nest.steps(), limits, {"part": energy}, scale),
         limits=limits,
     )
+
+
+def _cycles(problem: LayerProblem, part: StoragePart, nest: Nest) -> Expr:
+    engine = problem.engine
+    arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
+    places = zip(problem.operator.tensors, part.sources, part.stored, strict=True)
+    sources = {
+        tensor.name: Place(source, bisect_left(arrays, source))
+        for tensor, source, is_stored in places
+        if is_stored and source is not None
+    }
+    return own_cycles(engine, nest, Place(part.level, len(nest.engine.levels) - 1), sources)
 
 
 def _machine(problem: LayerProblem, part: StoragePart) -> Engine:

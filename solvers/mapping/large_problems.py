@@ -22,8 +22,9 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import BAND
+from tilewright.solvers.mapping.inner_bounds import inner_keys
 from tilewright.solvers.mapping.part_search import PartSearch
-from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
+from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.storage_patterns import has_patterns
 
 LARGE = 100_000  # rows of all axis groups together
@@ -64,11 +65,14 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         return  # each pattern has few rows, and the search begins with some of them
     if _rows(problem) > MANY_ROWS:
         offer_any_mapping(search, lambda: search.done)
+    bounds = pattern = None
     if has_store_bounds(problem) and not search.done:
-        _raise_bound_of_stores(search)
+        bounds, pattern = _raise_bound_of_stores(search)
     offer_perfect_factors(search, method)
     if not problem.space.nest.perfect and _rows(problem) > HUGE:
         _offer(search, problem.even().with_halved_tiles(), HALVED, method)
+    if bounds is not None and pattern is not None and not search.done:
+        _raise_bound_of_inner_levels(search, bounds, pattern)
 
 
 def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> None:
@@ -81,15 +85,34 @@ def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> None:
         _offer(search, perfect.even() if is_large(problem) else perfect, PERFECT, method)
 
 
-def _raise_bound_of_stores(search: LayerSearch) -> None:
+def _raise_bound_of_stores(search: LayerSearch) -> tuple[PatternBounds, BoundedPattern | None]:
     """Bound all mappings by what each store costs at least, before their tiles are tabulated."""
-    scale, longest = search.problem.key_scale, None if search.limits.deterministic else _LOOK
+    longest = None if search.limits.deterministic else _LOOK
     bounds, taken = PatternBounds(search.within(search.limits.share(SHARE, longest))), None
     with suppress(LimitReachedError):  # what was learned until then counts
         taken = bounds.take()
-    key = min(bounds.least, math.inf if taken is None else taken.key)
+    _raise(search, min(bounds.least, math.inf if taken is None else taken.key), "stores")
+    return bounds, taken
+
+
+def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPattern) -> None:
+    """Bound all mappings by what the innermost levels cost together.
+
+    Parameters
+    ----------
+    bounds, pattern : what each store costs at least
+    """
+    longest = None if search.limits.deterministic else LONGEST
+    with suppress(LimitReachedError):
+        for key in inner_keys(search.within(search.limits.share(SHARE, longest)), bounds, pattern):
+            _raise(search, key, "inner levels")
+
+
+def _raise(search: LayerSearch, key: float, source: str) -> None:
+    """Raise the bound to a lower bound of the key, in pJ and cycles."""
+    scale = search.problem.key_scale
     if 0 < key < math.inf:
-        search.raise_bound(Fraction(int(key * scale * (1 - BAND))) / scale, "stores")
+        search.raise_bound(Fraction(int(key * scale * (1 - BAND))) / scale, source)
 
 
 def _offer(search: LayerSearch, part: LayerProblem, source: str, method: LayerMethod) -> None:

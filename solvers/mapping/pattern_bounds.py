@@ -2,6 +2,8 @@
 
 Parts (:mod:`tilewright.formulation.mapping.storage_parts`) are searched when the cheapest pattern asks for
 them; until then what is compulsory counts.  So few of them are ever searched, and no pattern is stated.
+Where cycles count and there is one pattern, energy is bounded alone and together with cycles, each of which
+costs something then.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -29,11 +32,15 @@ from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import LeastEnergy
 from tilewright.solvers.mapping.layout import laid_out
 from tilewright.solvers.mapping.pattern_machines import Stores
+from tilewright.solvers.mapping.weighted_sums import least_keys
 
 _EFFORTS = (50_000, 1_000_000)
 """Nodes bounded for a part: at first, and where the cheapest pattern still needs to know more."""
 _ROUNDING = 1e-9
 """Relative: sums of some ten parts in floating point are right well within it."""
+_WEIGHTS = (0.7, 1.4, 2.8)
+"""What a cycle costs besides, in shares of the energy that are worth the same share of the cycles."""
+_FINEST = 16  # parts of a pJ
 
 
 def has_store_bounds(problem: LayerProblem) -> bool:
@@ -57,20 +64,26 @@ class BoundedPattern:
     Parameters
     ----------
     key : lower bound of the objective key, in pJ and cycles
-    parts : what each part of the energy costs at least, pJ, by the level that is filled
+    costs : for every weight of a cycle, what each part costs at least, pJ, by the level that is filled
     """
 
     stores: Stores
     key: float
-    parts: dict[int, float]
+    costs: list[dict[int, float]]
+
+    @property
+    def parts(self) -> dict[int, float]:
+        """What each part of the energy alone costs at least, pJ, by the level that is filled."""
+        return self.costs[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """One part of the energy of every pattern.
+    """One part of the energy of every pattern, or of the energy and what cycles cost.
 
     Parameters
     ----------
+    weight : place of what a cycle costs among the weights
     parts : different ones
     of_pattern : per pattern, the number of its part, shape (patterns,)
     kinds : equal where the same tensors come from levels with the same arrays between, shape (parts,)
@@ -80,6 +93,7 @@ class _Term:
     asked : with how many of the efforts each has been searched, shape (parts,)
     """
 
+    weight: int
     parts: list[StoragePart]
     of_pattern: Int64s
     kinds: Int64s
@@ -95,6 +109,10 @@ class PatternBounds:
     Parameters
     ----------
     between : called before each part is searched
+
+    Attributes
+    ----------
+    weights : what a cycle costs, pJ, in the sums that bound every pattern, 0 first
     """
 
     def __init__(self, search: LayerSearch, between: Callable[[], None] = lambda: None) -> None:
@@ -104,44 +122,60 @@ class PatternBounds:
         residency = problem.space.nest.residency
         self._alternatives = [residency[tensor.name].alternatives for tensor in operator.tensors]
         self._shape = tuple(len(alternatives) for alternatives in self._alternatives)
-        a, b = problem.objective.key_powers
-        self._power = a
-        self._factor = float(least_cycles(operator, engine)) ** b
-        self._terms = [self._term(level) for level in reversed(range(1, len(engine.levels)))]
-        self._energies: Floats = np.sum([term.values[term.of_pattern] for term in self._terms], axis=0)
+        self._powers = a, b = problem.objective.key_powers
+        self._cycles = float(least_cycles(operator, engine))
+        self.weights = [Fraction(0)]
+        self._terms: list[_Term] = []
+        sums = [self._sum_of_terms()]
+        worth = Fraction(b, a) * Fraction(float(sums[0].min()) / self._cycles)
+        for factor in _WEIGHTS if b and math.prod(self._shape) == 1 else ():
+            weight = (worth * Fraction(factor)).limit_denominator(_FINEST)
+            if weight > self.weights[-1]:
+                self.weights.append(weight)
+                sums.append(self._sum_of_terms())
+        self._sums: Floats = np.asarray(sums)
+        self._keys = self.least_keys(self._sums)
+
+    def _sum_of_terms(self) -> Floats:
+        """Add the terms of the last weight; what all patterns cost at least."""
+        levels = range(1, len(self._search.problem.engine.levels))
+        terms = [self._term(level, len(self.weights) - 1) for level in reversed(levels)]
+        self._terms += terms
+        return np.asarray(np.sum([term.values[term.of_pattern] for term in terms], axis=0))
+
+    def least_keys(self, sums: Floats) -> Floats:
+        """Lower bounds of keys, in pJ and cycles, from lower bounds for every weight of a cycle, pJ."""
+        return least_keys(sums * (1 - _ROUNDING), [*map(float, self.weights)], self._cycles, self._powers)
 
     @property
     def least(self) -> float:
         """Lower bound of the key, in pJ and cycles, of all patterns that have not been taken."""
-        return self._key(float(self._energies.min()))
+        return float(self._keys.min())
 
     def take(self, until: float = math.inf) -> BoundedPattern | None:
         """The pattern of the least bound, which is taken; ``None`` once all bounds pass ``until``."""
         while self.least <= until:
             self._search.limits.check()
             self._between()
-            cheapest = int(np.argmin(self._energies))
-            energy = float(self._energies[cheapest])
-            if math.isinf(energy):
+            cheapest = int(np.argmin(self._keys))
+            key = float(self._keys[cheapest])
+            if math.isinf(key):
                 return None
             term = min(self._terms, key=lambda term: int(term.asked[term.of_pattern[cheapest]]))
             if term.asked[term.of_pattern[cheapest]] == len(_EFFORTS):
-                self._energies[cheapest] = math.inf
+                self._sums[:, cheapest] = self._keys[cheapest] = math.inf
                 places = np.unravel_index(cheapest, self._shape)
                 stores = tuple(
                     alternatives[int(place)]
                     for alternatives, place in zip(self._alternatives, places, strict=True)
                 )
-                parts = {
-                    term.parts[0].level: float(term.values[term.of_pattern[cheapest]]) * (1 - _ROUNDING)
-                    for term in self._terms
-                }
-                return BoundedPattern(stores, self._key(energy), parts)
+                costs: list[dict[int, float]] = [{} for _ in self.weights]
+                for term in self._terms:
+                    value = float(term.values[term.of_pattern[cheapest]]) * (1 - _ROUNDING)
+                    costs[term.weight][term.parts[0].level] = value
+                return BoundedPattern(stores, key, costs)
             self._learn(term, int(term.of_pattern[cheapest]))
         return None
-
-    def _key(self, energy: float) -> float:
-        return (energy * (1 - _ROUNDING)) ** self._power * self._factor
 
     def _learn(self, term: _Term, number: int) -> None:
         """Search one part, or others of its kind before it, and raise the bounds of patterns with them.
@@ -152,7 +186,7 @@ class PatternBounds:
         asked = int(term.asked[number])
         number = self._representative(term, number)
         inherited = float(term.values[number])
-        value, exact = self._searched(term.parts[number], _EFFORTS[asked])
+        value, exact = self._searched(term, number, _EFFORTS[asked])
         before = term.values.copy()
         dearer = self._no_cheaper(term, number)
         # Every element of the difference is fetched once at least.
@@ -163,7 +197,10 @@ class PatternBounds:
             self._settle(term, number)
         risen = np.zeros(len(before))
         np.subtract(term.values, before, out=risen, where=term.values > before)
-        self._energies += risen[term.of_pattern]
+        by_pattern = risen[term.of_pattern]
+        self._sums[term.weight] += by_pattern
+        places = np.flatnonzero(by_pattern)
+        self._keys[places] = self.least_keys(self._sums[:, places])
 
     def _representative(self, term: _Term, number: int) -> int:
         """Which part is searched for one of them: the cheapest, the dearest of its kind, or else itself."""
@@ -200,23 +237,13 @@ class PatternBounds:
         unit = term.units
         return np.flatnonzero((term.kinds == term.kinds[number]) & (unit >= unit[number]).all(axis=1))
 
-    def _searched(self, part: StoragePart, effort: int) -> tuple[float, bool]:
+    def _searched(self, term: _Term, number: int, effort: int) -> tuple[float, bool]:
         """What a part costs at least, pJ, as far as a search of some effort knows; whether that is exact."""
-        problem = part_problem(self._search.problem, part)
-        goal = LeastEnergy()
-        search = BestFirst(
-            self._search, goal, laid_out(problem, self._search.limits, tally=self._search.tally)
-        )
-        if search.empty:
-            return math.inf, True
-        search.limit(effort)
-        left = search.run()
-        self._search.limits.check()  # a search that it ended knows little
-        least = min(goal.best, math.inf if left is None else left)
-        return least / problem.statement.energy_scale, left is None
+        problem = part_problem(self._search.problem, term.parts[number], self.weights[term.weight])
+        return least_energy(self._search, problem, effort)
 
-    def _term(self, level: int) -> _Term:
-        """The part at one level, for all patterns."""
+    def _term(self, level: int, weight: int) -> _Term:
+        """The part at one level, for all patterns; a cycle costs what a weight says, by its place."""
         problem = self._search.problem
         last = len(problem.engine.levels) - 1
         codes: Int64s = np.zeros(self._shape, dtype=np.int64)
@@ -234,13 +261,20 @@ class PatternBounds:
             chosen = [own[int(place)] for own, place in zip(places, index, strict=True)]
             sources, stored = zip(*chosen, strict=True)
             parts.append(StoragePart(level, sources, stored))
-        values = np.asarray([compulsory(problem, part) for part in parts])
+        values = np.asarray([compulsory(problem, part, self.weights[weight]) for part in parts])
         unused = [all(source is None for source in part.sources) for part in parts]
         asked: Int64s = np.where(unused, len(_EFFORTS), 0).astype(np.int64)
         kinds, units = zip(*(self._traits(part) for part in parts), strict=True)
         _, numbers = np.unique(np.asarray(kinds), axis=0, return_inverse=True)
         return _Term(
-            parts, of_pattern.ravel(), numbers.ravel(), np.asarray(units), values.copy(), values, asked
+            weight,
+            parts,
+            of_pattern.ravel(),
+            numbers.ravel(),
+            np.asarray(units),
+            values.copy(),
+            values,
+            asked,
         )
 
     def _traits(self, part: StoragePart) -> tuple[list[int], list[float]]:
@@ -258,3 +292,25 @@ class PatternBounds:
                 float(level.write_energy_of(tensor.role)) * stored,
             ]
         return runs, units
+
+
+def least_energy(search: LayerSearch, part: LayerProblem, effort: int) -> tuple[float, bool]:
+    """What a part costs at least, pJ, as far as a search of some effort knows; whether that is exact.
+
+    Raises ``LimitReachedError`` where a limit strikes before.
+
+    Parameters
+    ----------
+    search : of the whole, whose limits count
+    part : to be searched for the least energy
+    effort : nodes that are bounded at most
+    """
+    goal = LeastEnergy()
+    tree = BestFirst(search, goal, laid_out(part, search.limits, tally=search.tally))
+    if tree.empty:
+        return math.inf, True
+    tree.limit(effort)
+    left = tree.run()
+    search.limits.check()  # a search that it ended knows little
+    least = min(goal.best, math.inf if left is None else left)
+    return least / part.statement.energy_scale, left is None

@@ -148,7 +148,7 @@ def first_and_last(nest: Nest, level: int) -> list[Expr]:
             own = outer.write_bandwidth if role_is_output else outer.read_bandwidth
             stores = [(tensor, nest.engine.store_behind(source, tensor.role)) for tensor in tensors]
             sizes = [
-                (tensor.role, _first_tiles(nest, tensor, store, level))
+                (tensor.role, first_tiles(nest, tensor, store, level))
                 for tensor, store in stores
                 if store is not None
             ]
@@ -161,7 +161,7 @@ def first_and_last(nest: Nest, level: int) -> list[Expr]:
     return result
 
 
-def _first_tiles(nest: Nest, tensor: Tensor, source: int, level: int) -> Expr | None:
+def first_tiles(nest: Nest, tensor: Tensor, source: int, level: int) -> Expr | None:
     """Elements that the first tiles at a level take from one instance of a source; ``None`` for none."""
     residency = nest.residency[tensor.name]
     follows = [(source, level) in pairwise(stores) for stores in residency.alternatives]
