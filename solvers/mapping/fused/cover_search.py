@@ -27,6 +27,7 @@ from tilewright.solvers.mapping.fused.answers import GroupAnswer, Unlinked, alik
 from tilewright.solvers.mapping.fused.compulsory import least_energy
 from tilewright.solvers.mapping.fused.cover import Cover, Group, least_cover
 from tilewright.solvers.mapping.fused.groups import GroupGraph
+from tilewright.solvers.mapping.fused.layer_floors import LayerFloors
 from tilewright.solvers.mapping.fused.problem import ENERGY, FusionProblem
 from tilewright.solvers.mapping.fused.search import FusedSearch
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
@@ -112,6 +113,7 @@ class CoverSearch:
         self.answers = {(self.places[name],): single for name, single in self.alone(engine, limits).items()}
         self.engine, self.limits = engine, limits
         self.searches: dict[Group, FusedSearch] = {}
+        self.floors = LayerFloors(engine, self.model, self.problem.factors, self.problem.storage)
         for same in self.classes:
             self._note(same, self._before(*next(iter(same.items()))))
 
@@ -277,6 +279,7 @@ class CoverSearch:
                 problem.factors,
                 problem.storage,
                 problem.home_level,
+                self.floors,
             )
         found = search.run(cutoff, limits)
         bound = before.bound if found.bound is None else max(before.bound, found.bound)

@@ -39,23 +39,34 @@ class HomeRooms:
     def left(self, tree: Branch) -> dict[str, Rooms] | None:
         """Rooms per layer; ``None`` where homes do not fit."""
         rooms: dict[str, Rooms] = {}
-        for layer, taken in self._leaves(tree, {}, {}):
+        for layer, homes in self._leaves(tree, {}, {}):
+            taken: dict[int, int] = {}
+            for place, bits in homes.values():
+                taken[place] = taken.get(place, 0) + bits
             left = left_of(self.whole, taken)
             if left is None:
                 return None
             rooms[layer] = left
         return rooms
 
+    def taken_by_others(self, tree: Branch) -> dict[str, int]:
+        """Bits per layer that homes take, in whatever levels, of which the layer makes and reads nothing."""
+        others: dict[str, int] = {}
+        for layer, homes in self._leaves(tree, {}, {}):
+            own = {layer, *(r.producer for r in self.group.readings if r.reader == layer)}
+            others[layer] = sum(bits for home, (_, bits) in homes.items() if home not in own)
+        return others
+
     def _leaves(
-        self, branch: Branch, tiles: Tiles, around: dict[int, int]
-    ) -> Iterator[tuple[str, dict[int, int]]]:
-        """Every layer with the bits per place that homes around it take.
+        self, branch: Branch, tiles: Tiles, around: dict[str, tuple[int, int]]
+    ) -> Iterator[tuple[str, dict[str, tuple[int, int]]]]:
+        """Every layer with the homes in its turns: of whose results, and place and bits of each.
 
         Parameters
         ----------
         branch : of the tree
         tiles : of the loops outside
-        around : bits per place that homes outside take
+        around : homes outside
         """
         tiles = tiles | {
             self.group.ranks[node.layer, node.dim]: node.tile
@@ -77,12 +88,12 @@ class HomeRooms:
             bits = bits_of_tile(self.engine, self.engine.levels[level], role, self._held(home.layer, tiles))
             place = self.places.index((level, None))
             for index in range(child_of[home.layer], last + 1):
-                alive[index][place] = alive[index].get(place, 0) + bits
-        for child, taken in zip(branch.children, alive, strict=True):
+                alive[index][home.layer] = place, bits
+        for child, homes in zip(branch.children, alive, strict=True):
             if isinstance(child, Leaf):
-                yield child.layer, taken
+                yield child.layer, homes
             else:
-                yield from self._leaves(child, tiles, taken)
+                yield from self._leaves(child, tiles, homes)
 
     def _held(self, layer: str, tiles: Tiles) -> int:
         """Elements of a result that its readers need at once."""

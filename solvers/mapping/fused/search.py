@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count, islice
 from random import Random
@@ -31,8 +30,11 @@ from tilewright.solvers.mapping.fused.candidate_cost import cost_of
 from tilewright.solvers.mapping.fused.candidates import CandidateSpace
 from tilewright.solvers.mapping.fused.dives import Dives
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
+from tilewright.solvers.mapping.fused.layer_floors import LayerFloors
+from tilewright.solvers.mapping.fused.open_trees import Family, Item, Open, Ordered, Placings, Stem
 from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
-from tilewright.solvers.mapping.fused.skeletons import Cut, SkeletonSpace
+from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
+from tilewright.solvers.mapping.fused.tree_floors import TreeFloors
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
 
@@ -40,44 +42,10 @@ FIRST_DIVE = 8
 """Steps of the search after which some trees are priced, and again whenever there are four times as many."""
 DRAWN = 40
 """Trees from which these come, of each kind."""
+LONG = 300
+"""Steps of the search from which on it asks for floors of layers."""
 MEMBERS = 24
 """Skeletons of each that are looked at."""
-
-
-@dataclass(frozen=True)
-class _Stem:
-    """Families that differ in loops of sequences inside others, which are decided one after the other."""
-
-    tree: Branch
-    cuts: tuple[Cut, ...]
-
-
-@dataclass(frozen=True)
-class _Family:
-    """Skeletons that differ in the order of loops and in places of homes."""
-
-    tree: Branch
-
-
-@dataclass(frozen=True)
-class _Ordered:
-    """Skeletons that differ in places of homes alone."""
-
-    tree: Branch
-
-
-@dataclass(frozen=True)
-class _Placings:
-    """Candidates of one skeleton, the one with the least bound last, so that it is opened next."""
-
-    candidates: list[Candidate]
-
-
-@dataclass(order=True)
-class _Open:
-    bound: Fraction
-    number: int
-    item: _Stem | _Family | _Ordered | Skeleton | _Placings | Candidate = field(compare=False)
 
 
 class FusedSearch:
@@ -91,6 +59,7 @@ class FusedSearch:
     factors, storage : the space of the layers' mappings within turns; imperfect factors are those of shared
         loops, too
     home_level : the only level that may be a home; ``None`` for any
+    floors : of layers on this machine, which searches of other groups know, too
     """
 
     def __init__(
@@ -102,6 +71,7 @@ class FusedSearch:
         factors: str | None = "perfect",
         storage: str | None = None,
         home_level: str | None = None,
+        floors: LayerFloors | None = None,
     ) -> None:
         group, engine = at_widths(group, engine)
         self.group, self.engine, self.model, self.limits = group, engine, model, limits
@@ -112,9 +82,12 @@ class FusedSearch:
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits)
         self.first = FirstBounds(group, engines)
         self.is_plain = all(group.is_plain(reading) for reading in group.readings)
-        self.rooms = RoomBounds(group, engine, self.first, self.solver)
+        if floors is None or floors.engine != engine:
+            floors = LayerFloors(engine, model, factors, storage)
+        self.floors = TreeFloors(group, self.first, self.trees, floors)
+        self.rooms = RoomBounds(group, engine, self.first, self.solver, self.floors)
         self.answer = FusedAnswer()
-        self._open: list[_Open] = []
+        self._open: list[Open] = []
         self._stems = self.trees.stems()
         # Only where sums cost no more further inside do cuts by inner loops never cost less.
         roles = {operator.output.role for operator in group.operators.values()}
@@ -140,6 +113,7 @@ class FusedSearch:
         """
         if limits is not None:
             self.limits = self.solver.limits = limits
+        self.floors.layers.limits = self.limits
         answer = self.answer
         answer.close = False
         if homeless := self.trees.homeless():
@@ -155,7 +129,7 @@ class FusedSearch:
                     break
                 bound = self.first.bound(stem) if self.gains else Fraction(0)
                 if cutoff is None or bound < cutoff:
-                    self._push(bound, _Stem(stem, self.trees.cuts(stem)))
+                    self._push(bound, Stem(stem, self.trees.cuts(stem)))
             self._search(cutoff)
             answer.complete = True
         except LimitReachedError:
@@ -176,10 +150,8 @@ class FusedSearch:
         if answer.tree is None and answer.complete and not answer.reason:
             answer.reason = "every fused mapping takes more" if cutoff is not None else "nothing fits"
 
-    def _push(
-        self, bound: Fraction, item: _Stem | _Family | _Ordered | Skeleton | _Placings | Candidate
-    ) -> None:
-        heapq.heappush(self._open, _Open(bound, next(self._numbers), item))
+    def _push(self, bound: Fraction, item: Item) -> None:
+        heapq.heappush(self._open, Open(bound, next(self._numbers), item))
 
     def _search(self, cutoff: Fraction | None) -> None:
         """Always open what may be best."""
@@ -191,6 +163,9 @@ class FusedSearch:
                 self.answer.close = True
                 raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
+            if best is not None and self.answer.opened >= LONG and self.floors.begin(best):
+                self._raise_stems()
+                continue
             if self.answer.opened >= self._next_dive:
                 self._dive(best)
                 continue
@@ -202,23 +177,33 @@ class FusedSearch:
                 heapq.heappush(self._open, entry)
                 raise
 
+    def _raise_stems(self) -> None:
+        """Bound again all that is open by floors of layers."""
+        opened, self._open = self._open, []
+        for entry in opened:
+            bound, item = entry.bound, entry.item
+            if isinstance(item, Stem | Family | Ordered):
+                is_whole = not (isinstance(item, Stem) and item.cuts)
+                bound = max(bound, self.floors.bound(item.tree, is_whole=is_whole))
+            self._push(bound, item)
+
     def _is_close(self, value: Fraction) -> bool:
         """Whether the best is as close to the least open bound as the limits ask for."""
         return value - self._open[0].bound <= Fraction(self.limits.gap) * value
 
-    def _advance(self, entry: _Open, best: Fraction | None) -> None:
+    def _advance(self, entry: Open, best: Fraction | None) -> None:
         item = entry.item
-        if isinstance(item, _Stem):
+        if isinstance(item, Stem):
             self._open_stem(item, entry.bound, best)
-        elif isinstance(item, _Family):
+        elif isinstance(item, Family):
             self._open_family(item, entry.bound, best)
-        elif isinstance(item, _Ordered):
+        elif isinstance(item, Ordered):
             self._open_ordered(item, entry.bound, best)
         elif isinstance(item, Skeleton):
             candidates = sorted(self.space.candidates(item, best), key=lambda c: c.bound, reverse=True)
             if candidates:
-                self._push(max(candidates[-1].bound, entry.bound), _Placings(candidates))
-        elif isinstance(item, _Placings):
+                self._push(max(candidates[-1].bound, entry.bound), Placings(candidates))
+        elif isinstance(item, Placings):
             candidate = item.candidates[-1]
             self._relax(candidate, entry.bound, best)
             item.candidates.pop()
@@ -227,7 +212,7 @@ class FusedSearch:
         else:
             self._price(item, best)
 
-    def _open_stem(self, stem: _Stem, bound: Fraction, best: Fraction | None) -> None:
+    def _open_stem(self, stem: Stem, bound: Fraction, best: Fraction | None) -> None:
         """Decide one more loop of an inner sequence; with the last one it is a family."""
         trees: Iterable[Branch] = (stem.tree,)
         if stem.cuts:
@@ -237,15 +222,17 @@ class FusedSearch:
             self.limits.check()
             if not rest and not self.trees.is_whole(tree):
                 continue
-            least = max(bound, self.first.bound(tree)) if self.gains or not rest else bound
+            least = bound
+            if self.gains or not rest:
+                least = max(bound, self.first.bound(tree), self.floors.bound(tree, is_whole=not rest))
             if best is not None and least >= best:
                 continue
             if rest:
-                self._push(least, _Stem(tree, rest))
+                self._push(least, Stem(tree, rest))
             elif self.first.fits(tree):
-                self._push(least, _Family(tree))
+                self._push(least, Family(tree))
 
-    def _open_family(self, family: _Family, bound: Fraction, best: Fraction | None) -> None:
+    def _open_family(self, family: Family, bound: Fraction, best: Fraction | None) -> None:
         """Put its loops in order: what residents move and hold depends on it."""
         if not self.is_plain and self._rises(self.rooms.roomy, family, bound, best):
             return
@@ -253,12 +240,12 @@ class FusedSearch:
             self.limits.check()
             least = self.rooms.bound(tree, best)
             if least is not None:
-                self._push(max(least.least, bound), _Ordered(tree))
+                self._push(max(least.least, bound), Ordered(tree))
 
     def _rises(
         self,
         bounded: Callable[[Branch, Fraction | None], RoomBound | None],
-        item: _Family | _Ordered,
+        item: Family | Ordered,
         bound: Fraction,
         best: Fraction | None,
     ) -> bool:
@@ -281,7 +268,7 @@ class FusedSearch:
             if self.is_plain or not self.rooms.advance(least):
                 return False
 
-    def _open_ordered(self, ordered: _Ordered, bound: Fraction, best: Fraction | None) -> None:
+    def _open_ordered(self, ordered: Ordered, bound: Fraction, best: Fraction | None) -> None:
         """List its skeletons."""
         if self._rises(self.rooms.bound, ordered, bound, best):
             return
@@ -317,8 +304,8 @@ class FusedSearch:
         entries = heapq.nsmallest(DRAWN, self._open)
         entries += self._chance.sample(self._open, min(DRAWN, len(self._open)))
         items = [entry.item for entry in entries]
-        known = [(item.tree, item.cuts) for item in items if isinstance(item, _Stem)]
-        known += [(item.tree, ()) for item in items if isinstance(item, _Family | _Ordered)]
+        known = [(item.tree, item.cuts) for item in items if isinstance(item, Stem)]
+        known += [(item.tree, ()) for item in items if isinstance(item, Family | Ordered)]
         for ordered in self.dives.best(known, best):
             candidate = self.space.promising(self._members(ordered), best)
             if candidate is not None:
