@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import combinations, permutations
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.arrangements import EVEN, Arrangement, Slot
+from tilewright.formulation.mapping.arrangements import EVEN, UNEVEN, Arrangement, Slot
 from tilewright.formulation.mapping.cost import CostModel
 from tilewright.formulation.mapping.fused.occupancy import room_bits
 from tilewright.formulation.mapping.problem import PERFECT, state_problem
@@ -68,6 +68,7 @@ class LayerFloors:
     storage: str | None
     limits: Limits = field(default_factory=Limits)
     _known: dict[Asked, Fraction] = field(default_factory=dict)
+    _takes_long: bool = False
 
     def __post_init__(self) -> None:
         self.applies = not self.engine.leak and self.factors == PERFECT and self.storage in (None, EVEN)
@@ -128,24 +129,54 @@ class LayerFloors:
         return self._known[asked]
 
     def _solved(self, asked: Asked, home: int, most: Fraction) -> Fraction:
-        operator = asked.operator
-        engine = self._free(asked, home)
-        base = state_problem(operator, engine, ENERGY, self.model, (), self.factors, self.storage)
+        least = None if self._takes_long else self._arranged(asked, home, most)
+        if least is None:
+            # Points anywhere are bounded by parts of the machine, which takes less where arrays keep much.
+            self._takes_long = True
+            least = self._anywhere(asked, home, most)
+        return max(Fraction(0), least)
+
+    def _arranged(self, asked: Asked, home: int, most: Fraction) -> Fraction | None:
+        """By sequences of early points; ``None`` where that takes too long."""
+        engine = self._machine(asked, home, is_free=True)
+        base = state_problem(asked.operator, engine, ENERGY, self.model, (), self.factors, EVEN)
         limits = replace(self.limits.share(1.0, LONGEST), gap=0.0)
         least = most
         for early in self._early(asked):
-            if limits.expired:
-                return Fraction(0)
             part = base.arranged(_arrangement(asked, engine, early))
             result = solve(part, "branch", limits.stopping(BoundReaches(least)))
+            if limits.expired:
+                return None
             if result.bound is not None:
                 least = min(least, result.bound)
-        output = operator.output
+        output = asked.operator.output
         if output.name in asked.passed and engine.levels[home].timing.drained:
             # Complete sums are read in their home once, on a way that they do not go.
-            left = output.footprint(operator.bounds) * engine.levels[home].read_energy_of(output.role)
-            least -= left
-        return max(Fraction(0), least)
+            elements = output.footprint(asked.operator.bounds)
+            least -= elements * engine.levels[home].read_energy_of(output.role)
+        return least
+
+    def _anywhere(self, asked: Asked, home: int, most: Fraction) -> Fraction:
+        """By uneven storage, less what passing on saves: each element's way to its home, or from it, once."""
+        operator, engine = asked.operator, self._machine(asked, home, is_free=False)
+        outermost, level = engine.levels[0], engine.levels[home]
+        saved = Fraction(0)
+        for name in asked.passed:
+            tensor = operator.tensor(name)
+            if tensor.is_output:
+                each = outermost.write_energy_of(tensor.role)
+                each += level.read_energy_of(tensor.role) if level.timing.drained else 0
+            elif asked.shared <= tensor.dims:
+                each = outermost.read_energy_of(tensor.role) + level.write_energy_of(tensor.role)
+            else:
+                return Fraction(0)  # it may be made again and again, which may cost less than its way
+            saved += each * tensor.footprint(operator.bounds)
+        if any(memory.timing.set_up for memory in engine.levels):
+            return Fraction(0)
+        problem = state_problem(operator, engine, ENERGY, self.model, (), self.factors, UNEVEN)
+        limits = replace(self.limits.share(1.0, LONGEST), gap=0.0)
+        result = solve(problem, "branch", limits.stopping(BoundReaches(most + saved)))
+        return min(most, (result.bound or Fraction(0)) - saved)
 
     def _early(self, asked: Asked) -> Iterator[tuple[tuple[str, int], ...]]:
         """Every sequence of the tensors that begin early, with their levels."""
@@ -156,23 +187,26 @@ class LayerFloors:
                 for names in permutations((*asked.passed, *more)):
                     yield tuple((name, level) for name in names if (level := levels[name]) is not None)
 
-    def _free(self, asked: Asked, home: int) -> Engine:
-        """The machine on which what is passed on comes and goes for nothing, with the room that is left."""
+    def _machine(self, asked: Asked, home: int, *, is_free: bool) -> Engine:
+        """The machine with the room that is left; what is passed on may come and go for nothing."""
         engine = self.engine
         outermost, level = engine.levels[0], engine.levels[home]
-        free = {asked.operator.tensor(name).role: Fraction(0) for name in asked.passed}
-        operands = {role: none for role, none in free.items() if role is not asked.operator.output.role}
         room = room_bits(engine, level, None)
         if room is not None and asked.taken:
             unit = engine.capacity_element_bits(level)
-            level = replace(level, capacity=(room - asked.taken * room // STEPS) // unit, counted_bits=unit)
-        levels = list(engine.levels)
-        levels[home] = replace(level, write_energies={**level.write_energies, **operands})
-        levels[0] = replace(
-            outermost,
-            read_energies={**outermost.read_energies, **free},
-            write_energies={**outermost.write_energies, **free},
-        )
+            left = room - asked.taken * room // STEPS
+            level = replace(level, capacity=-(-left // unit), counted_bits=unit)
+        if is_free:
+            free = {asked.operator.tensor(name).role: Fraction(0) for name in asked.passed}
+            outermost = replace(
+                outermost,
+                read_energies={**outermost.read_energies, **free},
+                write_energies={**outermost.write_energies, **free},
+            )
+            free.pop(asked.operator.output.role, None)
+            level = replace(level, write_energies={**level.write_energies, **free})
+        levels = [outermost, *engine.levels[1:]]
+        levels[home] = level
         return replace(engine, levels=tuple(levels))
 
 
