@@ -1,7 +1,7 @@
 """How often a layer in an inner sequence runs again, whatever its own loops.
 
-Homes of a sequence inside another one end with each of its runs.  So a result that is passed on there is made
-anew for every trip of a loop further out that moves somebody who reads it, or reads what is made of it, there.
+Homes of a sequence inside another one end with each of its runs.  So a result that is passed on there is
+made anew for every trip of a loop further out that moves somebody who reads it, or what is made of it, there.
 """
 
 from __future__ import annotations

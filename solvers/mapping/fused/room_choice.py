@@ -71,6 +71,7 @@ class RoomLayer:
 
 
 _Sums = tuple[int, int, int]
+"""Of the layers before, the same with a layer's residents, and of its turns."""
 
 
 @dataclass
