@@ -1,6 +1,7 @@
 """Heuristics for fused mappings beside the proven optimum, network by network.
 
-Runs are few and are not stored.  Seconds are those of the processor, of all threads of this process.
+Every run is stored as its document the moment it ends; what the store has is not run again.  Seconds are
+those of the processor, of all threads of this process.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
+from tilewright import __version__
 from tilewright.api.arguments import Budget, SearchRequest
 from tilewright.api.catalog import made_method
 from tilewright.api.mapping.fusion import Factors, FusedResult, NetworkFused
+from tilewright.benchmarks.fused_store import FusedRun, FusedStore
 from tilewright.formulation.method import is_stochastic
 from tilewright.formulation.stopping import NEVER
 from tilewright.workloads.network import Network
@@ -82,61 +85,77 @@ class FusedRow:
 
 
 def fused_rows(
-    request: FusedRequest, stop: threading.Event, begun: Callable[[str], None] = lambda text: None
+    request: FusedRequest,
+    store: FusedStore,
+    stop: threading.Event,
+    begun: Callable[[str], None] = lambda text: None,
+    *,
+    fresh: bool = False,
 ) -> Iterator[FusedRow]:
     """Every run, each proof before the heuristics on the same network; ends early where it is stopped.
 
     Parameters
     ----------
     request : what is measured
-    stop : ends the run at hand, which still gives its row, and leaves out all others
+    store : has the runs of earlier calls, and gets those of this one
+    stop : ends the run at hand, which still gives its row but is not stored, and leaves out all others
     begun : hears of every run that begins
+    fresh : run again what the store has
     """
     made = {method: made_method(method, "fused", "--method") for method in request.methods}
+
+    def ran(
+        question: NetworkFused, names: tuple[str, str, str], method: str, seed: int
+    ) -> tuple[FusedResult, float]:
+        is_proof = method == OPTIMUM
+        limit = request.proof if is_proof else request.seconds
+        version = __version__ if is_proof else made[method].version
+        run = FusedRun(question, method, version, seed, limit, request.threads)
+        known = None if fresh else store.answer(run)
+        if known is not None:
+            return known
+        begun(f"{' '.join(names)}: {method}" + ("" if is_proof else f", seed {seed}"))
+        budget = Budget(limit, 0.0, NEVER, request.threads, seed)
+        began = time.process_time()
+        result = question.answer(SearchRequest(None if is_proof else method, budget, stop))
+        seconds = time.process_time() - began
+        if not stop.is_set():
+            store.put(run, result, seconds)
+        return result, seconds
+
     for network, machine, objective in product(request.networks, request.machines, request.objectives):
         question = NetworkFused(network, machine, objective, cost_model="hierarchy", factors=request.factors)
         names = network.name, question.machine.name, objective
         proof: FusedResult | None = None
         if request.proof is not None and not stop.is_set():
-            begun(f"{' '.join(names)}: {OPTIMUM}")
-            proof, row = _run(question, names, (OPTIMUM, 0), _asked(request, None, 0, stop), None)
-            yield row
+            proof, seconds = ran(question, names, OPTIMUM, 0)
+            yield _row(names, (OPTIMUM, 0), proof, None, seconds)
         for method in request.methods:
             for seed in range(request.seeds if is_stochastic(made[method]) else 1):
                 if stop.is_set():
                     return
-                begun(f"{' '.join(names)}: {method}, seed {seed}")
-                yield _run(question, names, (method, seed), _asked(request, method, seed, stop), proof)[1]
+                result, seconds = ran(question, names, method, seed)
+                yield _row(names, (method, seed), result, proof, seconds)
 
 
-def _asked(request: FusedRequest, method: str | None, seed: int, stop: threading.Event) -> SearchRequest:
-    seconds = request.proof if method is None else request.seconds
-    return SearchRequest(method, Budget(seconds, 0.0, NEVER, request.threads, seed), stop)
-
-
-def _run(
-    question: NetworkFused,
+def _row(
     names: tuple[str, str, str],
     run: tuple[str, int],
-    asked: SearchRequest,
+    result: FusedResult,
     proof: FusedResult | None,
-) -> tuple[FusedResult, FusedRow]:
-    """One run and its row.
+    seconds: float,
+) -> FusedRow:
+    """One run's row.
 
     Parameters
     ----------
-    question, names : of the network, the machine and the objective
-    run, asked : method and seed, and how it is to be answered
+    names : of the network, the machine and the objective
+    run, result, seconds : method and seed, and what came of it
     proof : what the search proved of the same question
     """
-    began = time.process_time()
-    result = question.answer(asked)
-    seconds = time.process_time() - began
     bound = max(result.bound, result.bound if proof is None else proof.bound)
     gap = None if result.value is None or not bound else result.value / bound - 1
     groups = sum(len(group.layers) > 1 for group in result.record.groups)
     proven = (result if proof is None else proof).optimal
     unfused = result.record.totals.unfused_value
-    return result, FusedRow(
-        *names, *run, result.value, bound, gap, proven, unfused, groups, round(seconds, 2)
-    )
+    return FusedRow(*names, *run, result.value, bound, gap, proven, unfused, groups, round(seconds, 2))

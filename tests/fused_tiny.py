@@ -170,6 +170,25 @@ def timed(rng: Random, engine: Engine) -> Engine:
     return at_price(replace(engine, levels=levels, leakage={"L1": Fraction(1, 2)}), price)
 
 
+def set_up(rng: Random, engine: Engine) -> Engine:
+    """The machine with ports that take cycles to begin tiles and rows."""
+    amount = lambda: rng.choice([Fraction(0), Fraction(1, 2), Fraction(2), Fraction(9)])  # noqa: E731
+    levels = tuple(
+        replace(
+            level,
+            timing=replace(
+                level.timing,
+                transfer=amount(),
+                row=amount(),
+                row_bits=rng.choice([None, 32]),
+                refetch=bool(index) and rng.random() < 0.2,
+            ),
+        )
+        for index, level in enumerate(engine.levels)
+    )
+    return replace(engine, levels=levels)
+
+
 def repriced(rng: Random, engine: Engine) -> Engine:
     """The machine with other energies, rooms and banks."""
     other = tiny_engine(rng, three=len(engine.levels) == 3)

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise, product
 
+from set_up_walk import arrivals, rows_of
 from simulator import Simulation, bits, bits_of, cycles, energy, overfull, simulate
 from softmax_walker import Rows, rows_along
 
@@ -123,6 +124,7 @@ class _Walker:
         self.result = Walked()
         self.levels = [level.name for level in engine.levels]
         self.walked: dict[object, tuple[Simulation, Operator]] = {}
+        self.begun: dict[object, dict[tuple[str, bool], Fraction]] = {}
         self.tiles: dict[SharedStore, int] = {}
         self.softmaxes: dict[SharedStore, tuple[str, ...]] = {}
         self.fits_to_check: list[tuple[str, Operator, Simulation, dict[str, str], tuple[Placed, ...]]] = []
@@ -330,12 +332,8 @@ class _Walker:
                         dead[index].add(home.store)
         if (layer in self.group.leaving or home is None) and ever != elements(everything):
             self.result.incomplete.add(layer)
-        if layer in self.group.leaving and home is not None:
-            if len(own) > 1:
-                count = len(elements(everything))
-                self.move(layer, result, own[0], own[1], Counter(updates=count, drains=count))
-            else:
-                self.result.incomplete.add(layer)
+        if layer in self.group.leaving and home is not None and len(own) < 2:
+            self.result.incomplete.add(layer)
         return made
 
     def leaf(self, leaf: Leaf, turns: list[Turn], stores: tuple[Placed, ...]) -> None:
@@ -356,6 +354,8 @@ class _Walker:
             if reading is None and not passed_on:
                 for outer, inner in pairwise(own):
                     self.share(layer, tensor, outer, inner, turns)
+            if passed_on and layer in self.group.leaving and len(own) > 1:
+                self.copy(layer, own, turns)
         state = next((p.store for p in stores if p.store.layer == layer and p.store in self.softmaxes), None)
         rows = None if state is None else Rows(operator, state.tensor, self.softmaxes[state])
         begun: dict[tuple[int, ...], set[Element]] = defaultdict(set)
@@ -387,6 +387,28 @@ class _Walker:
         if len(shapes) > 1:
             self.result.features.add("ragged")
 
+    def copy(self, layer: str, own: list[Placed], turns: list[Turn]) -> None:
+        """Each element of an intermediate goes out once, in a tile of each turn that makes some."""
+        result, moved = self.operators[layer].output, Counter[str]()
+        for turn in turns:
+            if (spans := turn.spans[layer]) is not None:
+                box = tuple(span_of(axis, spans) for axis in result.axes)
+                moved["tiles"] += 1
+                moved["rows"] += self.rows(result, box, own[0])
+        count = result.footprint(self.operators[layer].bounds)
+        self.move(layer, result, own[0], own[1], moved + Counter(updates=count, drains=count))
+
+    def rows(self, tensor: Tensor, box: Box, outer: Placed) -> int:
+        """Runs along the last axis of a tile that an outer level's port begins."""
+        level = self.engine.level(outer.store.level)
+        *leading, last = (end - first for first, end in box)
+        longest = level.timing.row_bits
+        if longest is not None:
+            last = math.ceil(last / max(1, longest // bits(self.engine, level, tensor)))
+        else:
+            last = 1
+        return math.prod(leading) * last
+
     def turn(
         self,
         leaf: Leaf,
@@ -414,11 +436,12 @@ class _Walker:
                 nodes.append(node)
             simulation = simulate(operator, self.engine, Mapping((*homes, *nodes)), continued)
             self.walked[key] = simulation, operator
+            self.begun[key] = set_up_cycles(self.engine, operator, Mapping((*homes, *nodes)))
             levels = {home.tensor: home.level for home in homes}
             self.fits_to_check.append((leaf.layer, operator, simulation, levels, stores))
         simulation, operator = self.walked[key]
         self.result.energy += energy(self.engine, operator, simulation)
-        self.result.cycles += cycles(self.engine, operator, simulation)
+        self.result.cycles += cycles(self.engine, operator, simulation, self.begun[key])
         self.result.macs += operator.macs
         for (level, tensor), counts in simulation.counts.items():
             self.count(leaf.layer, level, tensor, *counts.totals[:3])
@@ -477,6 +500,8 @@ class _Walker:
             if box == before:
                 continue
             held = elements(box)
+            moved["tiles"] += 1
+            moved["rows"] += self.rows(tensor, box, outer)
             if tensor.is_output:
                 moved["updates"] += len(held)
                 moved["drains"] += len(held)
@@ -502,7 +527,8 @@ class _Walker:
         self.result.energy += moved["reads"] * source.read_energies.get(role, source.read_energy)
         self.result.energy += moved["updates"] * source.write_energies.get(role, source.write_energy)
         self.result.energy += moved["fills"] * target.write_energies.get(role, target.write_energy)
-        busy = [0]
+        busy, timing = [0, 0], source.timing
+        begun = moved["tiles"] * timing.transfer + moved["rows"] * timing.row
         for level, reads, writes in (
             (source, moved["reads"], moved["updates"]),
             (target, drains, moved["fills"]),
@@ -514,8 +540,9 @@ class _Walker:
                 (level.shared_bandwidth, reads + writes),
             ):
                 if rate is not None:
-                    busy.append(math.ceil(number * width / (rate * self.engine.element_bits)))
-        self.result.cycles += max(busy)
+                    took = math.ceil(number * width / (rate * self.engine.element_bits))
+                    busy[level is target] = max(busy[level is target], took)
+        self.result.cycles += max(busy[0] + math.ceil(begun), busy[1])
 
     def touch(self, layer: str, tensor: str, at: str, moved: tuple[int, int], operations: int) -> None:
         """Words of a level that are read and written, and operations of all PEs, while nothing else runs."""
@@ -542,6 +569,31 @@ class _Walker:
         row = self.result.counts[layer, level, tensor]
         for place, number in enumerate((reads, fills, updates)):
             row[place] += number
+
+
+def set_up_cycles(engine: Engine, operator: Operator, mapping: Mapping) -> dict[tuple[str, bool], Fraction]:
+    """Cycles in which ports begin the tiles of a mapping without arrays, by level, and whether they hide."""
+    begun: dict[tuple[str, bool], Fraction] = defaultdict(Fraction)
+    if all(not level.timing.transfer and not level.timing.row for level in engine.levels):
+        return begun
+    loops: list[tuple[str, int]] = []
+    last: dict[str, str] = {}
+    for node in mapping.nodes:
+        if not isinstance(node, Storage):
+            loops.append((node.dim, node.tile))
+            continue
+        if node.tensor in last:
+            level, inner = engine.level(last[node.tensor]), engine.level(node.level)
+            tensor, timing = operator.tensor(node.tensor), level.timing
+            longest = 10**9
+            if timing.row_bits is not None:
+                longest = max(1, timing.row_bits // bits(engine, level, tensor))
+            tiles = dict(operator.bounds) | dict(loops)
+            came = [*arrivals(operator, tensor, loops, inner.timing.refetch)]
+            rows = sum(rows_of(tensor, pieces, tiles, longest) for pieces in came)
+            begun[level.name, inner.double_buffered] += len(came) * timing.transfer + rows * timing.row
+        last[node.tensor] = node.level
+    return begun
 
 
 def on_chip(tree: Branch, layer: str, tensor: str, outermost: str) -> list[str]:

@@ -30,6 +30,7 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
+from types import MappingProxyType
 
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
@@ -455,8 +456,18 @@ def bits_of(engine: Engine, level: MemoryLevel, roles: Collection[Role]) -> int:
     return min(widths) if len(widths) == 1 else engine.element_bits
 
 
-def cycles(engine: Engine, operator: Operator, simulation: Simulation) -> int:
-    """Latency from the simulated counts: transfers of the busiest port, in bits, against compute."""
+def cycles(
+    engine: Engine,
+    operator: Operator,
+    simulation: Simulation,
+    begun: MappingABC[tuple[str, bool], Fraction] = MappingProxyType({}),
+) -> int:
+    """Latency from the simulated counts: transfers of the busiest port, in bits, against compute.
+
+    Parameters
+    ----------
+    begun : set-up cycles by level, and whether they hide
+    """
     hidden, exposed = [simulation.steps], 0
     for index, level in enumerate(engine.levels):
         for behind in (True, False):
@@ -479,6 +490,7 @@ def cycles(engine: Engine, operator: Operator, simulation: Simulation) -> int:
                 if bandwidth is not None:
                     rate = bandwidth * engine.element_bits
                     busy = max(busy, math.ceil(max(moved.values(), default=0) / rate))
+            busy += math.ceil(begun.get((level.name, behind), 0))
             if behind:
                 hidden.append(busy)
             else:

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from syntax import syntax_of
 
 import tilewright
 
@@ -42,7 +43,7 @@ def trees() -> dict[str, ast.Module]:
     for folder in (PACKAGE, *(link for link in PACKAGE.iterdir() if link.is_symlink())):
         for path in folder.rglob("*.py"):
             paths[str(path.relative_to(PACKAGE))] = path
-    return {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in sorted(paths.items())}
+    return {module: syntax_of(path) for module, path in sorted(paths.items())}
 
 
 def documented() -> Iterator[Documented]:

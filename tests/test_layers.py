@@ -10,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from syntax import syntax_of
 
 import tilewright
 
@@ -233,7 +234,7 @@ def _imports(by: str, path: Path) -> Iterator[Import]:
             name = name.rpartition(".")[0]
         return name
 
-    yield from visit(ast.parse(path.read_text(encoding="utf-8")), at_start=True)
+    yield from visit(syntax_of(path), at_start=True)
 
 
 def all_imports() -> list[Import]:

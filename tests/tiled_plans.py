@@ -14,6 +14,7 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_size_list
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.pointwise import elementwise
@@ -85,3 +86,12 @@ def random_plan(rng: random.Random, problem: TiledProblem, dag: AtomicDag) -> Pl
         eviction=eviction,
         ahead=rng.choice([1, 4, 8]),  # type: ignore[arg-type]
     )
+
+
+def random_sizes(rng: random.Random, problem: TiledProblem) -> list[AtomSize]:
+    """Sizes that fit, from anywhere in each layer's menu."""
+    engines = rng.choice([1, problem.machine.engines])
+    return [
+        rng.choice(balanced_size_list(problem, unit, engines, room=rng.choice([0.3, 1.0]), most=60))
+        for unit in problem.units
+    ]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "csv", "markdown")
 STORE = Path("bench.sqlite")
+FUSED_STORE = Path("bench-fused.sqlite")
 ALL = "all"
 
 
@@ -87,16 +88,20 @@ def bench_command(
     fuse: Annotated[
         bool,
         typer.Option(
-            "--fuse",
-            help="Heuristics that fuse layers, on whole networks; runs are not stored.",
-            rich_help_panel="Problem",
+            "--fuse", help="Heuristics that fuse layers, on whole networks.", rich_help_panel="Problem"
         ),
     ] = False,
     jobs: options.Jobs = None,
     cluster: options.Cluster = None,
     fresh: runs.Fresh = False,
     out: Annotated[
-        Path, typer.Option("--out", metavar="STORE", help="SQLite file.", rich_help_panel="Output")
+        Path,
+        typer.Option(
+            "--out",
+            metavar="STORE",
+            help="SQLite file; bench-fused.sqlite with --fuse.",
+            rich_help_panel="Output",
+        ),
     ] = STORE,
     format: Annotated[
         str, typer.Option("--format", "-f", help="table, json, csv or markdown.", rich_help_panel="Output")
@@ -185,7 +190,8 @@ def _fused(given: Mapping[str, Any]) -> int:
         factors=options.parse_factors(given["factors"]),
         threads=given["threads"],
     )
-    return bench_fused(request, given["format"], quiet=given["quiet"])
+    out = FUSED_STORE if given["out"] == STORE else given["out"]
+    return bench_fused(request, out, given["format"], fresh=given["fresh"], quiet=given["quiet"])
 
 
 def split_list(text: str, flag: str) -> tuple[str, ...]:

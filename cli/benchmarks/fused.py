@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.cli.exits import Exit
@@ -15,25 +16,32 @@ if TYPE_CHECKING:
 HEADS = ("method", "seed", "value", "unfused", "groups", "gap", "CPU s")
 
 
-def bench_fused(request: FusedRequest, form: str, *, quiet: bool) -> int:
-    """Run the methods and show the rows; what there is by then after Ctrl-C.
+def bench_fused(request: FusedRequest, out: Path, form: str, *, fresh: bool, quiet: bool) -> int:
+    """Run the methods that the store lacks, and show all rows; what there is by then after Ctrl-C.
 
     Parameters
     ----------
     request : what is measured
+    out : the store
     form : ``table``, ``json``, ``csv`` or ``markdown``
+    fresh : run again what the store has
     quiet : whether no run is told of when it begins
     """
     from tilewright.benchmarks.fused import fused_rows
+    from tilewright.benchmarks.fused_store import FusedStore
     from tilewright.cli.terminal.console import tell
     from tilewright.cli.terminal.signals import graceful_stop
+    from tilewright.foundation.database import check_database
 
+    check_database(out)
     rows: list[FusedRow] = []
-    with graceful_stop() as stop:
-        for row in fused_rows(request, stop, (lambda text: None) if quiet else tell):
+    with FusedStore(out) as store, graceful_stop() as stop:
+        for row in fused_rows(request, store, stop, (lambda text: None) if quiet else tell, fresh=fresh):
             rows.append(row)
         stopped = stop.is_set()
     _show(rows, form)
+    if store.failure is not None:
+        raise store.failure
     return Exit.INTERRUPTED if stopped else Exit.OK
 
 

@@ -65,7 +65,6 @@ REFUSED = {
     "lengths": "--lengths",
     "constraint_set": "--constraint-set",
     "tiles": "--tiles",
-    "warm_start": "--warm-start",
     "save_mappings": "--save-mappings",
     "log": "--log",
     "deterministic": "--deterministic",
@@ -104,7 +103,7 @@ def map_fused(given: Mapping[str, Any]) -> int:
         from tilewright.report.html.page import check_report
 
         check_report(page)
-    quiet = given["quiet"]
+    quiet, warm = given["quiet"], given["warm_start"]
     network = resolve_model(
         given["model"], given["batch"], options.parse_onnx(given["dim"], skip=given["skip_unsupported"])
     )
@@ -138,8 +137,11 @@ def map_fused(given: Mapping[str, Any]) -> int:
         call.limit_from(seconds),
     )
     with graceful_stop() as stop:
-        result = question.answer(SearchRequest(given["solver"], budget, stop), told)
+        request = SearchRequest(given["solver"], budget, stop, () if warm is None else warm)
+        result = question.answer(request, told)
         interrupted = stop.is_set()
+    for note in result.notes:
+        tell(f"--warm-start: {note}")
     if out is not None:
         result.save(out)
     if page is not None:

@@ -121,7 +121,9 @@ def map_command(
     solver: options.Solver = "auto",
     warm_start: Annotated[
         Path | None,
-        typer.Option("--warm-start", help="Mapping file or result to start from.", rich_help_panel="Search"),
+        typer.Option(
+            "--warm-start", help="File of mappings or result to start from.", rich_help_panel="Search"
+        ),
     ] = None,
     deterministic: options.Deterministic = False,
     require_optimal: Annotated[

@@ -14,10 +14,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from calls import Call, finish, start
 from clocks import delay, wait_until
+from shipped import follows_schema
 
 from tilewright.cli.main import run
 from tilewright.formulation.limits import Limits
@@ -30,7 +30,6 @@ from tilewright.report.checks.mapping.answer_sets import further_faults
 from tilewright.report.records.files import parse_document, read_data, render
 from tilewright.report.records.mapping.build import layer_record, then_record
 from tilewright.report.records.mapping.claims import claim_of
-from tilewright.report.records.schemas import result_schema
 from tilewright.solvers.mapping.adoption import adopted, undominated
 from tilewright.solvers.mapping.answer_sets import AnswerSet, best_mappings, optimal_mappings, pareto_front
 from tilewright.solvers.mapping.second_opinion import prove
@@ -54,7 +53,7 @@ Lie = Callable[[dict[str, Any]], object]
 
 def valid(document: Any) -> Any:
     """The document, which must follow the schema."""
-    jsonschema.validate(document, result_schema(), cls=jsonschema.Draft202012Validator)
+    follows_schema(document)
     return document
 
 

@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 from calls import SMALL, TIGHT, Call
+from shipped import follows_schema
 
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.report.records.schemas import result_schema
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 PRIME = "gemm:M=7,N=4,K=5"
@@ -32,7 +31,7 @@ def layer_of(call: Call, *args: object) -> Any:
     """The only layer of a document that follows the schema."""
     outcome = call("map", PRIME, *ARCH, "-f", "json", *args)
     assert outcome.code == 0
-    jsonschema.validate(outcome.document, result_schema(), cls=jsonschema.Draft202012Validator)
+    follows_schema(outcome.document)
     return outcome.document["layers"][0]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
-from calls import Call
+from calls import Call, start
 
 PAIR = """\
 - {name: qk, layer: "gemm:M=16,N=16,K=4"}
@@ -53,6 +54,15 @@ def test_bench_has_a_row_per_run_beside_the_optimum(call: Call, model: Path) -> 
     assert rows[0]["gap"] == 0
     assert all(row["proven"] and row["value"] >= rows[0]["value"] for row in rows)
     assert all(row["gap"] == pytest.approx(row["value"] / rows[0]["value"] - 1) for row in rows)
+    # The same again has nothing to run; a run that is asked for anew is alone.
+    again = call(*asked, "-f", "json")
+    assert json.loads(again.out) == rows
+    assert again.err == ""
+    outcome = call(*asked, "-f", "json", "--seeds", "3")
+    assert outcome.err.strip().splitlines() == ["pair tpu-edge energy: annealing[steps=5], seed 2"]
+    alone = (*asked[:-1], "greedy", "--optimum", "none", "-f", "json")
+    assert call(*alone, "-q").err == call(*alone).err == ""
+    assert len(call(*alone, "--fresh").err.strip().splitlines()) == 1
     unproven = call(*asked[:-1], "greedy", "--optimum", "none", "-q", "-f", "markdown").out
     assert "| pair | tpu-edge | greedy | 0 |" in unproven
     assert "≤" in unproven
@@ -61,11 +71,32 @@ def test_bench_has_a_row_per_run_beside_the_optimum(call: Call, model: Path) -> 
     assert all(head in table for head in ("method", "seed", "unfused", "gap", "CPU s"))
 
 
+def test_a_killed_bench_goes_on_where_it_was(call: Call, model: Path, tmp_path: Path) -> None:
+    """kill -9 while the second of three runs begins loses no finished one, whose document holds."""
+    asked = ("bench", model, "-a", "tpu-edge", "-o", "energy", "--factors", "perfect", "--fuse")
+    asked = (*asked, "--method", "greedy,annealing[steps=100000]", "--seeds", "1", "--out", "runs.sqlite")
+    process = start(tmp_path, *asked)
+    assert process.stderr is not None
+    begun = [process.stderr.readline() for _ in range(3)]
+    process.kill()
+    process.communicate()
+    assert "annealing" in begun[2]
+    asked = ("greedy,annealing[steps=5]" if "," in str(word) else word for word in asked)
+    outcome = call(*asked, "-f", "json")
+    assert outcome.err.strip().splitlines() == ["pair tpu-edge energy: annealing[steps=5], seed 0"]
+    assert [row["method"] for row in json.loads(outcome.out)] == ["optimum", "greedy", "annealing[steps=5]"]
+    with sqlite3.connect(tmp_path / "runs.sqlite") as base:
+        kept = base.execute("SELECT document FROM run WHERE method = 'optimum'").fetchone()[0]
+    (tmp_path / "kept.json").write_text(kept)
+    assert call("check", "kept.json").code == 0
+
+
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
         (("--jobs", "2"), "--jobs: cannot be used with --fuse"),
         (("--optimum", "cpsat"), "--optimum: expected auto or none with --fuse, got 'cpsat'"),
+        (("--out", "runs.txt"), "runs.txt"),
         (("--method", "genetic"), "--method: unknown name 'genetic'"),
     ],
 )

@@ -27,6 +27,7 @@ from tilewright.solvers.mapping.fused.columns import fronts
 from tilewright.solvers.mapping.fused.network import search_network_fusion
 from tilewright.solvers.mapping.fused.problem import FusionProblem
 from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.network import Network
 
 LAYERS = """\
 - {name: up, layer: "gemm:M=2,N=2,K=2"}
@@ -94,6 +95,32 @@ def test_true_claims_are_confirmed(
         ("network", "confirmed"),
     ]
     assert "proofs" not in call("check", path, "-f", "json").document
+
+
+def test_claims_of_layers_with_widths_are_confirmed(call: Call, asked: FusionProblem, tmp_path: Path) -> None:
+    """Operands narrower than results, which have no home then, and both wider than the machine's."""
+    for operands, results, groups, claims in ((4, 8, 3, 5), (16, 16, 2, 3)):
+        network = asked.network
+        layers = [
+            replace(
+                layer,
+                operator=replace(
+                    layer.operator,
+                    tensors=tuple(
+                        replace(tensor, bits=results if tensor.is_output else operands)
+                        for tensor in layer.operator.tensors
+                    ),
+                ),
+            )
+            for layer in network.layers
+        ]
+        wide = replace(asked, network=Network("wide", layers, network.links))
+        answer = search_network_fusion(wide, Limits())
+        assert len(answer.groups) == groups
+        path = written(wide, answer, tmp_path / "wide.json")
+        outcome = call("check", path, "--prove")
+        assert outcome.code == 0, outcome.out
+        assert f"{claims} claims confirmed" in outcome.out
 
 
 def test_a_worse_tree_that_is_called_optimal_is_refuted(

@@ -9,23 +9,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 from calls import SMALL, TIGHT, Call
+from shipped import follows_schema
 
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import OutputError
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.report.records.schemas import result_schema
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 
 def valid(document: Any) -> Any:
     """The document, which must follow the schema."""
-    jsonschema.validate(document, result_schema(), cls=jsonschema.Draft202012Validator)
+    follows_schema(document)
     return document
 
 

@@ -22,6 +22,7 @@ from tilewright.benchmarks.arena.work import answer
 from tilewright.benchmarks.store import Store
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.fused.evaluator import FusedEvaluation, evaluate_fused
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
@@ -30,6 +31,7 @@ from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.checks.mapping import document as verify
+from tilewright.report.checks.mapping import fused
 from tilewright.report.records import schemas
 from tilewright.report.records.scheduling.herald.document import ScheduleDocument, inputs_hash
 from tilewright.report.records.scheduling.herald.files import parse_schedule
@@ -97,7 +99,7 @@ def passing(data: dict[str, Any], *, every: bool = False, only: set[str] | None 
 
 @pytest.fixture(autouse=True)
 def stated_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Problems that are equal are stated once: most changes leave them as they are."""
+    """Equal problems are stated once, equal trees evaluated once: most changes leave them as they are."""
     known: dict[str, LayerProblem] = {}
 
     def stated(*args: Any) -> LayerProblem:
@@ -116,6 +118,15 @@ def stated_once(monkeypatch: pytest.MonkeyPatch) -> None:
             evaluated_once[key] = problem, evaluate(problem, mapping, where)
         return evaluated_once[key][1]
 
+    fused_once: dict[str, FusedEvaluation] = {}
+
+    def fused_evaluated(*args: Any) -> FusedEvaluation:
+        key = repr(args)
+        if key not in fused_once:
+            fused_once[key] = evaluate_fused(*args)
+        return fused_once[key]
+
+    monkeypatch.setattr(fused, "evaluate_fused", fused_evaluated)
     monkeypatch.setattr(verify, "layer_problem", stated)
     monkeypatch.setattr(LayerProblem, "evaluate", evaluated)
 

@@ -8,11 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from calls import Call
-
-from tilewright.report.records.schemas import result_schema
+from shipped import follows_schema
 
 LAYER = "gemm:M=2,N=4,K=2"
 MACHINE = """\
@@ -79,7 +77,7 @@ def mapped(call: Call, start: Path, *args: object) -> Any:
     more = (*more, *solver, *args)
     outcome = call("map", LAYER, *more, "--warm-start", start, "--out", "r.json", "-f", "json")
     assert outcome.code == 0
-    jsonschema.validate(outcome.document, result_schema(), cls=jsonschema.Draft202012Validator)
+    follows_schema(outcome.document)
     return outcome.document, outcome.err
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 from calls import Call
+from shipped import follows_schema
 from systems import LAYERS, SYSTEM
 
 from tilewright.cli.main import run
@@ -33,7 +33,7 @@ def test_document_holds_a_proven_schedule(call: Call, objective: str) -> None:
     )
     assert out.code == 0
     document = json.loads(out.out)
-    jsonschema.validate(document, result_schema(SCHEDULE))
+    follows_schema(document, SCHEDULE)
     assert (document["status"], document["gap"], document["tasks"]) == ("optimal", 0.0, 3)
     metrics = document["metrics"]
     assert metrics["makespan"] == max(placement["end"] for placement in document["schedule"])
@@ -130,7 +130,7 @@ def test_codesign_proves_the_best_partition(
         "design.json",
     )
     document = json.loads(out.out)
-    jsonschema.validate(document, result_schema(CODESIGN))
+    follows_schema(document, CODESIGN)
     assert (out.code, document["status"], document["partitions"]) == (0, "optimal", 9)
     assert (tmp_path / "s.png").stat().st_size > 1000
     assert document["value"] == min(point["value"] for point in document["points"])

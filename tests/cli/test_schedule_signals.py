@@ -8,14 +8,14 @@ import subprocess
 import time
 from pathlib import Path
 
-import jsonschema
 import pytest
 from calls import Call, finish, start
 from clocks import delay, wait_until
+from shipped import follows_schema
 from systems import SYSTEM
 
 from tilewright.hardware.scheduling.herald import classes
-from tilewright.report.records.schemas import CODESIGN, SCHEDULE, result_schema
+from tilewright.report.records.schemas import CODESIGN, SCHEDULE
 
 NETWORK = """
 - gemm:M=1,N=16,K=32
@@ -98,7 +98,7 @@ def test_signal_returns_the_incumbent(
     assert time.monotonic() - sent < 2 + delay()
     assert outcome.code == 0
     document = outcome.document
-    jsonschema.validate(document, result_schema(SCHEDULE if args[0] == "schedule" else CODESIGN))
+    follows_schema(document, SCHEDULE if args[0] == "schedule" else CODESIGN)
     assert (document["status"], document["complete"]) == ("interrupted", True)
     assert (document if args[0] == "schedule" else document["best"])["schedule"]
     assert json.loads((tmp_path / "r.json").read_text()) == document
@@ -149,7 +149,7 @@ def test_kill_leaves_the_best_schedule(call: Call, tmp_path: Path, args: tuple[s
     process.kill()
     assert finish(process).code == -signal.SIGKILL
     document = json.loads((tmp_path / "r.json").read_text())
-    jsonschema.validate(document, result_schema(SCHEDULE if args[0] == "schedule" else CODESIGN))
+    follows_schema(document, SCHEDULE if args[0] == "schedule" else CODESIGN)
     assert document["complete"] is False
     assert (document if args[0] == "schedule" else document["best"])["schedule"]
     assert call("check", "r.json").code == 0

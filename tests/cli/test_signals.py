@@ -13,15 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from calls import HARD, SMALL, Call, finish, start
 from clocks import delay, wait_until
+from shipped import follows_schema
 
 from tilewright.api.live import LiveDocument
 from tilewright.cli.terminal.signals import Interruption, graceful_stop
 from tilewright.foundation.processes import shielded
-from tilewright.report.records.schemas import result_schema
 from tilewright.solvers.mapping import network_search
 from tilewright.solvers.running import SearchRun
 
@@ -57,7 +56,7 @@ def test_signal_returns_the_incumbent(tmp_path: Path, number: signal.Signals) ->
     outcome = finish(process)
     assert time.monotonic() - sent < 2 + delay()
     assert outcome.code == 0
-    jsonschema.validate(outcome.document, result_schema())
+    follows_schema(outcome.document)
     (layer,) = outcome.document["layers"]
     assert layer["status"] == "interrupted"
     assert layer["mapping"]["nodes"]
@@ -156,7 +155,7 @@ def test_kill_leaves_the_finished_layers(tmp_path: Path) -> None:
     process.kill()
     assert finish(process).code == -signal.SIGKILL
     document = json.loads((tmp_path / "r.json").read_text())
-    jsonschema.validate(document, result_schema())
+    follows_schema(document)
     assert [layer["name"] for layer in document["layers"]] == ["a", "b"]
     assert (document["complete"], document["missing"]) == (False, ["c"])
     assert finish(start(tmp_path, "check", "r.json")).code == 0
@@ -243,7 +242,7 @@ def test_exit_code_says_whether_all_is_there(
     monkeypatch.setattr(owner, name, signalled)
     outcome = call("map", tmp_path / "net.yaml", "-a", "tpu-edge", "-f", "json", "--threads", "1")
     assert outcome.code == code
-    jsonschema.validate(outcome.document, result_schema())
+    follows_schema(outcome.document)
     assert outcome.document["complete"] == (code == 0)
     assert (outcome.document["missing"] == []) == (code == 0)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import typer.main
+from syntax import syntax_of
 
 from tilewright.cli.main import app
 from tilewright.foundation.extensions import GROUPS
@@ -74,7 +75,7 @@ def defined_names() -> dict[str, frozenset[str]]:
     for path in source_files():
         if "tests" in path.relative_to(ROOT).parts:
             continue
-        for node in ast.walk(ast.parse(text_of(path))):
+        for node in ast.walk(syntax_of(path)):
             if isinstance(node, ast.Assign | ast.AnnAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 for target in targets:
@@ -217,9 +218,7 @@ def test_flags_exist() -> None:
     }
     others = {flag for path in source_files() for flag in re.findall(r'"(--[a-z][\w-]*)"', text_of(path))}
     for path in (ROOT / "studies").glob("*.py"):  # programs of their own
-        names = {
-            argument.arg for argument in ast.walk(ast.parse(text_of(path))) if isinstance(argument, ast.arg)
-        }
+        names = {argument.arg for argument in ast.walk(syntax_of(path)) if isinstance(argument, ast.arg)}
         others |= {"--" + name.replace("_", "-") for name in names}
     known |= others | {"--version", "--help", "--install-completion", "--show-completion"}
     dead = {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
 from random import Random
 
 import pytest
 from effort import effort
-from fused_instances import FusedInstance, random_instance, random_softmax
+from fused_instances import FusedInstance, random_instance, random_softmax, random_tree
 from fused_walker import Walked, walk
 from fused_widths import random_bits, stated, widened
 
@@ -135,6 +137,33 @@ def check_many(
 def test_counts_are_those_of_a_walk_that_moves_every_element() -> None:
     """Accesses, energy, cycles, full levels and missing parts of random trees equal the walker's."""
     check_many(effort(120), seed=1)
+
+
+def with_set_ups(rng: Random) -> FusedInstance:
+    """A random mapping on a machine without arrays whose ports begin tiles and rows."""
+    instance = random_instance(rng)
+    amount = lambda: rng.choice([Fraction(0), Fraction(1, 2), Fraction(3), Fraction(20)])  # noqa: E731
+    levels = tuple(
+        replace(
+            level,
+            fanout=None,
+            timing=replace(
+                level.timing, transfer=amount(), row=amount(), row_bits=rng.choice([None, 16, 40])
+            ),
+        )
+        for level in instance.engine.levels
+    )
+    engine = replace(instance.engine, levels=levels)
+    while True:
+        try:
+            return FusedInstance(instance.group, engine, random_tree(rng, instance.group, engine))
+        except InputError:
+            continue
+
+
+def test_set_up_cycles_are_those_of_the_tiles_that_ports_begin() -> None:
+    """The same on machines whose ports take cycles for every tile and row, in turns and between them."""
+    check_many(effort(25), "set-ups", with_set_ups, {"resident": 0.3, "ragged": 0.1, "home": 0.6})
 
 
 def test_softmaxes_in_parts_are_counted_as_their_elements_move() -> None:

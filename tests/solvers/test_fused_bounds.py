@@ -14,7 +14,7 @@ from fused_brute import Listing
 from fused_early import unplaced, without_inner_loops
 from fused_instances import online, random_engine, random_group
 from fused_pricing import least_of_trees
-from fused_tiny import repriced, softmax_group, tiny_engine, tiny_group
+from fused_tiny import repriced, set_up, softmax_group, tiny_engine, tiny_group
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
@@ -30,8 +30,9 @@ from tilewright.solvers.mapping.fused.first_bound import FirstBounds, Step
 from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.solvers.mapping.fused.room_bounds import passes
 from tilewright.solvers.mapping.fused.search import FusedSearch
+from tilewright.solvers.mapping.fused.skeletons import NO_MAPPING
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
-from tilewright.workloads.mapping.operators import conv2d
+from tilewright.workloads.mapping.operators import conv2d, gemm
 
 HIERARCHY = cost_model("hierarchy")
 
@@ -128,11 +129,20 @@ def softmax_of_any(rng: Random) -> FusedGroup:
             return group
 
 
-def check_drawn(seed: str, drawn: Callable[[Random], FusedGroup] = small_group) -> int:
-    """Bounds of random candidates of a random group; how many were compared."""
+def check_drawn(
+    seed: str, drawn: Callable[[Random], FusedGroup] = small_group, *, begun: bool = False
+) -> int:
+    """Bounds of random candidates of a random group; how many were compared.
+
+    Parameters
+    ----------
+    seed, drawn : of the group, and what makes it
+    begun : whether ports take cycles to begin tiles
+    """
     rng = Random(seed)
     engine = random_engine(rng) if rng.random() < 0.5 else ordered(random_engine(rng))
     engine = at_price(engine, rng.choice([Fraction(0), Fraction(0), Fraction(7), None]))
+    engine = set_up(rng, at_price(engine, Fraction(3))) if begun else engine
     return check_group(rng, drawn(rng), engine, most=2)
 
 
@@ -210,6 +220,43 @@ def test_trees_with_tiles_larger_than_what_readers_need_are_passed_over() -> Non
     assert compared > 0
 
 
+def test_residents_of_an_inner_sequence_take_no_room_from_layers_before_it() -> None:
+    """Weights that stay over an inner sequence's turns do not fit beside what an earlier layer passes on."""
+    layers = (
+        ("z", gemm(m=4, n=6, k=1)),
+        ("a", gemm(m=4, n=1, k=6)),  # in its turn the level holds z.C and a.C, 28 of 30 elements
+        ("b", gemm(m=4, n=6, k=1)),
+        ("c", gemm(m=4, n=1, k=6)),
+    )
+    readings = tuple(
+        Reading(reader, "A", producer, (0, 1), (0, 0)) for producer, reader in ("za", "ab", "bc")
+    )
+    group = FusedGroup(layers, readings, frozenset({"c"}))
+    levels = (
+        MemoryLevel("L0", None, Fraction(100), Fraction(100)),
+        MemoryLevel("L1", 30, Fraction(1), Fraction(1)),
+    )
+    search = FusedSearch(
+        group, Engine("nested", "hierarchy", 16, Fraction(1), Fraction(500), levels), HIERARCHY, Limits()
+    )
+    inner = Branch(
+        (SharedLoop("c", "M", 1), SharedStore("b", "C", "L1")), (Leaf("b", NO_MAPPING), Leaf("c", NO_MAPPING))
+    )
+    homes = (SharedStore("z", "C", "L1"), SharedStore("a", "C", "L1"))
+    tree = Branch(homes, (Leaf("z", NO_MAPPING), Leaf("a", NO_MAPPING), inner))
+    assert tree in search.trees.all()
+    values: dict[bool, Fraction] = {}
+    for candidate in search.space.candidates(search.space.skeleton(tree)):
+        value = priced(search, candidate)
+        if value is not None:
+            stays = all(candidate.placements[name, "B"].store is not None for name in "bc")
+            values[stays] = min(value, values.get(stays, value))
+    bound = search.rooms.bound(tree, None)
+    assert bound is not None
+    assert solved_bound(search, tree) <= values[True] < values[False]
+    assert bound.least <= values[True]
+
+
 def test_all_of_a_tensor_comes_again_where_a_loop_inside_another_moves_it() -> None:
     """Windows over one dimension count once, and loops inside the last one that moves it never."""
     rows = Step((("P", 4),), slides=True)
@@ -236,6 +283,11 @@ def test_a_stride_moves_no_more_than_it_touches() -> None:
 def test_every_bound_lies_below_the_value_of_every_candidate() -> None:
     """Bounds of skeletons, of placements and with all room are at most what the evaluator says."""
     check_bounds(effort(16), "bounds")
+
+
+def test_bounds_on_machines_with_set_up_cycles_lie_below_the_value_of_every_candidate() -> None:
+    """The same where ports take cycles to begin tiles and rows."""
+    assert sum(check_drawn(f"begun-{number}", begun=True) for number in range(effort(5))) >= effort(5)
 
 
 def test_bounds_with_softmaxes_in_parts_lie_below_the_value_of_every_candidate() -> None:

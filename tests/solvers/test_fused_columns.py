@@ -12,7 +12,7 @@ import pytest
 from effort import effort
 from fused_brute import Listing
 from fused_pricing import least_fused
-from fused_tiny import nested_group, ragged_group, timed, tiny_engine, tiny_group
+from fused_tiny import nested_group, ragged_group, softmax_group, timed, tiny_engine, tiny_group
 from studies.fused_peer import chain
 
 from tilewright.formulation.limits import Limits
@@ -90,12 +90,25 @@ def test_the_model_agrees_with_the_search_on_inner_sequences(seed: int) -> None:
     assert least(group, engine).value == answer.value
 
 
+@pytest.mark.parametrize("seed", range(effort(1)))
+def test_the_model_agrees_with_the_search_on_softmaxes_in_parts(seed: int) -> None:
+    """Products behind a softmax whose rows may be cut: words, their room, and sums scaled where they are."""
+    rng = Random(f"rows-{seed}")
+    group, engine = softmax_group(rng), tiny_engine(rng, three=seed % 3 == 0)
+    if seed % 2:
+        engine = timed(rng, engine)
+    answer = search_fused(group, engine, HIERARCHY, Limits(), factors="perfect")
+    assert least(group, engine).value == answer.value
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_the_model_agrees_with_the_search_on_many_groups() -> None:
     """300 tiny groups of every kind."""
     for seed in range(300):
         test_the_model_agrees_with_the_search(1000 + seed)
+    for seed in range(100):
+        test_the_model_agrees_with_the_search_on_softmaxes_in_parts(1000 + seed)
 
 
 def small_rows() -> list[object]:

@@ -12,7 +12,7 @@ import pytest
 from effort import effort
 from fused_brute import Listing
 from fused_pricing import least_fused
-from fused_tiny import ragged_group, repriced, softmax_group, timed, tiny_engine, tiny_group
+from fused_tiny import ragged_group, repriced, set_up, softmax_group, timed, tiny_engine, tiny_group
 from fused_widths import random_bits, stated, widened
 from particulars import particular
 from stops import AfterChecks
@@ -36,6 +36,7 @@ def compare(
     cycles: bool = False,
     perfect: bool = True,
     drawn: Callable[[Random], FusedGroup] | None = None,
+    begun: bool = False,
 ) -> None:
     """The search's optimum is the least of everything that can be listed.
 
@@ -45,6 +46,7 @@ def compare(
     cycles : whether cycles have a price
     perfect : whether tiles divide
     drawn : makes groups; by default tiny or ragged ones
+    begun : whether ports take cycles to begin tiles
     """
     drawn = drawn or (tiny_group if perfect else ragged_group)
     outcomes: Counter[str] = Counter()
@@ -52,7 +54,7 @@ def compare(
         rng = Random(f"{seed}-{number}")
         group, engine = drawn(rng), tiny_engine(rng)
         if cycles:
-            engine = timed(rng, engine)
+            engine = timed(rng, set_up(rng, engine) if begun else engine)
         listing = Listing(group, engine, perfect)
         for machine in range(machines):
             engine = repriced(rng, engine) if machine else engine
@@ -84,6 +86,23 @@ def test_the_optimum_is_that_of_plain_enumeration() -> None:
 def test_the_optimum_at_a_price_of_cycles_is_that_of_plain_enumeration() -> None:
     """The same with static power, with a price of every cycle, and for cycles alone."""
     compare("priced", effort(3), cycles=True)
+
+
+def test_the_optimum_on_machines_with_set_up_cycles_is_that_of_plain_enumeration() -> None:
+    """The same where ports take cycles to begin tiles and rows."""
+    compare("begun", effort(1), cycles=True, begun=True)
+
+
+def test_set_up_cycles_of_homes_ports_are_those_of_the_evaluator() -> None:
+    """Values on three levels, which the search compares with the evaluator's, and where unfused is worse."""
+    values = 0
+    for number in range(effort(4)):
+        rng = Random(f"begun ports-{number}")
+        engine = timed(rng, set_up(rng, tiny_engine(rng, three=True)))
+        answer = search_fused(tiny_group(rng), engine, HIERARCHY, Limits(), factors="perfect")
+        assert answer.complete
+        values += answer.value is not None
+    assert values >= 2
 
 
 def test_the_optimum_of_imperfect_tiles_is_that_of_plain_enumeration() -> None:

@@ -88,7 +88,7 @@ def _port_time(nest: Nest, level: int, behind: bool) -> Expr | None:
         if any(chosen):
             counts = selected_counts(nest, tensor, store, whole_run=False, among=chosen)
             reads.append((tensor.role, total([timed_reads(nest, tensor, store, chosen), counts.drains])))
-            set_up += set_ups(nest, tensor, store, chosen)
+            set_up += set_ups(nest, tensor, (level, store), chosen)
             writes += [(tensor.role, counts.fills), (tensor.role, counts.updates)]
     times = port_times(nest.engine, memory, reads, writes)
     if not set_up:

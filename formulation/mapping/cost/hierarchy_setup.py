@@ -20,8 +20,8 @@ from tilewright.formulation.mapping.cost.hierarchy_counts import (
 )
 from tilewright.formulation.mapping.nest import Nest, Spread
 from tilewright.foundation.errors import InputError
-from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Tensor
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.workloads.mapping.operator import Role, Tensor
 
 Charge = tuple[Fraction, Expr]
 """Cycles per count, and the count."""
@@ -66,23 +66,32 @@ def _hosted(nest: Nest) -> list[tuple[int, int]]:
     return [(index, hosts[nest.blocks[index].level]) for index in nest.temporal]
 
 
-def set_ups(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool]) -> Iterator[Charge]:
+def sets_up(level: MemoryLevel) -> bool:
+    """Whether a level's port takes cycles for every tile that it moves."""
+    return bool(level.timing.transfer or level.timing.row)
+
+
+def longest_row(engine: Engine, level: MemoryLevel, role: Role) -> int | None:
+    """Elements of a role in a row that a level's port moves at most; ``None`` for a run of any length."""
+    bits = level.timing.row_bits
+    return None if bits is None else max(1, bits // engine.width(level, role))
+
+
+def set_ups(nest: Nest, tensor: Tensor, place: tuple[int, int], among: Sequence[bool]) -> Iterator[Charge]:
     """Set-up cycles of the tiles of a tensor that a level's port moves, and of their rows.
 
     Parameters
     ----------
     nest : the loops and the choices of storage
     tensor : whose tiles move
-    level : index of the memory level outside of which they are
+    place : indices of the level whose port it is, and of the store outside of which the tiles are
     among : per alternative of the tensor's residency, whether it counts
     """
-    timing = nest.engine.levels[level].timing
-    if not timing.transfer and not timing.row:
+    level, source = nest.engine.levels[place[0]], place[1]
+    if not sets_up(level):
         return
-    row = None
-    if timing.row_bits is not None:
-        row = max(1, timing.row_bits // nest.engine.width(nest.engine.levels[level], tensor.role))
-    for boundary, spread, again, chosen in _inner_stores(nest, tensor, level, among):
+    timing, row = level.timing, longest_row(nest.engine, level, tensor.role)
+    for boundary, spread, again, chosen in _inner_stores(nest, tensor, source, among):
         tiles, rows = nest.tile_rows(tensor, boundary, spread, row, every=again)
         for cycles, count in ((timing.transfer, tiles), (timing.row, rows)):
             if cycles:
@@ -94,7 +103,8 @@ def timed_reads(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool]) -
 
     Parameters
     ----------
-    nest, tensor, level, among : as for :func:`set_ups`
+    nest, tensor, among : as for :func:`set_ups`
+    level : the store
     """
     left, anew = list(among), []
     for boundary, spread, again, chosen in _inner_stores(nest, tensor, level, among):

@@ -114,6 +114,21 @@ def windows_of(tensor: Tensor, boxes: LayerBoxes) -> Windows:
     return Windows(tuple(lows), tuple(highs), boxes.alive)
 
 
+def rows_of(low: Sequence[Int64s], high: Sequence[Int64s], row: int | None) -> Int64s:
+    """Runs along the last axis of each of some boxes.
+
+    Parameters
+    ----------
+    low, high : bounds per axis, at least one axis
+    row : elements of a run at most; ``None`` for any length
+    """
+    *leading, last = [above - below for below, above in zip(low, high, strict=True)]
+    runs = np.ones_like(last) if row is None else -(-last // row)
+    for extent in leading:
+        runs = runs * extent
+    return runs
+
+
 @dataclass(frozen=True)
 class Visits:
     """What a store holds from visit to visit: the hull of all that the turns inside a visit need.
@@ -188,6 +203,22 @@ def visits_of(windows: Windows, trips: Sequence[int], depth: int, since: int = 0
         np.where(alive, values.reshape(outer, -1), -FAR).max(axis=1)[visited] for values in windows.high
     )
     return Visits(low, high, visited, visited // math.prod(trips[since:depth]))
+
+
+def tiles_in(visits: Visits, row: int | None, every: bool) -> tuple[int, int]:
+    """Tiles that come to a store over all visits, and rows of them; whole ones, no window slides.
+
+    Parameters
+    ----------
+    visits : of the store
+    row : elements of a row at most; ``None`` for a run of any length
+    every : count every visit, also where the tile stays
+    """
+    number, _ = visits.differing()
+    came = np.full(len(number), True) if every else number > 0
+    if not visits.low:
+        return int(came.sum()), int(came.sum())
+    return int(came.sum()), int(rows_of(visits.low, visits.high, row)[came].sum())
 
 
 def moved_in(visits: Visits, slides: bool) -> int:

@@ -24,6 +24,9 @@ from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Role, Tensor
 
+KEPT, SCALED = "kept", "scaled"
+"""Purposes of what moves within a level: words of rows, and sums."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
@@ -98,7 +101,7 @@ def _in_place(engine: Engine, name: str, level: int, moved: tuple[int, int], ope
         accesses={(memory.name, "reads"): reads, (memory.name, "updates"): writes},
         energies={component: Fraction(energy) for component, energy in energies.items()},
         cycles=cycles,
-        purpose="scaled" if operations else "kept",
+        purpose=SCALED if operations else KEPT,
     )
 
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
 
 from tilewright.formulation.expression import as_expr
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.cost.hierarchy import LEAKAGE
 from tilewright.formulation.mapping.cost.hierarchy_cycles import port_times
-from tilewright.formulation.mapping.fused.boxes import Visits, moved_in, visits_of, windows_of
+from tilewright.formulation.mapping.cost.hierarchy_setup import longest_row, sets_up
+from tilewright.formulation.mapping.fused.boxes import (
+    LayerBoxes,
+    Visits,
+    moved_in,
+    rows_of,
+    tiles_in,
+    visits_of,
+    windows_of,
+)
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.movement import Movement
 from tilewright.formulation.mapping.fused.placing import PlacedStore
@@ -17,6 +30,23 @@ from tilewright.formulation.mapping.fused.running_rows import softmaxes_of
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Operator, Tensor
+
+
+class Moved(NamedTuple):
+    """What goes between two levels for a shared store.
+
+    Parameters
+    ----------
+    elements, again : in, or out for a result, and partial sums that come in again
+    anew : elements of all visits, where every one is fetched anew; only cycles depend on it
+    tiles, rows : that the outer level's port begins, where that takes cycles
+    """
+
+    elements: int
+    again: int
+    anew: int = 0
+    tiles: int = 0
+    rows: int = 0
 
 
 def movements_of(group: FusedGroup, engine: Engine, turns: Turns) -> tuple[Movement, ...]:
@@ -32,9 +62,10 @@ def movements_of(group: FusedGroup, engine: Engine, turns: Turns) -> tuple[Movem
                 if (placed.store.layer, placed.store.tensor) == (layer, tensor.name)
             ]
             if layer in turns.passings and tensor.is_output:
-                if len(own) > 1:  # a copy in the outermost level, each element once
-                    elements = tensor.footprint(group.operator(layer).bounds)
-                    moves.append(_between(engine, own[0], own[1], tensor, elements, 0))
+                if len(own) > 1:
+                    levels = own[0].level, own[1].level
+                    moved = elements_copied(engine, group.operator(layer), leaf.boxes, levels)
+                    moves.append(_between(engine, own[0], own[1], tensor, moved))
                 continue
             for outer, inner in pairwise(own):
                 moves.append(_move(engine, group, leaf, tensor, outer, inner))
@@ -49,33 +80,59 @@ def _move(
     """An operand's tiles come whenever they change, a result's go then and come back where sums go on."""
     operator = group.operator(leaf.leaf.layer)
     visits = visits_of(windows_of(tensor, leaf.boxes), leaf.trips, inner.depth, inner.since)
-    elements, again = elements_moved(operator, tensor, visits, engine.levels[inner.level])
-    return _between(engine, outer, inner, tensor, elements, again)
+    moved = elements_moved(engine, operator, tensor, visits, (outer.level, inner.level))
+    return _between(engine, outer, inner, tensor, moved)
 
 
-def elements_moved(operator: Operator, tensor: Tensor, visits: Visits, level: MemoryLevel) -> tuple[int, int]:
-    """Elements that a shared store takes in or gives out, and partial sums that come in again.
+def elements_moved(
+    engine: Engine, operator: Operator, tensor: Tensor, visits: Visits, levels: tuple[int, int]
+) -> Moved:
+    """What a shared store takes in or gives out.
 
     Parameters
     ----------
+    engine : the machine
     operator, tensor : whose tiles they are
     visits : of the store
-    level : in which it is
+    levels : the outer one, and that of the store
     """
-    elements = moved_in(visits, level.sliding_window and not tensor.is_output)
+    source, target = (engine.levels[level] for level in levels)
+    elements = moved_in(visits, target.sliding_window and not tensor.is_output)
     again = max(0, elements - tensor.footprint(operator.bounds)) if tensor.is_output else 0
-    return elements, again
+    anew = int(visits.elements.sum()) if target.timing.refetch and not tensor.is_output else 0
+    if not sets_up(source):
+        return Moved(elements, again, anew)
+    row = longest_row(engine, source, tensor.role)
+    return Moved(elements, again, anew, *tiles_in(visits, row, target.timing.refetch))
+
+
+def elements_copied(engine: Engine, operator: Operator, boxes: LayerBoxes, levels: tuple[int, int]) -> Moved:
+    """What goes from an intermediate's home to its copy: each element once, and a tile for every turn.
+
+    Parameters
+    ----------
+    engine : the machine
+    operator, boxes : whose result it is, and its turns
+    levels : the outermost one, and the home
+    """
+    source, output = engine.levels[levels[0]], operator.output
+    elements = output.footprint(operator.bounds)
+    if not sets_up(source):
+        return Moved(elements, 0)
+    made, row = windows_of(output, boxes), longest_row(engine, source, output.role)
+    rows = rows_of(made.low, made.high, row) if made.low else np.ones(len(made.alive), np.int64)
+    return Moved(elements, 0, 0, int(made.alive.sum()), int(rows[made.alive].sum()))
 
 
 def _between(
-    engine: Engine, outer: PlacedStore, inner: PlacedStore, tensor: Tensor, elements: int, again: int
+    engine: Engine, outer: PlacedStore, inner: PlacedStore, tensor: Tensor, moved: Moved
 ) -> Movement:
     levels = outer.level, inner.level
-    return movement(engine, f"{inner.store.layer}.{tensor.name}", tensor, levels, (elements, again))
+    return movement(engine, f"{inner.store.layer}.{tensor.name}", tensor, levels, moved)
 
 
 def movement(
-    engine: Engine, name: str, tensor: Tensor, levels: tuple[int, int], moved: tuple[int, int]
+    engine: Engine, name: str, tensor: Tensor, levels: tuple[int, int], moved: Moved | tuple[int, int]
 ) -> Movement:
     """What some elements cost on their way between two levels.
 
@@ -84,15 +141,19 @@ def movement(
     engine : the machine
     name, tensor : what moves, and what it is called
     levels : the outer and the inner one
-    moved : elements, and partial sums that come in again
+    moved : elements, and partial sums that come in again; a pair for the least that it may be
     """
     source, target = (engine.levels[level] for level in levels)
-    elements, again = moved
+    moved = Moved(*moved)
+    elements, again = moved[:2]
     role = tensor.role
-    reads, writes, fills, drained = _accesses(tensor, target, moved)
-    times = port_times(engine, source, [(role, as_expr(reads))], [(role, as_expr(writes))])
-    times += port_times(engine, target, [(role, as_expr(drained))], [(role, as_expr(fills))])
-    cycles = max((evaluate(time, {}) for time in times), default=0)
+    reads, writes, fills, drained = _accesses(tensor, target, (elements, again))
+    timed = max(reads, moved.anew)
+    outside = port_times(engine, source, [(role, as_expr(timed))], [(role, as_expr(writes))])
+    inside = port_times(engine, target, [(role, as_expr(drained))], [(role, as_expr(fills))])
+    begun = math.ceil(moved.tiles * source.timing.transfer + moved.rows * source.timing.row)
+    cycles = begun + max((evaluate(time, {}) for time in outside), default=0)
+    cycles = max([cycles, *(evaluate(time, {}) for time in inside)])
     energies = {
         source.name: reads * source.read_energy_of(role) + writes * source.write_energy_of(role),
         target.name: fills * target.write_energy_of(role) + drained * target.read_energy_of(role),
@@ -125,7 +186,7 @@ def _accesses(tensor: Tensor, target: MemoryLevel, moved: tuple[int, int]) -> tu
 
 
 def movement_energy(
-    engine: Engine, tensor: Tensor, levels: tuple[int, int], moved: tuple[int, int]
+    engine: Engine, tensor: Tensor, levels: tuple[int, int], moved: Moved | tuple[int, int]
 ) -> Fraction:
     """The pJ of :func:`movement`, without counting cycles where these cost nothing.
 
@@ -133,12 +194,12 @@ def movement_energy(
     ----------
     engine, tensor : the machine, and what moves
     levels : the outer and the inner one
-    moved : elements, and partial sums that come in again
+    moved : as there
     """
     if engine.leak:
         return movement(engine, "", tensor, levels, moved).energy
     source, target = (engine.levels[level] for level in levels)
     role = tensor.role
-    reads, writes, fills, drained = _accesses(tensor, target, moved)
+    reads, writes, fills, drained = _accesses(tensor, target, (moved[0], moved[1]))
     outside = reads * source.read_energy_of(role) + writes * source.write_energy_of(role)
     return outside + fills * target.write_energy_of(role) + drained * target.read_energy_of(role)

@@ -17,7 +17,9 @@ from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
 from tilewright.report.checks.mapping.head import arch_faults
+from tilewright.report.records.mapping.fused_build import beside_record
 from tilewright.report.records.mapping.fused_document import (
+    FusedBeside,
     FusedDocument,
     FusedGroupRecord,
     FusedTotals,
@@ -27,7 +29,10 @@ from tilewright.report.records.mapping.fused_document import (
 )
 from tilewright.report.records.mapping.fused_evaluation import fused_metrics
 from tilewright.report.records.mapping.fused_file import recorded_group
+from tilewright.solvers.mapping.fused.answers import Beside, FusedStart, few_linked
 from tilewright.solvers.mapping.fused.lines import Line, least_key
+from tilewright.solvers.mapping.fused.membership import FusedSpace
+from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.solvers.mapping.solve import AUTO
 
 
@@ -57,6 +62,8 @@ def fused_faults(document: FusedDocument, where: str) -> list[str]:
         faults += [f"{at}.{fault}" for fault in _group_faults(document, group, engine, (where, sums))]
     for index, tried in enumerate(document.tried):
         faults += [f"tried[{index}].{fault}" for fault in _value_faults(objective, tried, None)]
+    for index, beside in enumerate(document.beside):
+        faults += [f"beside[{index}].{fault}" for fault in _beside_faults(document, beside, engine, where)]
     faults += [f"graph.{fault}" for fault in _graph_faults(document)]
     faults += list(_cover_faults(document))
     faults += [f"totals.{fault}" for fault in _totals_faults(document, objective, sums)]
@@ -162,6 +169,38 @@ def _group_faults(
         yield from _unfused_faults(document, group, stated, engine)
 
 
+def _beside_faults(document: FusedDocument, beside: FusedBeside, engine: Engine, where: str) -> Iterator[str]:
+    """What of a mapping from outside the space does not follow from its tree.
+
+    Parameters
+    ----------
+    document, beside, engine : the machine is the document's
+    where : what errors call it
+    """
+    objective, model = parse_objective(document.objective), cost_model(document.cost_model)
+    try:
+        group = recorded_group(document, beside, where)
+        tree = tree_from_data(beside.tree, where, "tree")
+        evaluation = evaluate_fused(group, engine, model, tree, where)
+    except InputError as error:
+        yield f"tree: {error.field}: {error.message}"
+        return
+    yield from (f"tree: {violation}" for violation in evaluation.violations)
+    start = FusedStart(beside.source, group, tree)
+    if beside != beside_record(objective, engine, Beside(start, evaluation, beside.reason)):
+        yield "value, metrics: not those of the tree"
+    space = FusedSpace(
+        at_price(engine, Fraction(objective.key_powers[1])),
+        model,
+        document.space.factors,
+        document.space.storage,
+        document.space.home,
+    )
+    searched = len(group.names) > 1 and beside.reason != few_linked(document.space.most)
+    if searched and space.outside(group, tree) is None:
+        yield "tree: lies inside the space"
+
+
 def _takes_its_own(objective: Objective, group: FusedGroupRecord) -> bool:
     """Whether a layer alone takes as much as it is said to take unfused."""
     own, unfused = group.value_exact, group.unfused.value_exact
@@ -206,14 +245,20 @@ def _graph_faults(document: FusedDocument) -> Iterator[str]:
         if not (link.layer in place and place[link.layer] < place.get(link.reader, -1)):
             yield f"links[{index}]: {link.reader} does not stand behind {link.layer} in order"
     links = {
-        (link.layer, link.reader, link.operand): (link.axes, link.offsets, link.rows) for link in graph.links
+        (link.layer, link.reader, link.operand): (link.axes, link.offsets, link.rows, link.softmax)
+        for link in graph.links
     }
     for group in document.groups:
         for layer in group.layers:
             if layer.name not in place:
                 yield f"order: {layer.name} is missing"
             for operand, read in layer.reads.items():
-                if links.get((read.layer, layer.name, operand)) != (read.axes, read.offsets, read.rows):
+                if links.get((read.layer, layer.name, operand)) != (
+                    read.axes,
+                    read.offsets,
+                    read.rows,
+                    read.softmax,
+                ):
                     yield f"links: {layer.name}.{operand} reads {read.layer} otherwise"
 
 

@@ -28,6 +28,7 @@ from tilewright.report.records.mapping.picture import fused_picture
 from tilewright.report.svg.mapping.lifetimes import lifetimes_panel
 from tilewright.report.svg.mapping.nest import nest_panel
 from tilewright.report.text.mapping.fused_network import (
+    beside_texts,
     group_text,
     left_alone,
     saved_bits_text,
@@ -64,6 +65,7 @@ def write_fused_report(path: Path, document: FusedDocument, command: str = "") -
         f"{document.model}, batch {document.batch}, on {document.arch.name}; objective {document.objective}, "
         f"{document.cost_model} model",
         *summary_text(document).splitlines(),
+        *beside_texts(document),
         "written with " + ", ".join(f"{name} {version}" for name, version in document.versions.items()),
     ]
     write_page(path, f"{document.model} on {document.arch.name}, fused", facts, _sections(document), command)

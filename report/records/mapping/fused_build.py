@@ -5,12 +5,16 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch
 from tilewright.formulation.mapping.fused.turns import MOST_TURNS
+from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Status, relative_gap
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.mapping.engine import ArchRecord
 from tilewright.report.records.mapping.fused_document import (
+    FusedBeside,
     FusedDocument,
     FusedGraph,
     FusedGroupRecord,
@@ -28,7 +32,7 @@ from tilewright.report.records.mapping.fused_document import (
 from tilewright.report.records.mapping.fused_evaluation import fused_metrics
 from tilewright.report.records.mapping.fused_file import group_data
 from tilewright.report.records.mapping.operator import OperatorRecord
-from tilewright.solvers.mapping.fused.answers import Figures, FusionAnswer, GroupAnswer, status_of
+from tilewright.solvers.mapping.fused.answers import Beside, Figures, FusionAnswer, GroupAnswer, status_of
 from tilewright.solvers.mapping.fused.problem import FusionProblem
 from tilewright.workloads.network import Network
 
@@ -54,17 +58,9 @@ def fused_document(
     whole = len(known) == len(costs)
     used = {tuple(group.group.names) for group in answer.groups if group.is_fused}
     arch = ArchRecord.of(problem.engine)
-    space = FusedSpace(
-        most=problem.most,
-        home=problem.home_level,
-        shared_tiles="divisors" if problem.factors == "perfect" else "trip-counts",
-        most_turns=MOST_TURNS,
-        factors="perfect" if problem.factors == "perfect" else "imperfect",
-        storage="uneven" if problem.storage == "uneven" else "even",
-        online_softmax=problem.online_softmax,
-    )
+    space = space_record(problem)
     layers = [layer for group in groups for layer in group.layers]
-    graph, named = _graph(problem.network), (problem.network.name, problem.network.batch)
+    graph, named = graph_record(problem.network), (problem.network.name, problem.network.batch)
     return FusedDocument.model_validate(
         {
             **FusedDocument.head(),
@@ -98,6 +94,7 @@ def fused_document(
                 )
                 for pair in answer.unlinked
             ],
+            "beside": [beside_record(problem.objective, problem.engine, own) for own in answer.beside],
             "totals": FusedTotals(
                 gap=relative_gap(answer.value, answer.bound),
                 **{f"unfused_{name}": part for name, part in _figures(problem, *answer.alone).items()},
@@ -114,7 +111,21 @@ def fused_document(
     )
 
 
-def _graph(network: Network) -> FusedGraph:
+def space_record(problem: FusionProblem) -> FusedSpace:
+    """The space that a problem's claims are about, as data."""
+    return FusedSpace(
+        most=problem.most,
+        home=problem.home_level,
+        shared_tiles="divisors" if problem.factors == "perfect" else "trip-counts",
+        most_turns=MOST_TURNS,
+        factors="perfect" if problem.factors == "perfect" else "imperfect",
+        storage="uneven" if problem.storage == "uneven" else "even",
+        online_softmax=problem.online_softmax,
+    )
+
+
+def graph_record(network: Network) -> FusedGraph:
+    """Which layers wait for which, as data."""
     links = [
         FusedLink(
             layer=link.producer,
@@ -123,6 +134,7 @@ def _graph(network: Network) -> FusedGraph:
             axes=None if link.axes is None else [*link.axes],
             offsets=[*link.offsets],
             rows=[*link.rows],
+            softmax=link.softmax,
         )
         for link in network.links
         if link.producer is not None
@@ -150,21 +162,40 @@ def _unfused_record(problem: FusionProblem, figures: Figures, apart: tuple[Group
     )
 
 
-def _group_record(
-    problem: FusionProblem, group: GroupAnswer, unfused: FusedUnfused, *, stopped: bool
-) -> FusedGroupRecord:
-    layers = [
+def _layers(group: FusedGroup) -> list[FusedLayer]:
+    return [
         FusedLayer(
             name=row["name"],
-            operator=OperatorRecord.of(group.group.operator(row["name"])),
+            operator=OperatorRecord.of(group.operator(row["name"])),
             reads=row.get("reads", {}),
             rows=row.get("rows", []),
             softmax=row.get("softmax", True),
         )
-        for row in group_data(group.group)
+        for row in group_data(group)
     ]
+
+
+def beside_record(objective: Objective, engine: Engine, beside: Beside) -> FusedBeside:
+    """A mapping from outside the space, as data."""
+    group, evaluation = beside.start.group, beside.evaluation
+    key = objective.key(evaluation.energy, evaluation.cycles)
+    return FusedBeside(
+        layers=_layers(group),
+        leaving=sorted(group.leaving),
+        value=float(objective.value(key)),
+        value_exact=str(key),
+        reason=beside.reason,
+        source=beside.start.source,
+        tree=beside.start.tree.to_data(),
+        metrics=fused_metrics(evaluation, engine),
+    )
+
+
+def _group_record(
+    problem: FusionProblem, group: GroupAnswer, unfused: FusedUnfused, *, stopped: bool
+) -> FusedGroupRecord:
     return FusedGroupRecord(
-        layers=layers,
+        layers=_layers(group.group),
         leaving=sorted(group.group.leaving),
         status=status_of(group.value, group.bound, stopped=stopped).value
         if group.value is not None

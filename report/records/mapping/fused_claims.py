@@ -30,7 +30,7 @@ def fused_claim(document: FusedDocument, graph: FusedGraph, where: str) -> Fused
         tuple(layer.name for layer in group.layers): Fraction(group.bound_exact) for group in document.groups
     }
     return FusedClaim(
-        linked=_linked(graph, layers, where),
+        linked=_linked(document, graph, layers, where),
         most=space.most,
         listed=listed,
         objective=parse_objective(document.objective),
@@ -45,7 +45,7 @@ def fused_claim(document: FusedDocument, graph: FusedGraph, where: str) -> Fused
     )
 
 
-def _linked(graph: FusedGraph, layers: dict[str, FusedLayer], where: str) -> Linked:
+def _linked(document: FusedDocument, graph: FusedGraph, layers: dict[str, FusedLayer], where: str) -> Linked:
     return Linked(
         order=tuple(graph.order),
         operators={name: layers[name].operator.build(where) for name in graph.order if name in layers},
@@ -62,10 +62,13 @@ def _linked(graph: FusedGraph, layers: dict[str, FusedLayer], where: str) -> Lin
                     tuple(link.axes),
                     tuple(link.offsets),
                     tuple(link.rows),
+                    link.softmax,
                 ),
             )
             for link in graph.links
         ),
         outputs=frozenset(graph.outputs),
         rows=frozenset((name, row) for name, layer in layers.items() for row in layer.rows),
+        softmaxes=frozenset(name for name, layer in layers.items() if layer.rows and layer.softmax),
+        online_softmax=document.space.online_softmax,
     )

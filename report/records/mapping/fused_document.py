@@ -84,6 +84,19 @@ class FusedGroupRecord(FusedValue):
     metrics: dict[str, Any] | None
 
 
+class FusedBeside(Record):
+    """A legal mapping from outside the space with which the search was to begin; no claim depends on it."""
+
+    layers: list[FusedLayer] = Field(min_length=1)
+    leaving: list[str] = Field(description="as in groups")
+    value: float = Field(description="of these layers")
+    value_exact: ExactText
+    reason: str = Field(description="why it lies outside")
+    source: str
+    tree: list[Any]
+    metrics: dict[str, Any]
+
+
 class FusedTry(FusedValue):
     """A group that was searched, used or not."""
 
@@ -116,6 +129,7 @@ class FusedLink(Record):
     )
     offsets: list[int] = Field(default_factory=list, description="as in reads")
     rows: list[int] = Field(default_factory=list, description="as in reads")
+    softmax: bool = Field(True, description="as in reads")
 
 
 class FusedGraph(Record):
@@ -124,6 +138,14 @@ class FusedGraph(Record):
     order: list[str] = Field(description="all layers, each behind those that it reads")
     links: list[FusedLink]
     outputs: list[str] = Field(description="layers whose results the network returns")
+
+    def stated(self) -> dict[str, Any]:
+        """What it states, as plain data, without what all rows are."""
+        data = self.model_dump()
+        for link in data["links"]:
+            if link["softmax"]:
+                del link["softmax"]
+        return data
 
 
 class FusedSpace(Record):
@@ -204,7 +226,7 @@ def fused_hash(
     objective, space = asked
     content: list[Any] = [model, batch, arch.hash, objective, space.stated(), stated]
     if graph is not None:
-        content.append(graph.model_dump())
+        content.append(graph.stated())
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -225,6 +247,9 @@ class FusedDocument(Document[Literal["tilewright.fused/1"], Literal["map"]]):
     tried: list[FusedTry]
     unlinked: list[FusedUnlinked] = Field(
         default_factory=list, description="layers that read each other and cannot be fused"
+    )
+    beside: list[FusedBeside] = Field(
+        default_factory=list, description="mappings from outside the space that were offered"
     )
     totals: FusedTotals
     wall_s: float

@@ -32,7 +32,7 @@ from tilewright.foundation.errors import InputError
 from tilewright.foundation.validation import from_validation
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.mapping.engine import EngineRecord
-from tilewright.report.records.mapping.fused_document import FusedDocument, FusedGroupRecord
+from tilewright.report.records.mapping.fused_document import FusedBeside, FusedDocument, FusedGroupRecord
 from tilewright.report.records.mapping.mapping_file import (
     HEAD,
     arch_data,
@@ -120,7 +120,7 @@ def parse_fused_mapping(data: object, where: str, folder: Path) -> StoredFusedMa
     )
 
 
-def recorded_group(document: FusedDocument, group: FusedGroupRecord, where: str) -> FusedGroup:
+def recorded_group(document: FusedDocument, group: FusedGroupRecord | FusedBeside, where: str) -> FusedGroup:
     """A group of a document; raises ``InputError`` for layers that do not fit each other."""
     entries = [layer.stated() for layer in group.layers]
     return group_from_data(entries, group.leaving, where, online_softmax=document.space.online_softmax)

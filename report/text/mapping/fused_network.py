@@ -52,6 +52,7 @@ def fused_document_views(document: FusedDocument, *, trees: bool = True) -> list
         for row in pairs:
             table.add_row(*row)
         views += ["", table]
+    views += ["", *besides] if (besides := [Text(text, "yellow") for text in beside_texts(document)]) else []
     if trees:
         for part in evaluated.values():
             views += ["", "─" * 80, ""]
@@ -95,6 +96,23 @@ def unlinked_pairs(document: FusedDocument) -> list[tuple[str, str, str]]:
         (_counted(f"{alike[0].layer} → {alike[0].reader}", alike), alike[0].operand, alike[0].reason)
         for alike in same.values()
     ]
+
+
+def beside_texts(document: FusedDocument) -> list[str]:
+    """What is known of mappings from outside the space, a line each."""
+    objective, texts = parse_objective(document.objective), []
+    known = {tuple(layer.name for layer in group.layers): group for group in document.groups}
+    for own in document.beside:
+        names = tuple(layer.name for layer in own.layers)
+        group = known.get(names)
+        below = ""
+        if group is not None and group.value is not None and own.value < group.value:
+            what = "the optimum" if group.status == "optimal" else "the best found"
+            below = f", {percent_text(1 - own.value / group.value)} below {what} of the space"
+        shown = objective_text(objective, own.value)
+        text = f"a mapping from outside the space ({own.source}) has {shown}{below}: {own.reason}"
+        texts.append(f"{group_text(names)}: beside: {text}")
+    return texts
 
 
 def _layers(document: FusedDocument) -> int:

@@ -96,6 +96,37 @@ class Unlinked:
 
 
 @dataclass(frozen=True)
+class FusedStart:
+    """A fused mapping to begin with, or a layer's own mapping.
+
+    Parameters
+    ----------
+    source : the file, or what else it comes from
+    group, tree : as stated there
+    """
+
+    source: str
+    group: FusedGroup
+    tree: Branch
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A legal fused mapping from outside the searched space.  No claim depends on it.
+
+    Parameters
+    ----------
+    start : with the network's layers
+    evaluation : on the machine
+    reason : why it is outside
+    """
+
+    start: FusedStart
+    evaluation: FusedEvaluation
+    reason: str
+
+
+@dataclass(frozen=True)
 class FusionAnswer:
     """The best cover of a network by groups.
 
@@ -110,6 +141,8 @@ class FusionAnswer:
     apart : the layers of each group alone, in the groups' order
     lines : what proves the bound of a product of energy and cycles; empty for energy or cycles alone
     fewest : cycles of the whole at least, which bound it as well
+    beside : mappings to begin with that lie outside the searched space
+    refused : why others are of no use, a line each
     """
 
     groups: tuple[GroupAnswer, ...]
@@ -122,6 +155,13 @@ class FusionAnswer:
     apart: tuple[tuple[GroupAnswer, ...], ...]
     lines: tuple[Line, ...] = ()
     fewest: Fraction = Fraction(0)
+    beside: tuple[Beside, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def few_linked(most: int) -> str:
+    """Why a group of so many layers, or of others than linked ones, is not searched."""
+    return f"groups of 2 to {most} linked layers are searched"
 
 
 def alike(group: FusedGroup) -> object:

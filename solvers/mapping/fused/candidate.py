@@ -76,7 +76,8 @@ class Skeleton:
     options : per layer and tensor from outside, its placements, the one with the least bound first
     fixed : pJ at least of operations, of tensors that are passed on, of copies of those that leave, and of
         softmaxes in parts
-    parts : pJ of softmaxes in parts, without scaling sums of tensors from outside, which `options` have
+    parts : pJ of copies, and of softmaxes in parts without scaling sums of tensors from outside, which
+        `options` have
     left : what homes leave to each layer's turns; ``None`` where they do not fit
     """
 

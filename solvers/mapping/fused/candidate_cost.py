@@ -12,17 +12,6 @@ from tilewright.solvers.mapping.fused.turn_engine import Rooms
 from tilewright.solvers.mapping.fused.turn_solver import TurnSolver
 
 
-def fixed_traffic(space: CandidateSpace, candidate: Candidate) -> Fraction:
-    """pJ of residents' tiles, softmaxes in parts, and copies of intermediates that are needed outside."""
-    turns = candidate.skeleton.turns
-    copies = [layer for layer in turns.passings if layer in space.group.leaving]
-    return (
-        candidate.skeleton.parts
-        + candidate.traffic
-        + sum((space.copy_energy(layer, turns) for layer in copies), Fraction(0))
-    )
-
-
 def cost_of(
     space: CandidateSpace, solver: TurnSolver, candidate: Candidate, leaves: dict[str, Leaf] | None
 ) -> Fraction | None:
@@ -37,7 +26,7 @@ def cost_of(
         take no room
     """
     skeleton = candidate.skeleton
-    total = fixed_traffic(space, candidate)
+    total = skeleton.parts + candidate.traffic
     for layer, kinds in skeleton.kinds.items():
         homes = space.homes(candidate, layer)
         # What homes take is the same for all candidates of a skeleton.

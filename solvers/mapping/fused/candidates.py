@@ -15,7 +15,11 @@ from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
 from tilewright.formulation.mapping.fused.running_rows import rows_moved, scaling_of, sums_scaled
-from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement_energy
+from tilewright.formulation.mapping.fused.shared_traffic import (
+    elements_copied,
+    elements_moved,
+    movement_energy,
+)
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
 from tilewright.solvers.mapping.fused.candidate import Candidate, Placement, Skeleton, TurnKind
@@ -61,7 +65,7 @@ class CandidateSpace:
             kinds[layer] = self._kinds[key]
             for kind in kinds[layer]:
                 fixed += kind.number * self.engines.operations(kind.operator)
-            rows, scaled = self._parts(turns, leaf)
+            rows, scaled = self.parts(turns, leaf)
             parts += rows
             for tensor in operator.tensors:
                 home = self.home_of(layer, tensor, turns)
@@ -75,11 +79,11 @@ class CandidateSpace:
                     fixed += self._least(layer, kinds[layer], tensor, home)
                     parts += self._scaled(tensor, home, scaled)
             if layer in self.group.leaving and layer in turns.passings:
-                fixed += self.copy_energy(layer, turns)
+                parts += self.copy_energy(leaf, turns)
         left = {leaf.leaf.layer: self._left_by_homes(turns, leaf) for leaf in turns.leaves}
         return Skeleton(tree, turns.outline(), kinds, options, fixed + parts, parts, left)
 
-    def _parts(self, turns: Turns, leaf: LeafTurns) -> tuple[Fraction, int]:
+    def parts(self, turns: Turns, leaf: LeafTurns) -> tuple[Fraction, int]:
         """Of a reader of a softmax in parts, pJ of its rows, and its sums that are scaled anew."""
         output = self.group.operator(leaf.leaf.layer).output
         for (reader, _), running in turns.softmaxes.items():
@@ -132,14 +136,14 @@ class CandidateSpace:
                 best = [*(other for other in best if not placement.replaces(other)), placement]
         return tuple(sorted(best, key=lambda placement: placement.least))
 
-    def copy_energy(self, layer: str, turns: Turns) -> Fraction:
+    def copy_energy(self, leaf: LeafTurns, turns: Turns) -> Fraction:
         """pJ of writing a whole result from its home to the outermost level."""
-        operator = self.group.operator(layer)
-        home = turns.passings[layer].home
+        operator = self.group.operator(leaf.leaf.layer)
+        home = turns.passings[leaf.leaf.layer].home
         if home is None:
             return Fraction(0)
-        elements = operator.output.footprint(operator.bounds)
-        return movement_energy(self.engine, operator.output, (0, home.level), (elements, 0))
+        copied = elements_copied(self.engine, operator, leaf.boxes, (0, home.level))
+        return movement_energy(self.engine, operator.output, (0, home.level), copied)
 
     def home_of(self, layer: str, tensor: Tensor, turns: Turns) -> int | None:
         """The home level of an intermediate; ``None`` for a tensor from outside the group."""
@@ -177,19 +181,11 @@ class CandidateSpace:
         yield Placement(None, 0, 0, streamed, None, 0, streamed + self._least(layer, kinds, tensor, 0))
         windows = windows_of(tensor, leaf.boxes)
         operator = self.group.operator(layer)
-        for depth, since, layers in _places(tree, layer):
+        for depth, since, layers in self.resident_places(tree, leaf, tensor, scaled):
             visits = visits_of(windows, leaf.trips, depth, since)
-            scales = tensor.is_output and scaled > 0
-            if depth == len(leaf.trips) and depth and not self.engine.leak and not scales:
-                # A tile of one turn is what a streamed tensor may store as well, for the same energy, but
-                # its sums are scaled outside; in cycles a first tile that is streamed counts twice, as
-                # transfer and as first fill.
-                continue
-            for index in range(1, shared_levels(self.engine) + 1):
+            for index in self.resident_levels(tensor.role):
                 level = self.engine.levels[index]
-                if tensor.role not in level.keeps or self._skips_a_must(tensor.role, index):
-                    continue
-                moved = elements_moved(operator, tensor, visits, level)
+                moved = elements_moved(self.engine, operator, tensor, visits, (0, index))
                 traffic = movement_energy(self.engine, tensor, (0, index), moved)
                 traffic += self._scaled(tensor, index, scaled)
                 part = tensor.role if tensor.role in level.partitions else None
@@ -203,9 +199,34 @@ class CandidateSpace:
                 least = traffic + self._least(layer, kinds, tensor, index)
                 yield Placement(store, depth, since, traffic, place, bits, least, frozenset(layers))
 
-    def _skips_a_must(self, role: Role, index: int) -> bool:
-        """Whether a store at a level would pass over one that the role may not bypass."""
-        return any(role in level.keeps - level.may_bypass for level in self.engine.levels[1:index])
+    def resident_places(
+        self, tree: Branch, leaf: LeafTurns, tensor: Tensor, scaled: int
+    ) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """Where a resident of a layer may stand: loops outside, those outside its sequence, layers inside.
+
+        Parameters
+        ----------
+        tree, leaf, tensor : whose
+        scaled : sums of the layer that are scaled anew between turns
+        """
+        for depth, since, layers in _places(tree, leaf.leaf.layer):
+            innermost = depth and depth == len(leaf.trips)
+            if innermost and not self.engine.leak and not (tensor.is_output and scaled):
+                # A tile of one turn is what a streamed tensor may store as well, for the same energy, but
+                # its sums are scaled outside; in cycles a first tile that is streamed counts twice, as
+                # transfer and as first fill.
+                continue
+            yield depth, since, layers
+
+    def resident_levels(self, role: Role) -> list[int]:
+        """Levels in which tensors of a role may be resident, passing over none that must store it."""
+        levels: list[int] = []
+        for index, level in enumerate(self.engine.levels[: shared_levels(self.engine) + 1]):
+            if index and role in level.keeps:
+                levels.append(index)
+                if role not in level.may_bypass:
+                    break
+        return levels
 
     def candidates(self, skeleton: Skeleton, most: Fraction | None = None) -> Iterator[Candidate]:
         """Every combination of placements whose residents fit together.

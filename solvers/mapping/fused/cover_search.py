@@ -9,7 +9,7 @@ searched once; under a limit those that may still gain most go on for a while, i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -23,14 +23,16 @@ from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.answers import GroupAnswer, Unlinked, alike, renamed
+from tilewright.solvers.mapping.fused.answers import FusedStart, GroupAnswer, Unlinked, alike, renamed
 from tilewright.solvers.mapping.fused.compulsory import least_energy
 from tilewright.solvers.mapping.fused.cover import Cover, Group, least_cover
 from tilewright.solvers.mapping.fused.groups import GroupGraph
 from tilewright.solvers.mapping.fused.layer_floors import LayerFloors
+from tilewright.solvers.mapping.fused.membership import FusedSpace
 from tilewright.solvers.mapping.fused.problem import ENERGY, FusionProblem
 from tilewright.solvers.mapping.fused.search import FusedSearch
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
+from tilewright.solvers.mapping.fused.starts import FusedStarts
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
 
@@ -65,16 +67,20 @@ class CoverSearch:
     ----------
     problem : the question; its objective and its machine's prices are the caller's affair
     told : hears of every layer and every group that is searched, when its search is over
+    starts : fused mappings to begin with
     """
 
-    def __init__(self, problem: FusionProblem, told: Callable[[GroupAnswer], None]) -> None:
+    def __init__(
+        self, problem: FusionProblem, told: Callable[[GroupAnswer], None], starts: Iterable[FusedStart] = ()
+    ) -> None:
         self.problem, self.told = problem, told
         self.model = cost_model(problem.model_name)
         self.graph = GroupGraph(problem.network, problem.layers)
         self.places = {name: self.graph.number[name] for name in problem.layers}
         self.unfit: dict[Group, str] = {}
         self.classes: list[dict[Group, FusedGroup]] = self._classes()
-        self.known: dict[Group, list[Branch]] = {}
+        self.starts = FusedStarts(problem, self.graph, starts)
+        self.known: dict[Group, list[Branch]] = self.starts.inside
         self.answers: dict[Group, GroupAnswer] = {}
 
     def _classes(self) -> list[dict[Group, FusedGroup]]:
@@ -110,6 +116,9 @@ class CoverSearch:
 
     def _begin(self, engine: Engine, limits: Limits) -> None:
         """Solve every layer alone, and note what is known of groups before any search."""
+        problem = self.problem
+        space = FusedSpace(engine, self.model, problem.factors, problem.storage, problem.home_level)
+        self.starts.sort(space, self.classes)
         self.answers = {(self.places[name],): single for name, single in self.alone(engine, limits).items()}
         self.engine, self.limits = engine, limits
         self.searches: dict[Group, FusedSearch] = {}
@@ -137,7 +146,11 @@ class CoverSearch:
         stated = layer_problem(
             operator, self.engine, ENERGY, problem.model_name, (), problem.factors, problem.storage
         )
-        return solve(stated, limits=replace(self.limits.share(0.5 / left), gap=0.0))
+        starts = [mapping for mapping, _ in self.starts.alone.get(operator, ())]
+        limits = replace(self.limits.share(0.5 / left), gap=0.0)
+        result = solve(stated, limits=limits, warm_starts=starts)
+        self.starts.note_alone(operator, result)
+        return result
 
     def _single(self, name: str, result: LayerResult, seconds: float) -> GroupAnswer:
         group = self.problem.group([name])
@@ -161,7 +174,10 @@ class CoverSearch:
             return GroupAnswer(group, None, None, least if cutoff is None else cutoff, homeless)
         if cutoff is not None and least >= cutoff:
             return GroupAnswer(group, None, None, least, "its reads, writes and operations alone take more")
-        return GroupAnswer(group, None, None, least, NOT_TRIED)
+        answer, known = GroupAnswer(group, None, None, least, NOT_TRIED), self._start(place, group)
+        if known is not None and known.value is not None and (cutoff is None or known.value < cutoff):
+            answer = replace(answer, tree=known.tree, value=known.value, cycles=known.cycles)
+        return answer
 
     def _search(self, same: dict[Group, FusedGroup], number: int) -> None:
         """Go on with the search of one of several groups that are the same but for names.
@@ -242,7 +258,7 @@ class CoverSearch:
             # What was never searched is in no cover that takes less.
             for place, answer in self.answers.items():
                 if answer.reason == NOT_TRIED:
-                    self.answers[place] = replace(answer, reason=UNNEEDED)
+                    self.answers[place] = replace(answer, reason="" if answer.tree else UNNEEDED)
         if best is None:
             return CoverAnswer(self.answers, tuple((layer,) for layer in self.places.values()), None, bound)
         return CoverAnswer(self.answers, best.groups, best.cost, min(bound, best.cost))

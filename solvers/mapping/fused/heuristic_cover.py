@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.answers import GroupAnswer
+from tilewright.solvers.mapping.fused.answers import FusedStart, GroupAnswer
 from tilewright.solvers.mapping.fused.candidates import CandidateSpace
 from tilewright.solvers.mapping.fused.cover_search import STOPPED, CoverAnswer, CoverSearch
 from tilewright.solvers.mapping.fused.problem import FusionProblem
@@ -28,14 +28,18 @@ class HeuristicCover(CoverSearch):
 
     Parameters
     ----------
-    problem, told : as of `CoverSearch`
+    problem, told, starts : as of `CoverSearch`
     method : the heuristic
     """
 
     def __init__(
-        self, problem: FusionProblem, told: Callable[[GroupAnswer], None], method: FusionMethod
+        self,
+        problem: FusionProblem,
+        told: Callable[[GroupAnswer], None],
+        method: FusionMethod,
+        starts: Iterable[FusedStart] = (),
     ) -> None:
-        super().__init__(problem, told)
+        super().__init__(problem, told, starts)
         self.method = method
 
     def run(self, engine: Engine, limits: Limits) -> CoverAnswer:
@@ -52,6 +56,10 @@ class HeuristicCover(CoverSearch):
             if before.is_settled:
                 continue  # no home, or its reads alone take more
             answer = self._answer(before, arena.kinds.get(number))
+            if before.value is not None and (answer.value is None or before.value <= answer.value):
+                answer = replace(
+                    answer, tree=before.tree, value=before.value, cycles=before.cycles, reason=""
+                )
             if stopped and answer.tree is None:
                 answer = replace(answer, reason=STOPPED)
             self._note(same, answer)

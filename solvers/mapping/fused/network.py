@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.widths import at_widths
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.answers import Figures, FusionAnswer, GroupAnswer
+from tilewright.solvers.mapping.fused.answers import Figures, FusedStart, FusionAnswer, GroupAnswer
 from tilewright.solvers.mapping.fused.compulsory import least_energy
 from tilewright.solvers.mapping.fused.cover import Group
 from tilewright.solvers.mapping.fused.cover_search import CoverAnswer, CoverSearch
@@ -37,6 +37,7 @@ def search_network_fusion(
     limits: Limits,
     told: Callable[[GroupAnswer], None] = lambda answer: None,
     method: FusionMethod | None = None,
+    starts: Iterable[FusedStart] = (),
 ) -> FusionAnswer:
     """The best cover of a network by groups of linked layers.
 
@@ -46,13 +47,19 @@ def search_network_fusion(
     limits : of the whole call
     told : hears of every layer and every group that is searched, when its search is over
     method : a heuristic that proposes the groups and their trees; ``None`` to search all and to prove
+    starts : fused mappings to begin with; those from outside the space are kept apart
     """
-    search = CoverSearch(problem, told) if method is None else HeuristicCover(problem, told, method)
+    if method is None:
+        search = CoverSearch(problem, told, starts)
+    else:
+        search = HeuristicCover(problem, told, method, starts)
     a, b = problem.objective.key_powers
     if a and b:
-        return _ProductSearch(problem, limits, search).run()
-    engine = at_price(problem.engine, Fraction(0) if a else None)
-    return _power_of_sum(problem, search, search.run(engine, limits), max(a, b))
+        answer = _ProductSearch(problem, limits, search).run()
+    else:
+        engine = at_price(problem.engine, Fraction(0) if a else None)
+        answer = _power_of_sum(problem, search, search.run(engine, limits), max(a, b))
+    return replace(answer, beside=tuple(search.starts.beside), refused=tuple(search.starts.refused))
 
 
 def _power_of_sum(

@@ -9,7 +9,8 @@ from tilewright.formulation.mapping.fused.group import FusedGroup, group_of
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
+from tilewright.solvers.mapping.fused.turn_engine import TurnEngines, shared_levels
+from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.network import Network
 
 ENERGY = parse_objective("energy")
@@ -50,14 +51,21 @@ class FusionProblem:
         """What turns see of a machine."""
         return TurnEngines(engine, perfect=self.factors == "perfect")
 
+    def _has_homes(self) -> bool:
+        """Whether a level outside all arrays can keep a result and an operand."""
+        levels = self.engine.levels[1 : shared_levels(self.engine) + 1]
+        return any(Role.OUTPUT in level.keeps and len(level.keeps) > 1 for level in levels)
+
     def check(self) -> None:
         """Raise ``InputError`` for a cost model, a machine or a home that cannot be."""
         if self.model_name != "hierarchy":
             raise InputError("--fuse", None, f"counts by the cost model hierarchy, not by {self.model_name}")
         timed = self.engine.leak or self.objective.delay_power
-        if timed and any(level.timing.set_up for level in self.engine.levels):
-            message = f"{self.engine.name} has set-up cycles, which fused mappings are not searched with"
-            raise InputError("--fuse", None, message)
+        counted = [level for level in self.engine.levels if level.timing.tile or level.timing.instruction]
+        if timed and counted and self._has_homes():
+            # To which level loops belong depends on what is stored there, and turns store less than layers.
+            message = f"{self.engine.name} has set-up cycles for iterations of {counted[0].name}'s loops"
+            raise InputError("--fuse", None, f"{message}, which fused mappings are not searched with")
         names = [level.name for level in self.engine.levels[1:]]
         if self.home_level is not None and self.home_level not in names:
             raise InputError("--fuse-at", None, f"unknown level {self.home_level!r}, expected one of {names}")

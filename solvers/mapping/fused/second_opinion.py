@@ -15,8 +15,10 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch
+from tilewright.formulation.mapping.fused.widths import at_widths
 from tilewright.formulation.objective import Objective
 from tilewright.foundation.errors import InputError, TilewrightError
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.answers import alike
 from tilewright.solvers.mapping.fused.columns.fronts import Fronts
 from tilewright.solvers.mapping.fused.columns.linked import Linked
@@ -116,7 +118,7 @@ class _Opinion:
     ) -> None:
         self.claim, self.limits, self.note, self.opinions = claim, limits, note, opinions
         self.listed = replace(claim.listed, engine=at_price(claim.listed.engine, price))
-        self.fronts = Fronts(self.listed, limits)
+        self.fronts: list[Fronts] = []
         self.groups = sorted(claim.linked.groups(claim.most), key=len)
         self.known: dict[object, LeastGroup] = {}
         self.costs: dict[Names, Fraction] = {}
@@ -156,8 +158,9 @@ class _Opinion:
 
         try:
             group = self.claim.linked.group(names)
+            plain, engine = at_widths(group, self.listed.engine)
         except InputError:
-            return  # an operand is not what it reads, so that the layers are no group
+            return  # an operand is not what it reads, or as wide, so that the layers are no group
         below = None if len(names) == 1 else self._one_by_one(names)
         if len(names) > 1 and below is None:
             self.open[names] = "a layer of it is undecided, or has no mapping"
@@ -167,12 +170,21 @@ class _Opinion:
         key = alike(group), below
         try:
             if key not in self.known:
-                self.known[key] = least_group(group, self.listed, self.fronts, below, self.limits)
+                fronts = self._fronts_on(engine)
+                self.known[key] = least_group(plain, fronts.listed, fronts, below, self.limits)
             self._keep(names, group, self.known[key])
         except TooLargeError as error:
             self.open[names] = str(error)
         except LimitReachedError:
             self.open[names] = "interrupted" if self.limits.stop.is_set() else "time limit"
+
+    def _fronts_on(self, engine: Engine) -> Fronts:
+        """Of turns on the machine with some widths."""
+        known = next((fronts for fronts in self.fronts if fronts.listed.engine == engine), None)
+        if known is None:
+            known = Fronts(replace(self.listed, engine=engine), self.limits)
+            self.fronts.append(known)
+        return known
 
     def _keep(self, names: Names, group: FusedGroup, least: LeastGroup) -> None:
         if least.value is None or least.tree is None:

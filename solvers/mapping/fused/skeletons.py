@@ -244,7 +244,7 @@ class SkeletonSpace:
                 passed.append([SharedStore(layer, output, level) for level in self.homes(layer)])
         return passed
 
-    def _keeps_columns(self, loops: Sequence[PlacedLoop]) -> bool:
+    def keeps_columns(self, loops: Sequence[PlacedLoop]) -> bool:
         """Whether no loop cuts a reader's result again while rows of its softmax come in parts."""
         for (reader, operand), along in self.group.online.items():
             tensor, parted = self.group.operator(reader).tensor(operand), False
@@ -276,7 +276,7 @@ class SkeletonSpace:
         homes = [node for node in family.nodes if isinstance(node, SharedStore)]
         for order in permutations(loops):
             loops_around = (*around, *((loop, below) for loop in order))
-            if not self._keeps_columns(loops_around):
+            if not self.keeps_columns(loops_around):
                 continue
             children: list[list[Branch | Leaf]] = [
                 [child] if isinstance(child, Leaf) else list(self.orders(child, loops_around))

@@ -133,11 +133,12 @@ def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[SharedLayer]:
     whole : every layer as one atom
     """
     best: dict[int | str, SharedLayer] = {}
+    bits = result_bits(problem.units, problem.machine.engine)
     inputs: set[str] = set()
     for index, unit in enumerate(problem.units):
         # of an input of the network, the first reader's bytes are in the bounds that copies are added to
         new = {_name(read) for read in unit.reads if read.producer is None}
-        layer = _shared(problem, whole, index, first=not (new & inputs))
+        layer = _shared(problem, whole, index, bits, first=not (new & inputs))
         inputs |= new
         if layer is None:
             continue
@@ -148,6 +149,21 @@ def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[SharedLayer]:
     return list(best.values())
 
 
+def work_and_weights(problem: TiledProblem, operator: Operator) -> tuple[float, int] | None:
+    """Cycles that a layer takes one engine at the least, and bytes of its weights.
+
+    ``None`` where not every channel has its own weights for each part of a sum, shared by all pixels.
+    """
+    weights = _weights(operator)
+    if operator_kind(operator) != "mac" or weights is None:
+        return None
+    engine = problem.machine.engine
+    _, rows, columns = shape_of(operator).sizes
+    multiplications = weights * problem.batch * rows * columns
+    tensor = next(tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT)
+    return multiplications / fastest(engine, operator), weights * tensor_bits(tensor, engine) // 8
+
+
 def _name(read: Read) -> str:
     return read.link.tensor if read.link is not None else f"{read.layer.name}.{read.operand}"
 
@@ -156,18 +172,26 @@ def _source(problem: TiledProblem, index: int) -> Read:
     return next(read for read in problem.units[index].reads if not read.late)
 
 
-def _shared(problem: TiledProblem, whole: AtomicDag, index: int, *, first: bool) -> SharedLayer | None:
-    """A layer's copies; ``None`` where its loops or reads have another form."""
+def _shared(
+    problem: TiledProblem, whole: AtomicDag, index: int, results: Sequence[int], *, first: bool
+) -> SharedLayer | None:
+    """A layer's copies; ``None`` where its loops or reads have another form.
+
+    Parameters
+    ----------
+    problem, whole, index : the layer
+    results : per unit, bits of one element of its result
+    first : whether nobody before reads the same input of the network
+    """
     unit, engine = problem.units[index], problem.machine.engine
     operator = unit.layer.operator
     early = [read for read in unit.reads if not read.late]
-    if len(early) != 1 or not unit.layer.stored_weights or operator_kind(operator) != "mac":
+    if len(early) != 1 or not unit.layer.stored_weights:
         return None
     if early[0].producer is None and (not first or len({_name(read) for read in unit.reads}) > 1):
         return None
-    weights = _weights(operator)
-    met = _met(problem, early[0])
-    if weights is None or met is None:
+    weighed, met = work_and_weights(problem, operator), _met(problem, early[0])
+    if weighed is None or met is None:
         return None
     shape = shape_of(operator)
     channels, rows, columns = shape.sizes
@@ -175,18 +199,13 @@ def _shared(problem: TiledProblem, whole: AtomicDag, index: int, *, first: bool)
     blocks = whole.reads_of(index)
     mine = whole.block_parent[blocks] == (-1 if early[0].producer is None else early[0].producer)
     stored = whole.block_kind[blocks] == WEIGHTS
-    tensor = next(tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT)
     producer = early[0].producer
-    bits = (
-        tensor_bits(operator.tensor(early[0].operand), engine)
-        if producer is None
-        else result_bits(problem.units, engine)[producer]
-    )
-    multiplications = channels * shape.parts * pixels * (weights // (channels * shape.parts))
+    bits = tensor_bits(operator.tensor(early[0].operand), engine) if producer is None else results[producer]
+    work, weights = weighed
     return SharedLayer(
         unit=index,
-        work=multiplications / fastest(engine, operator),
-        weights=weights * tensor_bits(tensor, engine) // 8,
+        work=work,
+        weights=weights,
         inputs=met * shape.parts * pixels * bits // 8,
         sums=channels * pixels * SUM_BYTES,
         read=int(whole.block_bytes[blocks[mine & ~stored]].sum()),

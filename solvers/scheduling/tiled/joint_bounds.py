@@ -3,9 +3,12 @@
 No plan has the least energy and the least cycles at once: few cycles need many engines for a layer, and many
 engines need copies.  For a number of cycles every layer has a *window*: what is left between the layers that
 must be done before it begins and those that begin after it.  An engine's share of the layer fits in the
-window, so that many engines share it, whose copies cost energy and pass the engines' ports
-(`tilewright.solvers.scheduling.tiled.copies`).  Fewer cycles mean more copies, so the least value over
-intervals of cycles, each with its first cycle and the copies of its last, is a bound.
+window, and what the share needs passes the engine's port in these cycles, so that many engines share the
+layer, whose copies cost energy and pass all ports (`tilewright.solvers.scheduling.tiled.copies`,
+`tilewright.solvers.scheduling.tiled.port_shares`).  Engines beside the DRAM's ports cannot do all work, so
+that weights pass links (`tilewright.solvers.scheduling.tiled.weight_hops`).  Fewer cycles mean more of both,
+so the least value over intervals of cycles, each with its first cycle and what its last one needs, is a
+bound.
 """
 
 from __future__ import annotations
@@ -21,15 +24,23 @@ from tilewright.formulation.scheduling.tiled.search import TiledGoal
 from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.tiled.barriers import barriers
 from tilewright.solvers.scheduling.tiled.bounds import ROUNDING, Bounds, bound_key
-from tilewright.solvers.scheduling.tiled.copies import Prices, copies, energy_prices, shared_layers
+from tilewright.solvers.scheduling.tiled.copies import (
+    Prices,
+    SharedLayer,
+    copies,
+    energy_prices,
+    shared_layers,
+)
+from tilewright.solvers.scheduling.tiled.port_shares import least_entering
 from tilewright.solvers.scheduling.tiled.size_bounds import (
     incoming_bytes,
     size_bounds,
     whole_cycles,
     whole_layers,
 )
+from tilewright.solvers.scheduling.tiled.weight_hops import link_bytes, weighing_layers
 
-FINE = 1.004
+FINE = 1.0005
 """Each interval of cycles ends at that many times its first one."""
 
 IN_BYTES = Prices(1.0, 1.0, 1.0)
@@ -71,6 +82,8 @@ class CopiesOverCycles:
         self._layers = shared_layers(problem, whole)
         outside = self._waiting()
         self._outside = [outside[layer.unit] for layer in self._layers]
+        self._weighing = weighing_layers(problem)
+        self._waits = [outside[layer.unit] for layer in self._weighing]
         self._once = incoming_bytes(whole)
 
     def _waiting(self) -> list[float]:
@@ -100,8 +113,37 @@ class CopiesOverCycles:
             # an engine's share of weights, and of inputs from DRAM, passes its port
             shares = np.maximum(shares, layer.coming / (self._problem.machine.port_rate * cycles))
             possible = (window > 0) & (shares <= self._problem.machine.engines * (1 + 1e-9))
-            total += np.where(possible, copies(layer, prices, np.where(possible, shares, 1.0)), math.inf)
+            least = copies(layer, prices, np.where(possible, shares, 1.0))
+            port = self._problem.machine.port_rate * cycles
+            least = np.maximum(least, self._through(layer, prices, port, np.where(possible, 1 / shares, 1.0)))
+            total += np.where(possible, least, math.inf)
         return total
+
+    def _through(self, layer: SharedLayer, prices: Prices, port: Floats, share: Floats) -> Floats:
+        """What copies of a layer cost at least where ports bring no engine more than so many bytes."""
+        price = min(prices.weights, prices.inputs)
+        if price <= 0:
+            return np.zeros(len(port))
+        first = layer.weights + (layer.read if layer.outside else 0)
+        extra: Floats = price * (least_entering(layer, port, share, prices.sums / price) - first)
+        return extra
+
+    def energy(self, cycles: Floats) -> Floats:
+        """pJ that copies and links take at least in a plan of so many cycles.
+
+        A copy of weights is written, and passes a link.  Those links are among the ones that weights pass on
+        their way to engines far from the ports, so that either all copies count, or all the way and the
+        copies' writes.
+        """
+        machine, prices = self._problem.machine, self.prices
+        written = Prices(machine.engine.buffer_write_energy, prices.inputs, prices.sums)
+        far = machine.hop_energy * self.link_bytes(cycles)
+        return np.maximum(self.sums(cycles, prices), self.sums(cycles, written) + far)
+
+    def link_bytes(self, cycles: Floats) -> Floats:
+        """Bytes of weights times links that they pass at least in a plan of so many cycles."""
+        windows = [np.maximum(0.0, cycles - wait) for wait in self._waits]
+        return link_bytes(self._problem.machine, self._weighing, cycles, windows)
 
     def entering(self, cycles: Floats) -> Floats:
         """Cycles that all ports into engines take for what must enter them."""
@@ -123,22 +165,27 @@ class CopiesOverCycles:
         return float(self.entering(np.array([float(cycles)]))[0]) * (1 - 1e-9) <= cycles
 
     def least_key(self) -> Fraction:
-        """The key that no plan undercuts."""
-        problem, machine = self._problem, self._problem.machine
-        power = machine.engine.static_power * machine.engines
-        begins = [self.least_cycles()]
-        moved = self._bounds.energy - power * self._bounds.cycles
-        layers = zip(self._layers, self._outside, strict=True)
-        alone = max((max(at.work + wait, at.coming / machine.port_rate) for at, wait in layers), default=0.0)
-        while begins[-1] < alone:
-            begins.append(int(begins[-1] * FINE) + 1)
-        firsts = np.array(begins, dtype=np.float64)
-        ends = np.append(firsts[1:], math.inf)
-        ends[-1] = max(alone, firsts[-1]) * 2
-        energies = moved + self.sums(ends, self.prices) + power * firsts
-        exact = [
-            Fraction(math.floor(energy * (1 - float(ROUNDING)) * _DIGITS), _DIGITS) for energy in energies
-        ]
-        return min(
-            problem.objective.key(energy, cycles) for energy, cycles in zip(exact, begins, strict=True)
-        )
+        """The key that no plan undercuts.
+
+        Beyond some number of cycles even plans without copies are worse than the least of the fewest cycles.
+        """
+        begin = self.least_cycles()
+        keys = [self._key(begin, float(self.energy(np.array([_next(begin)]))[0]))]
+        begins = [begin := _next(begin)]
+        while self._key(begin, 0.0) < keys[0]:
+            begins.append(begin := _next(begin))
+        extra = self.energy(np.array(begins[1:], dtype=np.float64))
+        keys += map(self._key, begins, (*extra.tolist(), 0.0))
+        return min(keys)
+
+    def _key(self, cycles: int, extra: float) -> Fraction:
+        """The key of so many cycles, with so many pJ beyond what every plan takes."""
+        power = self._problem.machine.engine.static_power * self._problem.machine.engines
+        energy = self._bounds.energy + power * (cycles - self._bounds.cycles) + extra
+        exact = Fraction(math.floor(energy * (1 - float(ROUNDING)) * _DIGITS), _DIGITS)
+        return self._problem.objective.key(exact, cycles)
+
+
+def _next(cycles: int) -> int:
+    """Where the interval that begins with so many cycles ends."""
+    return int(cycles * FINE) + 1

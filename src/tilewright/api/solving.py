@@ -45,7 +45,7 @@ def solve(
         ``stagnation(10)``, or several joined by ``|``; by default only a proof stops
     threads : workers of parallel solvers; by default all cores
     seed : of every random choice
-    warm_starts : mappings to begin with, results, documents or files of them; for layers only
+    warm_starts : mappings to begin with, results, documents or files of them; for layers, fused or not
     observer : notified of every step
     deterministic : whether every run gives the same answer and trace
 

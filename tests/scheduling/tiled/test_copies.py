@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 import pytest
 from studies.tiled_random import random_problem
-from tiled_plans import random_plan
+from tiled_plans import random_plan, random_sizes
 
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
@@ -17,7 +17,6 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics.scheduling.tiled.size_menus import balanced_size_list
 from tilewright.solvers.scheduling.tiled.bounds import bound_key
 from tilewright.solvers.scheduling.tiled.copies import Prices, SharedLayer, copies, shared_layers
 from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles, least_key, least_keys
@@ -90,15 +89,6 @@ def test_copies_rise_with_engines_and_begin_at_none() -> None:
     assert cost[2] == pytest.approx(3 * 64)
 
 
-def random_sizes(rng: random.Random, problem: TiledProblem) -> list[AtomSize]:
-    """Sizes that fit, from anywhere in each layer's menu."""
-    engines = rng.choice([1, problem.machine.engines])
-    return [
-        rng.choice(balanced_size_list(problem, unit, engines, room=rng.choice([0.3, 1.0]), most=60))
-        for unit in problem.units
-    ]
-
-
 def check_plans(seed: int, times: int) -> int:
     """Random plans of a random problem, judged, beside the bounds; how many there were."""
     rng = random.Random(seed)
@@ -120,7 +110,7 @@ def check_plans(seed: int, times: int) -> int:
         assert over.least_cycles() <= result.cycles
         assert least <= goal.judge(AtomicPlan(dag, plan)).key
         if problem.machine.engine.static_power == 0:
-            extra = over.sums(np.array([float(result.cycles)]), over.prices)[0]
+            extra = over.energy(np.array([float(result.cycles)]))[0]
             assert bounds.energy + extra <= result.energy.total * (1 + 1e-9)
     return count
 
@@ -182,6 +172,6 @@ def test_copies_of_blocks_are_counted_on_every_engine_of_a_tiny_layer() -> None:
         for engines in product(range(2), repeat=dag.tasks):
             plan = complete(dag, machine, np.array(engines, np.int32), np.arange(dag.tasks, dtype=np.int32))
             result = problem.evaluate(dag, plan)
-            extra = over.sums(np.array([float(result.cycles)]), over.prices)[0]
+            extra = over.energy(np.array([float(result.cycles)]))[0]
             assert bounds.energy + extra <= result.energy.total * (1 + 1e-9)
             assert least_key(problem) <= TiledGoal(problem).judge(AtomicPlan(dag, plan)).key

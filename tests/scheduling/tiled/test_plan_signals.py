@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import jsonschema
 import pytest
 from calls import end_started, finish, start
 from clocks import delay, wait_until
+from shipped import follows_schema
 
-from tilewright.report.records.schemas import PLAN, result_schema
+from tilewright.report.records.schemas import PLAN
 
 CALL = (
     "schedule",
@@ -76,7 +76,7 @@ def test_a_signal_returns_the_plan(tmp_path: Path, number: signal.Signals, befor
     assert time.monotonic() - sent < 2 + delay()
     assert outcome.code == 0
     document = outcome.document
-    jsonschema.validate(document, result_schema(PLAN))
+    follows_schema(document, PLAN)
     assert (document["status"], document["complete"]) == ("interrupted", True)
     assert document["plan"] is not None
     assert json.loads((tmp_path / "plan.json").read_text()) == document
@@ -101,7 +101,7 @@ def test_kill_leaves_the_best_plan(tmp_path: Path) -> None:
     process.kill()
     assert finish(process).code == -signal.SIGKILL
     document = json.loads(path.read_text())
-    jsonschema.validate(document, result_schema(PLAN))
+    follows_schema(document, PLAN)
     assert document["complete"] is False
     from tilewright.report.checks.scheduling.tiled.plan import check_plan
     from tilewright.report.records.scheduling.tiled.files import parse_plan

@@ -75,9 +75,11 @@ def _option_faults(
         yield str(error)
         return
     yield from _figure_faults(record, option_on(index, sub, system, flow, cost), where)
+    spills = {reported: Fraction(getattr(record, reported)) for reported in _SPILLS}
+    if not any(spills.values()):
+        return
     most = dram_energies(operator, flow, sub, system, mapping)
-    for reported, whole in zip(_SPILLS, most, strict=True):
-        spill = Fraction(getattr(record, reported))
+    for (reported, spill), whole in zip(spills.items(), most, strict=True):
         if spill and not system.keep_activations:
             yield f"{where}.{reported}: {spill}, but the system sends results to DRAM"
         elif spill not in (0, whole):

@@ -21,6 +21,8 @@ class Linked:
     waits : (producer, reader, how it reads); ``None`` for a link that does not know its axes
     outputs : layers whose results the network returns
     rows : (layer, axis of its result) along which every element of the result needs all others
+    softmaxes : layers for which these are the rows of a softmax
+    online_softmax : whether a softmax between two layers may be taken in parts
     """
 
     order: tuple[str, ...]
@@ -28,6 +30,8 @@ class Linked:
     waits: tuple[tuple[str, str, Reading | None], ...]
     outputs: frozenset[str]
     rows: frozenset[tuple[str, int]] = frozenset()
+    softmaxes: frozenset[str] = frozenset()
+    online_softmax: bool = False
 
     @cached_property
     def _reached(self) -> dict[str, frozenset[str]]:
@@ -87,4 +91,6 @@ class Linked:
             tuple(readings),
             frozenset(leaving),
             frozenset(row for row in self.rows if row[0] in names),
+            self.softmaxes & set(names),
+            self.online_softmax,
         )

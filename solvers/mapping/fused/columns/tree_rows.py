@@ -12,9 +12,10 @@ from tilewright.formulation.mapping.fused.boxes import visits_of, windows_of
 from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized, stored_around
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile, room_bits
+from tilewright.formulation.mapping.fused.running_rows import SCALED, scaling_of, sums_scaled
 from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement_energy, movements_of
 from tilewright.formulation.mapping.fused.tree import Branch, SharedLoop, SharedStore
-from tilewright.formulation.mapping.fused.turns import LeafTurns, turns_of
+from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
 from tilewright.foundation.errors import InputError
 from tilewright.solvers.mapping.fused.columns.space import Listed
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
@@ -153,12 +154,19 @@ class TreeRows:
                     role = self.group.operator(placed.store.layer).tensor(placed.store.tensor).role
                     bits = self._bits(placed.level, role, turns.tiles[placed.store])
                     held[self.listed.place(placed.level, role)] += bits
+            for running in (turns.softmaxes[key] for key in leaf.softmaxes):
+                if running.level:
+                    bits = self._bits(running.level, Role.OUTPUT, running.words)
+                    held[self.listed.place(running.level, Role.OUTPUT)] += bits
             if not self.fits(held):
                 return None
             homes.append(tuple(held))
-            layers.append(self._layer(bare, leaf))
+            layers.append(self._layer(bare, leaf, self._scaled(turns, leaf)))
+        # Where sums that leave are scaled depends on their way, which counts it.
+        leaving = {f"{n}.{o.output.name}" for n, o in self.group.layers if not self.group.read_by(n)}
         moves = movements_of(self.group, self.engine, turns)
-        fixed = sum((move.energy for move in moves), Fraction(0))
+        kept = [move for move in moves if not (move.purpose == SCALED and move.tensor in leaving)]
+        fixed = sum((move.energy for move in kept), Fraction(0))
         return TreeRow(tree, fixed, tuple(layers), tuple(homes))
 
     def fits(self, bits: Bits | list[int]) -> bool:
@@ -168,7 +176,13 @@ class TreeRows:
     def _bits(self, level: int, role: Role, elements: int) -> int:
         return bits_of_tile(self.engine, self.engine.levels[level], role, elements)
 
-    def _layer(self, tree: Branch, leaf: LeafTurns) -> LayerRow:
+    def _scaled(self, turns: Turns, leaf: LeafTurns) -> int:
+        """Sums that the reader of a softmax in parts scales anew, turn by turn."""
+        output = self.group.operator(leaf.leaf.layer).output
+        running = [own for (reader, _), own in turns.softmaxes.items() if reader == leaf.leaf.layer]
+        return sum(scaling_of(output, leaf.boxes, own).scaled for own in running)
+
+    def _layer(self, tree: Branch, leaf: LeafTurns, scaled: int) -> LayerRow:
         layer = leaf.leaf.layer
         places = tuple(_places(tree, layer))
         homes: dict[str, int] = {}
@@ -176,12 +190,16 @@ class TreeRows:
             passed = tensor == self.group.operator(layer).output.name and self.group.read_by(layer)
             if passed or self.group.reading(layer, tensor) is not None:
                 homes[tensor] = levels[-1]
-        key = layer, leaf.trips, leaf.boxes.key, places, tuple(homes.items())
+        key = layer, leaf.trips, leaf.boxes.key, places, tuple(homes.items()), scaled
         if key not in self._rows:
             operator = self.group.operator(layer)
             outside = [tensor for tensor in operator.tensors if tensor.name not in homes]
             roles = {(operator.tensor(tensor).role, level) for tensor, level in homes.items()}
-            ways = tuple(tuple(self._ways(leaf, tensor, places)) for tensor in outside)
+            anew = [scaled if tensor.is_output else 0 for tensor in outside]
+            ways = tuple(
+                tuple(self._ways(leaf, tensor, places, sums))
+                for tensor, sums in zip(outside, anew, strict=True)
+            )
             self._rows[key] = LayerRow(layer, self._kinds(leaf), tuple(sorted(roles)), ways)
         return self._rows[key]
 
@@ -194,30 +212,41 @@ class TreeRows:
             kinds.append(Kind(sizes, own, counts[sizes, False], counts[sizes, True]))
         return tuple(kinds)
 
-    def _ways(self, leaf: LeafTurns, tensor: Tensor, places: tuple[Place, ...]) -> Iterator[Way]:
-        """Streamed, or resident in a level at a place with a loop inside."""
+    def _ways(self, leaf: LeafTurns, tensor: Tensor, places: tuple[Place, ...], scaled: int) -> Iterator[Way]:
+        """Streamed, or resident in a level at a place with a loop inside, or where sums are scaled.
+
+        Parameters
+        ----------
+        leaf, tensor, places : whose, and where its stores may stand
+        scaled : sums of it that are scaled anew, wherever turns find them
+        """
         nothing = (0,) * len(self.rooms)
-        yield Way(0, Fraction(0), nothing)
+        yield Way(0, self._scaling(0, scaled), nothing)
         if len(self.group.names) == 1:
             return  # a layer alone is mapped as `map` does it
         operator = self.group.operator(leaf.leaf.layer)
         windows = windows_of(tensor, leaf.boxes)
         for place in places:
-            if place.depth and place.depth == len(leaf.trips) and not self.engine.leak:
+            if place.depth and place.depth == len(leaf.trips) and not self.engine.leak and not scaled:
                 continue  # a streamed tensor may have a tile of one turn as well, for the same energy
             visits = visits_of(windows, leaf.trips, place.depth, place.since)
             for index in self.listed.shared:
                 if not self.listed.may_start(tensor.role, index):
                     continue
                 level = self.engine.levels[index]
-                moved = elements_moved(operator, tensor, visits, level)
+                moved = elements_moved(self.engine, operator, tensor, visits, (0, index))
                 bits = [0] * len(self.rooms)
                 size = int(visits.elements.max(initial=0))
                 bits[self.listed.place(index, tensor.role)] = self._bits(index, tensor.role, size)
                 if self.fits(bits):
                     traffic = movement_energy(self.engine, tensor, (0, index), moved)
+                    traffic += self._scaling(index, scaled)
                     store = SharedStore(leaf.leaf.layer, tensor.name, level.name)
                     yield Way(index, traffic, tuple(bits), store, place)
+
+    def _scaling(self, level: int, scaled: int) -> Fraction:
+        """pJ of scaling sums in a level."""
+        return sums_scaled(self.engine, "", level, scaled).energy if scaled else Fraction(0)
 
     def least(self, row: LayerRow) -> Fraction:
         """pJ that a layer takes at least: what it must move once a turn, or keep, and its operations."""

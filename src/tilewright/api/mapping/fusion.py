@@ -12,12 +12,14 @@ from tilewright.api.display import Displayed
 from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.disk import write_file
-from tilewright.foundation.errors import InputError
+from tilewright.foundation.errors import InputError, located_in
 from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
-from tilewright.report.records.files import json_text
+from tilewright.report.records.files import json_text, read_data
 from tilewright.report.records.mapping.fused_build import fused_document
 from tilewright.report.records.mapping.fused_document import FusedDocument, FusedSettings
+from tilewright.report.records.mapping.stored_mappings import fused_mappings_in
 from tilewright.report.text.mapping.fused_network import fused_document_views
+from tilewright.solvers.mapping.fused.answers import FusedStart
 from tilewright.solvers.mapping.fused.answers import GroupAnswer as GroupAnswer
 from tilewright.solvers.mapping.fused.network import search_network_fusion
 from tilewright.solvers.mapping.fused.problem import FusionProblem
@@ -41,11 +43,13 @@ class FusedResult(Displayed):
     ----------
     record : the document's content
     where : what errors call it
+    notes : why mappings to begin with were of no use, a line each
     """
 
-    def __init__(self, record: FusedDocument, where: str = "document") -> None:
+    def __init__(self, record: FusedDocument, where: str = "document", notes: Sequence[str] = ()) -> None:
         self.record = record
         self.where = where
+        self.notes = tuple(notes)
 
     @property
     def value(self) -> float | None:
@@ -120,6 +124,26 @@ class FuseDemands(TypedDict, total=False):
     online_softmax: bool
 
 
+FusedBeginning = FusedResult | str | Path
+
+
+def fused_starts(given: FusedBeginning | Sequence[FusedBeginning]) -> list[FusedStart]:
+    """Fused mappings to begin with: of results, and of files of fused mappings or documents.
+
+    Raises
+    ------
+    InputError : naming a file that has none, and the field that is wrong
+    """
+    starts: list[FusedStart] = []
+    for beginning in [given] if isinstance(given, FusedBeginning) else given:
+        path = Path(beginning.where if isinstance(beginning, FusedResult) else beginning)
+        with located_in(str(path)):
+            data = beginning.to_dict() if isinstance(beginning, FusedResult) else read_data(path)
+            stored = fused_mappings_in(data, path)
+        starts += [FusedStart(str(path), own.group, own.tree) for own in stored]
+    return starts
+
+
 class NetworkFused:
     """The question which layers of a network are fused on a machine; `solve` gives a `FusedResult`.
 
@@ -185,22 +209,19 @@ class NetworkFused:
 
         Parameters
         ----------
-        request : may have a heuristic as its method, and no warm starts, deterministic searches or observers
+        request : may have a heuristic as its method, and no deterministic searches or observers
         told : hears of every layer and every group when its search is over
         """
-        refused = {
-            "warm_starts": bool(request.warm_starts),
-            "deterministic": request.deterministic,
-            "observer": bool(request.listeners),
-        }
+        refused = {"deterministic": request.deterministic, "observer": bool(request.listeners)}
         for name, is_given in refused.items():
             if is_given:
                 raise InputError(name, None, "cannot be used with fuse=True")
         with named_arguments():
             asked = None if request.method in (None, AUTO) else FUSION_HEURISTICS.ready(request.method)
+        starts = fused_starts(request.warm_starts)
         limits = request.limits()
         started = time.monotonic()
-        answer = search_network_fusion(self.problem, limits, told, asked)
+        answer = search_network_fusion(self.problem, limits, told, asked, starts)
         settings = FusedSettings(
             time_limit_s=limits.seconds,
             gap=limits.gap,
@@ -211,7 +232,7 @@ class NetworkFused:
         record = fused_document(
             self.problem, answer, settings, stopped=limits.stop.is_set(), seconds=time.monotonic() - started
         )
-        return FusedResult(record)
+        return FusedResult(record, notes=answer.refused)
 
     def __repr__(self) -> str:
         return f"NetworkFused({self.problem.network.name!r} on {self.machine.name!r})"

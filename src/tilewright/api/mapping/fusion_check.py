@@ -92,13 +92,6 @@ def _opinions(record: FusedDocument, where: str, limits: Limits, reported: Repor
         unknown = Proof(Verdict.UNDECIDED, "-", "the document does not say which layers read each other")
         return FusedProofs([(NETWORK, unknown)])
     claim = fused_claim(record, record.graph, where)
-    unlisted = ""
-    if record.space.online_softmax:
-        unlisted = "softmaxes in parts are not listed"
-    elif any(operator.states_widths for operator in claim.linked.operators.values()):
-        unlisted = "layers that state widths are not listed"
-    if unlisted:
-        return FusedProofs([(NETWORK, Proof(Verdict.UNDECIDED, "-", unlisted))])
     number = len(claim.groups) + 1
     told: list[str] = []
 
