@@ -20,7 +20,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
-from tilewright.formulation.mapping.fused.tree import Branch, Leaf
+from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
