@@ -22,7 +22,7 @@ from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_sizes
-from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, PlanHeuristic
+from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, PlanHeuristic, cycle_price
 from tilewright.heuristics.scheduling.tiled.refining import HANDOVERS, Judged, SizeMoves, Sizes, climb
 from tilewright.heuristics.scheduling.tiled.regions import Region, regions, whole
 from tilewright.heuristics.scheduling.tiled.rounds import TIES
@@ -186,14 +186,9 @@ class _Starts:
 
     def _priced(self) -> None:
         """Sizes that cost less energy, on the whole machine and on ever smaller regions of it."""
-        objective = self._problem.objective
-        first = self._best
-        if first is None or objective.energy_power == 0:
+        if self._best is None or self._problem.objective.energy_power == 0:
             return
-        answer = first.judged[1]
-        evaluation = self._problem.evaluate(answer.dag, answer.plan)
-        worth = evaluation.energy.total / evaluation.cycles
-        worth *= float(objective.delay_power / objective.energy_power)
+        worth = cycle_price(self._search)
         prices = tuple(worth * multiple for multiple in PRICES) if worth else (0.0,)
         for region in regions(self._problem.machine):
             tried = [self._share(region, HANDOVER, price) for price in prices]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,18 @@ def quiet_end(search: TiledSearch) -> Iterator[None]:
     except LimitReachedError:
         if search.answer is None:
             raise
+
+
+def cycle_price(search: TiledSearch) -> float:
+    """pJ that a cycle is worth in the best plan: ``b/a E/T`` of an objective ``E^a D^b``.
+
+    Infinite where energy does not count, or before the first plan.
+    """
+    evaluation, objective = search.evaluation, search.problem.problem.objective
+    if evaluation is None or objective.energy_power == 0:
+        return inf
+    worth = evaluation.energy.total / max(1, evaluation.cycles)
+    return worth * float(objective.delay_power / objective.energy_power)
 
 
 class Heuristic:

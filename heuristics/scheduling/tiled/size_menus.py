@@ -290,7 +290,27 @@ def size_menu(
         sorted({-(-columns // n) for n in (*WIDTHS, *halves)}),
         sorted({_multiple(-(-shape.parts // n), inputs, shape.parts) for n in (*SUMS, *halves)}),
     )
-    sizes = (channels, rows, columns, shape.parts)
+    return tile_menu(operator, engine, stored_weights, late, tiles)
+
+
+def tile_menu(
+    operator: Operator,
+    engine: TileEngine,
+    stored_weights: bool,
+    late: int,
+    tiles: tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int]],
+) -> SizeMenu:
+    """The sizes of atoms that tiles along every axis make together, those along the last axis in turn first.
+
+    Parameters
+    ----------
+    operator, engine : what is divided, and what an atom runs on
+    stored_weights : whether the weights are blocks of their own
+    late : operands that only the finished sums meet
+    tiles : sizes along channels, rows, columns and the sum over inputs
+    """
+    shape = shape_of(operator)
+    sizes = (*shape.sizes, shape.parts)
     cuts = [
         [borders(size, tile, inner_run(operator, axis)) for tile in menu]
         for axis, (size, menu) in enumerate(zip(sizes, tiles, strict=True))

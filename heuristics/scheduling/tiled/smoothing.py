@@ -9,6 +9,7 @@ since tasks of one step do not overlap steps); the evaluator judges the result a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -42,6 +43,7 @@ def smoothed(
     far: int = 128,
     widths: int = 5,
     seed: int = 0,
+    price: float = inf,
     limits: Limits | None = None,
 ) -> Plan:
     """The plan with its transfers moved; itself where a task spans several steps.
@@ -52,20 +54,28 @@ def smoothed(
     rounds, tries, most : passes over all steps, moves per transfer, transfers per step
     far : steps before its use in which data may arrive
     widths : transfers that are moved take 1, 2, 4 … steps, so many sizes; 1 for single steps
+    price : pJ that a cycle is worth; by default cycles alone count
     limits : where they strike, the plan with what has been moved until then
     """
-    return smoothed_and_cycles(dag, machine, plan, Effort(rounds, tries, most, far, widths), seed, limits)[0]
+    effort = Effort(rounds, tries, most, far, widths, price)
+    return smoothed_and_cycles(dag, machine, plan, effort, seed, limits)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much smoothing tries, see `smoothed`."""
+    """How much smoothing tries, and what a cycle is worth, see `smoothed`."""
 
     rounds: int = 4
     tries: int = 8
     most: int = 16
     far: int = 128
     widths: int = 5
+    price: float = inf
+
+    def worth(self, machine: TiledMachine) -> Floats:
+        """Cycles that it is worth to spare a byte a link, and to spare it DRAM for a buffer."""
+        beyond = max(0.0, machine.dram_energy - machine.engine.buffer_read_energy)
+        return np.array([machine.hop_energy, beyond]) / max(self.price, 1e-9)
 
 
 def smoothed_and_cycles(
@@ -138,6 +148,7 @@ def smoothed_and_cycles(
             stored=stored,
             steps=plan.steps,
             tries=machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far, effort.widths),
+            worth=effort.worth(machine),
             seed=seed,
             halt=halt,
         )

@@ -15,7 +15,7 @@ from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.lists import depth_first, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
-from tilewright.heuristics.scheduling.tiled.planning import BUFFERING
+from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, cycle_price
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
 from tilewright.heuristics.scheduling.tiled.regions import Region, whole
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
@@ -23,6 +23,9 @@ from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 
 ORDERS = ("waves", "layers", "lists", "rules", "depth")
 MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
+
+FAR = 2000
+"""Steps before its use in which data may arrive, where a plan is smoothed for as long as that gains."""
 
 GAIN = Fraction(1999, 2000)
 """Smoothing continues while a call shortens the plan by more than this."""
@@ -38,7 +41,7 @@ class Stages:
     name : of the method, for the trace
     buffering : a key of `BUFFERING`
     options, lookahead : of algorithm 2, see `RoundOrder`
-    level : whether transfers are moved after routing; only where cycles count in the objective
+    level : whether transfers are moved after routing
     region : the engines that take part; by default all
     """
 
@@ -58,8 +61,8 @@ class Stages:
 
     @property
     def levels(self) -> bool:
-        """Whether smoothing is asked for and of use."""
-        return self.level and self.search.problem.problem.objective.delay_power > 0
+        """Whether smoothing is asked for."""
+        return self.level
 
     def steps(self, dag: AtomicDag, order: str) -> Int32s:
         """A round per task by one of `ORDERS`."""
@@ -101,12 +104,11 @@ class Stages:
         plan = complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering], limits=limits)
         if not self.levels:
             return self.offered(dag, plan, source)
-        first = self.search.answer is None
-        kept = [self.offered(dag, plan, source)] if first else []  # smoothing takes longest
-        smoothed_plan = self.offered(dag, smoothed(dag, machine, plan, limits=limits), source)
-        if self.search.problem.problem.objective.energy_power == 0:
-            return smoothed_plan
-        return min(smoothed_plan, *(kept or [self.offered(dag, plan, source)]), key=itemgetter(0))
+        kept = []
+        if self.search.answer is None or self.search.problem.problem.objective.energy_power:
+            kept = [self.offered(dag, plan, source)]  # smoothing takes longest
+        moved = smoothed(dag, machine, plan, price=cycle_price(self.search), limits=limits)
+        return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
 
     def of_sizes(self, sizes: Sizes, order: str, mapping: str, source: str) -> Judged | None:
         """The plan of some sizes; ``None`` where their atoms fit no buffer, since estimates may be short.
@@ -143,7 +145,9 @@ class Stages:
                 rounds=3,
                 tries=16,
                 most=32,
+                far=FAR,
                 seed=seed,
+                price=cycle_price(self.search),
                 limits=self.search.limits,
             )
             judged = min(judged, self.offered(answer.dag, plan, f"{self.name} smoothing"), key=itemgetter(0))

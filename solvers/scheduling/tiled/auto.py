@@ -1,9 +1,10 @@
 """The default: several methods over one best plan, each given time as long as that pays.
 
-First come plans of two kinds, each in a part of the time: atoms of shared layers (`atomic`), then resource
-allocation trees (`set`) and chains of segments (`kapla`).  Afterwards neighbourhoods of the best plan of
-either kind (`lns`) are visited, where more was gained for the seconds more often.  All runs in one thread:
-two that build plans wait for each other's interpreter (docs/tiled-methods.md).
+First come plans of three kinds, each in a part of the time: atoms of shared layers (`atomic`), layouts of all
+layers (`layouts`), then resource allocation trees (`set`) and chains of segments (`kapla`).  Afterwards
+neighbourhoods of the best plans of every kind (`lns`) are visited, where more was gained for the seconds
+more often.  All runs in one thread: two that build plans wait for each other's interpreter
+(docs/tiled-methods.md).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow, Start
 from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
 from tilewright.heuristics.scheduling.tiled.kapla.methods import Kapla
+from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, started
 from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
@@ -32,13 +34,19 @@ NEAR = Fraction(3, 2)
 BEHIND = 16
 """The gains of a plan that lies behind count less, by this power of the ratio of the keys."""
 
-ATOMS = 0.4
+ATOMS = 0.2
 """Part of the time that the first plans of atoms may take."""
+
+LAYOUTS = 0.4
+"""Part of the time left that the first plans of layouts may take."""
+
+SEVERAL = 2
+"""Plans of layouts of which neighbourhoods are visited: what smoothing gains differs by more than they do."""
 
 SHORT = 5.0
 """Seconds below which a plan of layers in turn comes first, for which all of them are there."""
 
-TREES: tuple[tuple[type[GrownTrees] | type[Kapla], float], ...] = ((GrownTrees, 0.25), (Kapla, 0.1))
+TREES: tuple[tuple[type[GrownTrees] | type[Kapla], float], ...] = ((GrownTrees, 0.15), (Kapla, 0.1))
 """Methods on trees, and the part of the time left that each may take."""
 
 
@@ -99,6 +107,15 @@ class _Portfolio:
         if start is not None:
             self._add("atoms", start)
 
+    def begin_layouts(self) -> None:
+        """Plans of layouts, and neighbourhoods of the best ones, unless atoms leave them far behind."""
+        search = self.search.within(self.search.limits.share(LAYOUTS))
+        starts = started(search, Stages(search, self._name("layouts")), self.room)
+        for start in starts[:SEVERAL]:
+            key = self.search.key
+            if key is not None and start.judged[0] <= NEAR * key and not self.search.done:
+                self._add("layouts", start)
+
     def begin_trees(self) -> None:
         """Plans of trees and segments, and neighbourhoods of the best, unless atoms leave it far behind."""
         best = _Best()
@@ -122,7 +139,7 @@ class _Portfolio:
             gain = float(1 - site.near.best[0] / before) if before else 0.0
             site.brought.note(gain, time.monotonic() - clock)
 
-    def _add(self, kind: str, start: Start | Judged) -> None:
+    def _add(self, kind: str, start: Start | LayoutStart | Judged) -> None:
         near = Neighbourhoods(Stages(self.search, self._name(kind)), start, room=self.room)
         near.settle()
         self.sites.append(_Site(near))
@@ -146,6 +163,7 @@ class Auto(PlanHeuristic):
         """Begin both kinds of plans, then visit neighbourhoods."""
         portfolio = _Portfolio(search, self.room)
         portfolio.attempt(portfolio.begin_atoms)
+        portfolio.attempt(portfolio.begin_layouts)
         portfolio.attempt(portfolio.begin_trees)
         portfolio.visit(self.steps)
         if search.answer is None and portfolio.failures:

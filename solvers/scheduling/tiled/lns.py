@@ -1,8 +1,8 @@
-"""Large neighbourhoods on a whole network, from what `atomic` starts with.
+"""Large neighbourhoods on a whole network, from what `atomic` or `layouts` starts with.
 
 Three kinds of neighbourhoods take turns, with time in proportion to what they gained in a second:
 
-``sizes``     up to three layers that follow each other get other sizes of atoms together
+``sizes``     up to three layers that follow each other get other sizes of atoms together, or other layouts
 ``places``    the tasks of some rounds in a row exchange their engines, the others stay: CP-SAT finds the
               least bytes times hops between tasks
 ``transfers`` the plan's transfers are smoothed on with another seed
@@ -18,18 +18,23 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from tilewright.formulation.method import Outcome
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow, Start
+from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, price_of
 from tilewright.heuristics.scheduling.tiled.planning import Heuristic, quiet_end
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes, losses
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.solvers.scheduling.tiled.placing.problem import flows_of
 from tilewright.solvers.scheduling.tiled.placing.windows import TaskRounds
+
+State = TypeVar("State")
 
 LEAST = 0.03
 """Part of the time that every kind has, whatever it gains."""
@@ -81,14 +86,48 @@ def next_turn(ways: Sequence[Yield], weights: Sequence[float] | None = None) -> 
     return min(range(len(ways)), key=lambda i: ways[i].spent / (rates[i] + least))
 
 
+class _Remake(Protocol[State]):
+    """What plans of one kind are made from, and how it changes."""
+
+    @property
+    def state(self) -> State:
+        """What the first plan was made from."""
+
+    def redrawn(
+        self, state: State, units: Sequence[int], price: float, numbers: random.Random
+    ) -> State | None:
+        """The same with some layers changed; ``None`` where none of them changes."""
+
+    def planned(self, stages: Stages, state: State, name: str) -> Judged | None:
+        """The plan of a state; ``None`` where an atom fits no buffer."""
+
+
+class _Sizes:
+    """Sizes of atoms, in the order and places of a start."""
+
+    def __init__(self, start: Start, problem: TiledProblem, room: float) -> None:
+        self._start, self.state = start, start.sizes
+        self._moves = start.moves(problem, room)
+
+    def redrawn(
+        self, state: Sizes, units: Sequence[int], price: float, numbers: random.Random
+    ) -> Sizes | None:
+        """Other sizes of some layers."""
+        return self._moves.redrawn(state, units, numbers)
+
+    def planned(self, stages: Stages, state: Sizes, name: str) -> Judged | None:
+        """The plan of some sizes."""
+        return stages.of_sizes(state, self._start.order, self._start.mapping, name)
+
+
 class Neighbourhoods:
     """A plan and what lies near it.
 
     Parameters
     ----------
     stages : what makes plans; its search judges them
-    start : a plan with the sizes, the order and the placement that it came from, or a plan alone, of which
-        places and transfers change
+    start : a plan with the sizes, order and places or with the layouts that it came from, or a plan alone, of
+        which places and transfers change
     room : part of the buffer that an atom may need
     window : rounds that are placed together
     proof : seconds for such a window at most
@@ -97,22 +136,24 @@ class Neighbourhoods:
     def __init__(
         self,
         stages: Stages,
-        start: Start | Judged,
+        start: Start | LayoutStart | Judged,
         *,
         room: float = 0.5,
         window: int = WINDOW,
         proof: float = PROOF,
     ) -> None:
-        self._start = start if isinstance(start, Start) else None
-        judged: Judged = start.judged if isinstance(start, Start) else start
-        self._stages = replace(stages, region=self._start.region) if self._start else stages
+        judged: Judged = start if isinstance(start, tuple) else start.judged
+        self._stages = replace(stages, region=start.region) if isinstance(start, Start) else stages
         self._window, self._proof = window, proof
-        problem = stages.search.problem.problem
-        self._menu = self._start.moves(problem, room) if self._start else None
-        self._sizes: Sizes | None = self._start.sizes if self._start else None
+        self._remake: _Remake[Any] | None = None
+        if isinstance(start, Start):
+            self._remake = _Sizes(start, stages.search.problem.problem, room)
+        elif isinstance(start, LayoutStart):
+            self._remake = start
+        self._state = None if self._remake is None else self._remake.state
         self._base = self.best = judged
         self._numbers = random.Random(stages.search.limits.seed)
-        kinds = [kind for kind in KINDS if kind != "sizes" or self._start is not None]
+        kinds = [kind for kind in KINDS if kind != "sizes" or self._remake is not None]
         self.yields = {kind: Yield() for kind in kinds if kind != "transfers" or self._stages.levels}
         self._count = 0
 
@@ -130,27 +171,27 @@ class Neighbourhoods:
         else:
             moved = self._other_sizes() if kind == "sizes" else self._other_places()
             if moved is not None and moved[1][0] <= self._base[0]:
-                self._sizes, self._base = moved
+                self._state, self._base = moved
                 self.best = min(self.best, self._stages.settled(self._base), key=itemgetter(0))
         gain = float(1 - self.best[0] / before) if before else 0.0
         self.yields[kind].note(gain, time.monotonic() - clock)
 
-    def _other_sizes(self) -> tuple[Sizes | None, Judged] | None:
+    def _other_sizes(self) -> tuple[Any, Judged] | None:
         """Layers in a row, the first drawn by what it loses."""
-        if self._start is None or self._menu is None or self._sizes is None:
+        if self._remake is None:
             return None
         problem, answer = self._stages.search.problem.problem, self._base[1]
         weights = losses(problem, answer)
         first = self._numbers.choices(range(len(weights)), weights)[0]
         units = range(first, min(len(weights), first + self._numbers.choice(TOGETHER)))
-        sizes = self._menu.redrawn(self._sizes, units, self._numbers)
-        if sizes is None:
+        price = price_of(self._stages.search)
+        state = self._remake.redrawn(self._state, units, price, self._numbers)
+        if state is None:
             return None
-        name = f"{self._stages.name} sizes"
-        planned = self._stages.of_sizes(sizes, self._start.order, self._start.mapping, name)
-        return None if planned is None else (sizes, planned)
+        planned = self._remake.planned(self._stages, state, f"{self._stages.name} sizes")
+        return None if planned is None else (state, planned)
 
-    def _other_places(self) -> tuple[Sizes | None, Judged] | None:
+    def _other_places(self) -> tuple[Any, Judged] | None:
         """Rounds in a row, the last drawn by what its step takes beyond its longest task."""
         search, answer = self._stages.search, self._base[1]
         problem, plan = search.problem.problem, answer.plan
@@ -168,7 +209,7 @@ class Neighbourhoods:
         if (placed == plan.engine).all():
             return None
         name = f"{self._stages.name} places"
-        return self._sizes, self._stages.placed(answer.dag, plan.first, placed, name)
+        return self._state, self._stages.placed(answer.dag, plan.first, placed, name)
 
 
 @dataclass(frozen=True)

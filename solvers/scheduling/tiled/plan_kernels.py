@@ -19,6 +19,8 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import lists, partitions, placement, smoothing_kernel
+from tilewright.heuristics.scheduling.tiled.layouts import journeys
+from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS
 from tilewright.solvers.compiling import Kernels
@@ -58,6 +60,7 @@ def _search() -> None:
     lists.list_order(dag, machine)
     for how in MAPPINGS:
         placement.place(dag, machine, step, how)
+    LayoutChoice(problem, 1.0, room=0.5, most=4)
     partitions.pipeline(problem, partitions.layer_work(problem), 2, room=0.5)
 
 
@@ -81,6 +84,7 @@ ATOMS: Final = Kernels(
     (__name__, "ATOMS"),
     (
         ancestors._heads,
+        journeys._priced,
         smoothing_kernel.level,
         lists._list_order,
         lists._successors,

@@ -25,6 +25,12 @@ METHODS: Registry[TiledMethod] = Registry(
             "Atoms, their order and their places in turn, then better sizes",
             f"{_PAPER}, sections III and IV",
         ),
+        "layouts": Entry(
+            f"{_ROOM}.layouts.method",
+            "LayoutPlans",
+            "Layers shared out over rectangles of engines, the layouts of all layers chosen together",
+            "docs/tiled-methods.md",
+        ),
         "ls": Entry(
             f"{_ROOM}.baselines",
             "LayerSequential",

@@ -43,6 +43,7 @@ EVERY = (
     "sizes",
     "sizes[goal=spread,order=lists,mapping=zigzag]",
     "lns[steps=9,proof=0.5]",
+    "layouts[moves=1]",
     "auto[steps=1]",
 )
 

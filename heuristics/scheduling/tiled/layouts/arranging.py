@@ -1,0 +1,47 @@
+"""From layouts to atoms, engines and rounds: layers in turn, each engine its share atom by atom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.foundation.arrays import Int32s
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout, tiling_of
+
+
+def arranged(
+    problem: TiledProblem, layouts: Sequence[Layout], limits: Limits | None = None
+) -> tuple[AtomicDag, Int32s, Int32s]:
+    """Atoms, and an engine and a round for each.
+
+    An engine makes all channels of some pixels before it goes on to the next ones, and finishes a sum before
+    it begins another, so that results leave while others are computed.
+
+    Raises
+    ------
+    InputError : where an atom fits no buffer
+    LimitReachedError : where limits strike on the way
+    """
+    cut = [
+        tiling_of(unit.layer.operator, layout, problem.batch)
+        for unit, layout in zip(problem.units, layouts, strict=True)
+    ]
+    dag = problem.dag([tiling for tiling, _, _ in cut], limits)
+    engines, steps, now = [], [], 0
+    for layout, (_, group, number) in zip(layouts, cut, strict=True):
+        channels, rows, columns = np.ix_(*group[:3])
+        engine = layout.grid.engines(problem.machine.width)[channels, rows, columns]
+        turns = [int(numbers.max()) + 1 for numbers in number]
+        k, h, w = np.ix_(*number[:3])
+        turn = ((h * turns[2] + w) * turns[0] + k)[..., None] * turns[3] + number[3]
+        engine = np.broadcast_to(engine[..., None], turn.shape)
+        count = int(np.prod(turns))
+        for _ in range(problem.batch):
+            engines.append(engine.ravel())
+            steps.append(now + turn.ravel())
+            now += count
+    return dag, np.concatenate(engines).astype(np.int32), np.concatenate(steps).astype(np.int32)

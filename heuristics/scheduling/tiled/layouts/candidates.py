@@ -1,0 +1,282 @@
+"""Candidates: grids of one layer with cuts of every engine's share, and what they are estimated to take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import inf, prod
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.tiling import Tiling
+from tilewright.formulation.scheduling.tiled.units import Unit
+from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid, grids, shared
+from tilewright.heuristics.scheduling.tiled.size_menus import SUM_BYTES, tile_menu
+from tilewright.workloads.mapping.operator import Operator
+
+CUTS = ((1, 2, 4), (1, 2, 3, 4, 7, 8), (1, 2, 4), (1, 2, 4, 8, 16))
+"""Parts into which an engine cuts its share along channels, rows, columns and the sum over inputs."""
+
+FIRST = 0.5
+"""Part of the first arrival of a layer that nothing hides."""
+
+HANDOVER = 16
+"""Cycles between one atom and the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a layer is laid out.
+
+    Parameters
+    ----------
+    grid : which engine makes which share
+    cuts : into how many parts a share is cut along channels, rows, columns and the sum over inputs
+    units : smallest pieces along channels, rows, columns and the sum over inputs
+    """
+
+    grid: Grid
+    cuts: tuple[int, int, int, int]
+    units: tuple[int, int, int, int]
+
+    @property
+    def shares(self) -> tuple[Grid, tuple[int, int, int, int]]:
+        """What the shares and their engines follow from."""
+        return self.grid, self.units
+
+    def borders(self, operator: Operator) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Borders of shares along channels, rows and columns; empty shares repeat them."""
+        sizes = shape_of(operator).sizes
+        along = []
+        for size, groups, unit in zip(sizes, self.grid.groups, self.units, strict=False):
+            along.append(tuple(min(size, unit * at) for at in shared(-(-size // unit), groups)))
+        return along[0], along[1], along[2]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Layouts of one layer and their estimates, one entry per layout.
+
+    Parameters
+    ----------
+    layouts : each a grid with cuts
+    cycles : that the busiest engine computes for one sample, and hands over
+    weights : bytes that one engine is sent
+    energy : pJ of weights that are sent and read, and of unfinished sums
+    """
+
+    layouts: tuple[Layout, ...]
+    cycles: Floats
+    weights: Floats
+    energy: Floats
+
+    def beside(self, others: Candidates) -> Candidates:
+        """These and others."""
+        return Candidates(
+            self.layouts + others.layouts,
+            np.concatenate([self.cycles, others.cycles]),
+            np.concatenate([self.weights, others.weights]),
+            np.concatenate([self.energy, others.energy]),
+        )
+
+
+def candidates(
+    problem: TiledProblem, unit: Unit, *, room: float, prices: Sequence[float], most: int, atoms: int
+) -> Candidates:
+    """The layouts of a layer that are best for any of some prices of a cycle.
+
+    Parameters
+    ----------
+    room : part of the buffer that an atom may need
+    prices : pJ that a cycle is worth; the cuts suit the first
+    most : layouts for each price
+    atoms : of an engine's share at most
+
+    Returns
+    -------
+    No layouts where none fits.
+    """
+    full = problem.machine.engine.columns * problem.machine.engine.lanes
+    found = _of_pieces(problem, unit, full, room, prices, most, atoms)
+    if found.layouts and unit.layer.operator.is_mac:
+        return found
+    # vector units are as fast on single channels, and a pool over a large map may fit for these alone
+    return found.beside(_of_pieces(problem, unit, 1, room, prices, most, atoms))
+
+
+def _of_pieces(
+    problem: TiledProblem,
+    unit: Unit,
+    channels: int,
+    room: float,
+    prices: Sequence[float],
+    most: int,
+    atoms: int,
+) -> Candidates:
+    """As `candidates`, of shares of so many channels or of multiples."""
+    machine, operator = problem.machine, unit.layer.operator
+    units = _units(operator, machine, channels)
+    sizes = shape_of(operator).sizes
+    blocks, rows, columns = (-(-size // unit) for size, unit in zip(sizes, units, strict=False))
+    made = grids(machine, blocks, rows, columns)
+    groups = np.array([grid.groups for grid in made], dtype=np.int64)
+    every, which = np.unique(groups, axis=0, return_inverse=True)
+    shares = _Shares(problem, unit, units, every, room, prices[0], atoms)
+    trees = np.array([_tree(grid, machine) for grid in made])
+    engine, batch = machine.engine, problem.batch
+    sent = shares.weights[which] * every[which, 0]
+    sent *= engine.buffer_write_energy * every[which, 1:].prod(axis=1) + machine.hop_energy * trees
+    copies = batch * shares.again[which] * (engine.buffer_write_energy + machine.hop_energy)
+    cycles, inside = shares.cycles[which], shares.inside[which]
+    # one row per grid, one column per kind of cuts
+    possible = cycles < inf
+    taken = np.where(possible, np.maximum(cycles, shares.weights[which][:, None] / machine.port_rate), 0.0)
+    kept: dict[int, None] = {}
+    for price in prices:
+        rank = np.where(possible, batch * inside + price * taken, inf).min(axis=1) + sent + copies
+        kept.update(dict.fromkeys(np.argsort(rank, kind="stable")[:most].tolist()))
+    layouts, rows_of, columns_of = [], [], []
+    for i in kept:
+        for kind in np.flatnonzero(possible[i]).tolist():
+            layouts.append(Layout(made[i], tuple(shares.cuts[which[i], kind].tolist()), units))
+            rows_of.append(i)
+            columns_of.append(kind)
+    at = np.array(rows_of, dtype=np.int64), np.array(columns_of, dtype=np.int64)
+    energy = batch * inside[at] + sent[at[0]]
+    return Candidates(tuple(layouts), cycles[at], shares.weights[which[at[0]]], energy)
+
+
+class _Shares:
+    """Shares of a layer by the numbers of groups, with the best cuts.
+
+    Parameters
+    ----------
+    problem, unit : the layer
+    units : smallest pieces along every axis of a tiling
+    groups : of channels, rows and columns, shape (shares, 3)
+    room : part of the buffer that an atom may need
+    price : pJ that a cycle is worth
+    atoms : of a share at most
+
+    Attributes
+    ----------
+    cuts : the best ones without cuts of pixels and sums, with cuts of pixels, and with cuts of sums, shape
+        (shares, 3, 4)
+    cycles, inside : that an engine takes for its share, infinite where no cuts fit; and pJ of unfinished
+        sums and of weights that every atom reads, shape (shares, 3)
+    weights : bytes of a share
+    again : bytes of inputs that engines are sent beyond one copy of all
+    """
+
+    def __init__(
+        self,
+        problem: TiledProblem,
+        unit: Unit,
+        units: tuple[int, int, int, int],
+        groups: Int64s,
+        room: float,
+        price: float,
+        atoms: int,
+    ) -> None:
+        machine, shape = problem.machine, shape_of(unit.layer.operator)
+        port = machine.port_rate
+        sizes = (*shape.sizes, shape.parts)
+        cuts = np.array([cut for cut in product(*CUTS) if prod(cut) <= atoms], dtype=np.int64)
+        counts = np.concatenate([groups, np.ones((len(groups), 1), dtype=np.int64)], axis=1)
+        tiles, at = [], []
+        for axis, (size, piece) in enumerate(zip(sizes, units, strict=True)):
+            pieces = -(-size // piece)
+            share = -(-pieces // counts[:, axis])
+            tile = np.minimum(size, piece * -(-share[:, None] // cuts[:, axis]))
+            values, number = np.unique(tile, return_inverse=True)
+            tiles.append(values.tolist())
+            at.append(number.reshape(tile.shape))
+        late = sum(read.late for read in unit.reads)
+        menu = tile_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late, (*tiles,))
+        spot = np.ravel_multi_index(tuple(at), [len(values) for values in tiles])
+        whole = spot[:, int(np.flatnonzero(cuts.prod(axis=1) == 1)[0])]
+        busy = cuts.prod(axis=1) * (menu.cycles[spot] + HANDOVER)
+        inputs = menu.fetch[whole]
+        time = busy + FIRST * menu.fetch[spot] / port + np.maximum(0.0, inputs[:, None] / port - busy)
+        # a cut that changes nothing is none
+        idle = np.zeros(spot.shape, dtype=np.bool_)
+        for axis in range(4):
+            idle |= (cuts[:, axis] > 1) & (at[axis] == at[axis][:, :1])
+        fits = (menu.need[spot] <= room * machine.engine.buffer_bytes) & ~idle
+        engine, results = machine.engine, menu.sizes[whole][:, [0, 1, 3]].prod(axis=1)
+        many = groups.prod(axis=1)[:, None]
+        sums = (cuts[:, 3] - 1) * results[:, None] * many * SUM_BYTES
+        inside = sums * (engine.buffer_read_energy + engine.buffer_write_energy)
+        inside += many * cuts.prod(axis=1) * menu.weights[spot] * engine.buffer_read_energy
+        time = price * time + inside
+        time = np.where(fits, time, inf)
+        pixels, parts = cuts[:, 1] * cuts[:, 2] > 1, cuts[:, 3] > 1
+        kinds = (~pixels & ~parts, pixels & ~parts, parts)
+        best = np.stack([np.where(kind, time, inf).argmin(axis=1) for kind in kinds], axis=1)
+        line = np.arange(len(groups))[:, None]
+        possible = np.stack([np.where(kind, time, inf).min(axis=1) < inf for kind in kinds], axis=1)
+        self.cuts = cuts[best]
+        self.cycles = np.where(possible, busy[line, best], inf)
+        self.inside = inside[line, best].astype(np.float64)
+        self.weights = menu.weights[whole].astype(np.float64)
+        self.inside = inside[line, best].astype(np.float64)
+        shared = (inputs - menu.weights[whole]) * groups.prod(axis=1)
+        self.again = np.maximum(0.0, shared - float((menu.fetch - menu.weights).max()))
+
+
+def _units(operator: Operator, machine: TiledMachine, channels: int) -> tuple[int, int, int, int]:
+    """Smallest pieces along every axis of a tiling: so many channels, or whole runs."""
+    sizes = shape_of(operator).sizes
+    units = []
+    for axis, smallest in enumerate((channels, 1, 1)):
+        run = inner_run(operator, axis)
+        plain = run in (1, sizes[axis]) or smallest % run == 0
+        units.append(min(sizes[axis], smallest if plain else run))
+    parts = shape_of(operator).parts
+    return units[0], units[1], units[2], min(parts, machine.engine.rows * machine.engine.lanes)
+
+
+@lru_cache(maxsize=65536)
+def _tree(grid: Grid, machine: TiledMachine) -> float:
+    """Links of the multicast of a group's weights from the nearest port, on average over the groups."""
+    ports = np.array(machine.dram_ports, dtype=np.int64).reshape(-1, 2)
+    if not len(ports):
+        return 0.0
+    engines = grid.engines(machine.width).reshape(grid.groups[0], -1)
+    x, y = engines % machine.width, engines // machine.width
+    columns = len(np.unique(x[0]))
+    ways = [
+        np.maximum(side.max(axis=1)[:, None] - at, 0) + np.maximum(at - side.min(axis=1)[:, None], 0)
+        for side, at in ((x, ports[:, 0]), (y, ports[:, 1]))
+    ]
+    return float((ways[0] + columns * ways[1]).min(axis=1).mean())
+
+
+def tiling_of(
+    operator: Operator, layout: Layout, batch: int
+) -> tuple[Tiling, tuple[Int64s, ...], tuple[Int64s, ...]]:
+    """The borders of a layout's atoms; per axis the group of every tile, and its number within the group."""
+    shape = shape_of(operator)
+    axes, group, number = [], [], []
+    shares = (*layout.borders(operator), (0, shape.parts))
+    for borders, cut, unit in zip(shares, layout.cuts, layout.units, strict=True):
+        tiles, groups, numbers = [0], [], []
+        for i in range(len(borders) - 1):
+            low, high = borders[i], borders[i + 1]
+            for n in range(cut):
+                end = min(high, low + unit * (-(-(high - low) // unit) * (n + 1) // cut))
+                if end > tiles[-1]:
+                    tiles.append(end)
+                    groups.append(i)
+                    numbers.append(n)
+        axes.append(tuple(tiles))
+        group.append(np.array(groups, dtype=np.int64))
+        number.append(np.array(numbers, dtype=np.int64))
+    samples = tuple(range(batch + 1))
+    return Tiling(samples, axes[0], axes[1], axes[2], axes[3]), tuple(group), tuple(number)

@@ -1,0 +1,193 @@
+"""The choice of a layout for every layer of a network together, by estimates of energy and cycles.
+
+A choice costs what its layers take, and what it takes to bring results from one layer's engines to the
+next one's.  For a price of a cycle the sum is least over all choices (`least_choice`), on networks whose
+skips leave its tables small.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.halting import check
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.units import Read
+from tilewright.foundation.arrays import Floats
+from tilewright.foundation.errors import InputError
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import CUTS, Candidates, Layout, candidates
+from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import Journeys, journeys
+
+PRICES = (1.0, 4.0, 0.25)
+"""Multiples of the price of a cycle by which layouts of a layer are ranked."""
+
+MOST = 12
+"""Layouts of a layer for each of them."""
+
+EARLY = 0.7
+"""Part of a layer's weights that arrives before it begins."""
+
+LATE = 0.25
+"""Part of the arrival of an operand that only finished sums meet which nothing hides."""
+
+FLOWING = 0.3
+"""Part of what the first atom reads that is made last, where pixels are finished one after the other."""
+
+Layouts = tuple[Layout, ...]
+
+
+class LayoutChoice:
+    """Layouts that the layers of a network may have, and what they take alone and in pairs.
+
+    Parameters
+    ----------
+    price : pJ that a cycle is worth, about
+    room : part of the buffer that an atom may need
+    most : atoms of an engine's share at most
+    limits : where they strike, there is no choice
+
+    Raises
+    ------
+    InputError : for a layer of which no share fits a buffer
+    LimitReachedError : where limits strike on the way
+    """
+
+    def __init__(
+        self, problem: TiledProblem, price: float, *, room: float, most: int, limits: Limits | None = None
+    ) -> None:
+        self._problem = problem
+        known: dict[object, Candidates] = {}
+        self._of: list[Candidates] = []
+        prices = tuple(price * multiple for multiple in PRICES)
+        for unit in problem.units:
+            check(limits)
+            key = unit.layer.operator, unit.layer.stored_weights, sum(read.late for read in unit.reads)
+            if key not in known:
+                known[key] = candidates(problem, unit, room=room, prices=prices, most=MOST, atoms=most)
+            if not known[key].layouts:
+                raise InputError(problem.machine.name, unit.name, "no share of it fits a buffer")
+            self._of.append(known[key])
+        self._energy: dict[tuple[int, int], Floats] = {}
+        self._cycles: dict[tuple[int, int], Floats] = {}
+        told: dict[object, Journeys | None] = {}
+        for index, unit in enumerate(problem.units):
+            for read in unit.reads:
+                if read.producer is not None and read.producer != index:
+                    check(limits)
+                    self._tell(index, read, told)
+        self._near: list[list[tuple[int, int]]] = [[] for _ in problem.units]
+        for pair in self._energy:
+            for end in pair:
+                self._near[end].append(pair)
+
+    def _tell(self, index: int, read: Read, told: dict[object, Journeys | None]) -> None:
+        """Add what an operand's way takes to the costs of its pair of layers."""
+        assert read.producer is not None
+        made, wanted = self._of[read.producer], self._of[index]
+        link = None if read.link is None else (read.link.channel, read.link.moves)
+        key = id(made), id(wanted), read.operand, read.late, str(link)
+        if key not in told:
+            told[key] = journeys(self._problem, index, read, made.layouts, wanted.layouts)
+        ways = told[key]
+        if ways is None:
+            return
+        batch = self._problem.batch
+        arrival = ways.most / self._problem.machine.port_rate
+        if read.late:
+            cycles = LATE * arrival
+        else:
+            ahead = self._waits(wanted)
+            busy = np.maximum(wanted.cycles, ahead)
+            beyond = np.maximum(0.0, ahead + arrival - busy)
+            cycles = beyond + arrival * _first(made.layouts, wanted.layouts)
+        pair = read.producer, index
+        self._energy[pair] = self._energy.get(pair, 0.0) + batch * ways.energy
+        self._cycles[pair] = self._cycles.get(pair, 0.0) + batch * cycles
+
+    def _waits(self, wanted: Candidates) -> Floats:
+        """Cycles in which weights pass a port that do not come before their layer begins."""
+        waits: Floats = (1.0 - EARLY) * wanted.weights / self._problem.machine.port_rate
+        return waits
+
+    def _own(self, unit: int, price: float) -> Floats:
+        of = self._of[unit]
+        cycles = of.cycles * self._problem.batch
+        costs: Floats = of.energy + price * (cycles + np.maximum(0.0, self._waits(of) - cycles))
+        return costs
+
+    def best(self, price: float) -> Layouts:
+        """The layouts of least estimate."""
+        own = [self._own(unit, price) for unit in range(len(self._of))]
+        pairs = {pair: energy + price * self._cycles[pair] for pair, energy in self._energy.items()}
+        picks, _ = least_choice(own, pairs)
+        return tuple(of.layouts[pick] for of, pick in zip(self._of, picks, strict=True))
+
+    def redrawn(
+        self, layouts: Layouts, units: Sequence[int], price: float, numbers: random.Random
+    ) -> Layouts | None:
+        """Other layouts, or other cuts, of some layers and perhaps of all layers like them; well-liked ones
+        more often.  ``None`` where none of them changes.
+
+        Parameters
+        ----------
+        layouts : of all layers
+        units : the layers that change
+        price : pJ that a cycle is worth
+        numbers : what is drawn comes from these
+        """
+        changed = list(layouts)
+        alike = numbers.random() < 0.5
+        cut = numbers.random() < 0.4
+        for unit in units:
+            layout = _recut(changed[unit], numbers) if cut else self._other(changed, unit, price, numbers)
+            for i in range(len(layouts)):
+                if i == unit or (alike and self._of[i] is self._of[unit] and layouts[i] == layouts[unit]):
+                    changed[i] = layout
+        return tuple(changed) if tuple(changed) != layouts else None
+
+    def _other(self, layouts: Sequence[Layout], unit: int, price: float, numbers: random.Random) -> Layout:
+        """Another layout of a layer, by its estimate beside those of its neighbours."""
+        costs = self._own(unit, price)
+        for pair in self._near[unit]:
+            table = self._energy[pair] + price * self._cycles[pair]
+            other = pair[0] if pair[1] == unit else pair[1]
+            pick = self._pick(other, layouts[other])
+            if pick is not None:
+                costs = costs + (table[pick] if pair[1] == unit else table[:, pick])
+        ranked = [self._of[unit].layouts[i] for i in np.argsort(costs, kind="stable")]
+        others = [layout for layout in ranked if layout != layouts[unit]]
+        return others[int(len(others) * numbers.random() ** 3)] if others else layouts[unit]
+
+    def _pick(self, unit: int, layout: Layout) -> int | None:
+        """Which of a layer's layouts has the same shares."""
+        return next((i for i, of in enumerate(self._of[unit].layouts) if of.shares == layout.shares), None)
+
+
+def _first(made: Sequence[Layout], wanted: Sequence[Layout]) -> Floats:
+    """Part of an operand that a layer waits for, shape (producer's layouts, reader's).
+
+    It is what the first atom reads, less where the producer finishes some pixels before the others.
+    """
+    read = np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted])
+    open_end = np.array([1.0 if layout.cuts[1] * layout.cuts[2] == 1 else FLOWING for layout in made])
+    pixels = np.array([layout.cuts[1] * layout.cuts[2] > 1 for layout in wanted])
+    part: Floats = read * np.where(pixels, open_end[:, None], 1.0)
+    return part
+
+
+def _recut(layout: Layout, numbers: random.Random) -> Layout:
+    """The same grid with more or fewer parts along one axis."""
+    axis = numbers.randrange(4)
+    at = CUTS[axis].index(layout.cuts[axis]) + numbers.choice((-1, 1))
+    if not 0 <= at < len(CUTS[axis]):
+        return layout
+    channels, rows, columns, parts = (
+        CUTS[axis][at] if i == axis else cut for i, cut in enumerate(layout.cuts)
+    )
+    return replace(layout, cuts=(channels, rows, columns, parts))

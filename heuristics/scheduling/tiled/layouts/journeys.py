@@ -1,0 +1,260 @@
+"""Journeys: what it takes to bring one layer's results to another's engines, for all pairs of layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, PART, shape_of
+from tilewright.formulation.scheduling.tiled.overlap import entries, flat_entries
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
+from tilewright.formulation.scheduling.tiled.units import Read
+from tilewright.formulation.scheduling.tiled.widths import result_bits
+from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.foundation.compiled import compiled
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
+
+Cuts = tuple[int, ...]
+
+ONES = (1, 1, 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Journeys:
+    """Per pair of layouts of a producer and of a reader, shape (producer's, reader's).
+
+    Parameters
+    ----------
+    energy : pJ of reading, links and writing
+    most : bytes that the engine is sent which is sent most
+    """
+
+    energy: Floats
+    most: Floats
+
+
+def journeys(
+    problem: TiledProblem, index: int, read: Read, made: Sequence[Layout], wanted: Sequence[Layout]
+) -> Journeys | None:
+    """What an operand's way takes from every layout of its producer to every layout of its reader.
+
+    Multicasts go along the rows first, as on a mesh; every engine is sent a part once.
+
+    Parameters
+    ----------
+    index, read : the reading unit, and which of its operands
+    made, wanted : layouts of the producer and of the reader
+
+    Returns
+    -------
+    ``None`` where coordinates mix on the way, so that layouts make little difference
+    """
+    machine = problem.machine
+    assert read.producer is not None
+    made, which_theirs = _by_shares(made)
+    wanted, which_mine = _by_shares(wanted)
+    unit, producer = problem.units[index], problem.units[read.producer]
+    operator = read.layer.operator
+    origin = made_by(producer, read.link, ((0, 1),) * 4)
+    mapped = axes_along(operator, read.operand, origin)
+    if mapped is None:
+        return None
+    axes, flat = mapped
+    used = [axis for along in axes for axis in along.depends]
+    if any(len(along.depends) > 1 for along in axes) or len(set(used)) < len(used):
+        return None
+    parts = (0, shape_of(unit.layer.operator).parts)
+    shares_made = [layout.borders(producer.layer.operator) for layout in made]
+    shares_wanted = [(*layout.borders(unit.layer.operator), parts) for layout in wanted]
+    overlaps, which_made, which_wanted = [], [], []
+    for coordinate, along in enumerate(axes):
+        theirs = sorted({shares[coordinate] for shares in shares_made})
+        axis = along.depends[0] if along.depends else PART
+        mine = sorted({shares[axis] for shares in shares_wanted}) if along.depends else [parts]
+        table = np.zeros((len(theirs), len(mine), max(map(len, theirs)) - 1, max(map(len, mine)) - 1))
+        for i, cuts in enumerate(theirs):
+            for j, tiles in enumerate(mine):
+                met = (
+                    flat_entries(along, _distinct(tiles), 1, _distinct(cuts))
+                    if flat and coordinate == CHANNEL
+                    else entries(
+                        operator, along, origin.sizes[coordinate], _alone(axis, tiles), ONES, _distinct(cuts)
+                    )
+                )
+                consumer = met.consumer if along.depends else np.zeros_like(met.consumer)
+                table[i, j][_nonempty(cuts)[met.producer], _nonempty(tiles)[consumer]] = met.count
+        overlaps.append(table)
+        number = {cuts: i for i, cuts in enumerate(theirs)}
+        which_made.append([number[shares[coordinate]] for shares in shares_made])
+        number = {cuts: j for j, cuts in enumerate(mine)}
+        which_wanted.append([number[shares[axis]] if along.depends else 0 for shares in shares_wanted])
+    depends = [along.depends[0] if along.depends and along.depends[0] != PART else -1 for along in axes]
+    bits = result_bits(problem.units, machine.engine)[read.producer]
+    made_groups, made_engines = _places(made, machine)
+    wanted_groups, wanted_engines = _places(wanted, machine)
+    sent = _priced(
+        overlaps[0],
+        overlaps[1],
+        overlaps[2],
+        np.array(which_made, dtype=np.int64).T.copy(),
+        np.array(which_wanted, dtype=np.int64).T.copy(),
+        made_groups,
+        made_engines,
+        wanted_groups,
+        wanted_engines,
+        np.array(depends, dtype=np.int64),
+        machine.width,
+        machine.engines,
+        np.array([machine.engine.buffer_read_energy, machine.hop_energy, machine.engine.buffer_write_energy]),
+    )
+    energy, most = (figures[np.ix_(which_theirs, which_mine)] * (bits / 8) for figures in sent)
+    return Journeys(energy, most)
+
+
+def _by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
+    """One layout for all that differ in cuts alone, which change no way, and which stands for each."""
+    first: dict[object, int] = {}
+    which = [first.setdefault(layout.shares, len(first)) for layout in layouts]
+    return [layouts[which.index(at)] for at in range(len(first))], which
+
+
+def _distinct(cuts: Cuts) -> Cuts:
+    """Borders of the shares that are not empty."""
+    return tuple(dict.fromkeys(cuts))
+
+
+def _alone(axis: int, tiles: Cuts) -> list[Cuts]:
+    """Borders along all axes of a tiling, of which only one matters."""
+    return [_distinct(tiles) if at == axis else (0, 1) for at in range(4)]
+
+
+def _nonempty(cuts: Cuts) -> Int64s:
+    """Numbers of the shares that are not empty."""
+    return np.flatnonzero(np.diff(np.array(cuts)) > 0)
+
+
+def _places(layouts: Sequence[Layout], machine: TiledMachine) -> tuple[Int64s, Int64s]:
+    """Groups of each layout, shape (layouts, 3), and its engines in their order, padded with -1."""
+    groups = np.array([layout.grid.groups for layout in layouts], dtype=np.int64)
+    engines = np.full((len(layouts), machine.engines), -1, dtype=np.int64)
+    for row, layout in zip(engines, layouts, strict=True):
+        placed = layout.grid.engines(machine.width).ravel()
+        row[: len(placed)] = placed
+    return groups, engines
+
+
+@compiled
+def _priced(
+    channels: Any,
+    rows: Any,
+    columns: Any,
+    which_made: Any,
+    which_wanted: Any,
+    made_groups: Any,
+    made_engines: Any,
+    wanted_groups: Any,
+    wanted_engines: Any,
+    depends: Any,
+    width: int,
+    engines: int,
+    prices: Any,
+) -> Any:  # pragma: no cover
+    """Energy per byte and bytes into the busiest engine, per element of a result, for all pairs of layouts.
+
+    Parameters
+    ----------
+    channels, rows, columns : positions that every share of a reader touches of every share that was made,
+        shape (producer's borders, reader's borders, producer's shares, reader's shares)
+    which_made, which_wanted : per layout and coordinate, which of the borders it has
+    made_groups, wanted_groups : per layout, its groups of channels, rows and columns
+    made_engines, wanted_engines : per layout, the engines of the groups in their order
+    depends : per coordinate of what is read, along which groups of the reader it moves; -1 for none
+    width, engines : of the machine
+    prices : pJ of reading a byte from a buffer, of a link, and of writing it into a buffer
+    """
+    count, many = len(which_made), len(which_wanted)
+    energy = np.zeros((count, many))
+    most = np.zeros((count, many))
+    received = np.zeros(engines)
+    top = np.empty(width, dtype=np.int64)
+    low = np.empty(width, dtype=np.int64)
+    classes = np.ones(3, dtype=np.int64)
+    starts = np.zeros(engines + 1, dtype=np.int64)
+    members = np.empty(engines, dtype=np.int64)
+    of = np.empty(engines, dtype=np.int64)
+    at = np.zeros(3, dtype=np.int64)
+    for j in range(many):
+        groups = wanted_groups[j]
+        for c in range(3):
+            classes[c] = groups[depends[c]] if depends[c] >= 0 else 1
+        total = groups[0] * groups[1] * groups[2]
+        kinds = classes[0] * classes[1] * classes[2]
+        # engines by what they read
+        starts[:] = 0
+        for share in range(total):
+            at[0] = share // (groups[1] * groups[2])
+            at[1] = share // groups[2] % groups[1]
+            at[2] = share % groups[2]
+            kind = 0
+            for c in range(3):
+                kind = kind * classes[c] + (at[depends[c]] if depends[c] >= 0 else 0)
+            of[share] = kind
+            starts[kind + 1] += 1
+        for kind in range(kinds):
+            starts[kind + 1] += starts[kind]
+        fill = starts.copy()
+        for share in range(total):
+            members[fill[of[share]]] = wanted_engines[j, share]
+            fill[of[share]] += 1
+        for i in range(count):
+            theirs = made_groups[i]
+            table0 = channels[which_made[i, 0], which_wanted[j, 0]]
+            table1 = rows[which_made[i, 1], which_wanted[j, 1]]
+            table2 = columns[which_made[i, 2], which_wanted[j, 2]]
+            received[:] = 0.0
+            spent = 0.0
+            for p0 in range(theirs[0]):
+                for k0 in range(classes[0]):
+                    if table0[p0, k0] == 0.0:
+                        continue
+                    for p1 in range(theirs[1]):
+                        for k1 in range(classes[1]):
+                            if table1[p1, k1] == 0.0:
+                                continue
+                            for p2 in range(theirs[2]):
+                                source = made_engines[i, (p0 * theirs[1] + p1) * theirs[2] + p2]
+                                for k2 in range(classes[2]):
+                                    size = table0[p0, k0] * table1[p1, k1] * table2[p2, k2]
+                                    if size == 0.0:
+                                        continue
+                                    kind = (k0 * classes[1] + k1) * classes[2] + k2
+                                    sx, sy = source % width, source // width
+                                    left, right, copies = sx, sx, 0
+                                    for q in range(starts[kind], starts[kind + 1]):
+                                        x = members[q] % width
+                                        top[x], low[x] = sy, sy
+                                    for q in range(starts[kind], starts[kind + 1]):
+                                        e = members[q]
+                                        if e == source:
+                                            continue
+                                        x, y = e % width, e // width
+                                        received[e] += size
+                                        copies += 1
+                                        left, right = min(left, x), max(right, x)
+                                        top[x], low[x] = min(top[x], y), max(low[x], y)
+                                    if copies == 0:
+                                        continue
+                                    links = right - left
+                                    for q in range(starts[kind], starts[kind + 1]):
+                                        x = members[q] % width
+                                        links += low[x] - top[x]
+                                        top[x], low[x] = sy, sy
+                                    spent += size * (prices[0] + prices[1] * links + prices[2] * copies)
+            energy[i, j] = spent
+            most[i, j] = received.max()
+    return energy, most

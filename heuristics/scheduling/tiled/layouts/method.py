@@ -1,0 +1,145 @@
+"""Plans of layouts: all layers' layouts chosen together for several prices of a cycle, then moved on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from operator import itemgetter
+
+from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.foundation.errors import InputError
+from tilewright.foundation.options import option
+from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
+from tilewright.heuristics.scheduling.tiled.coarsening import affordable
+from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
+from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice, Layouts
+from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic, cycle_price
+from tilewright.heuristics.scheduling.tiled.refining import Judged, losses
+from tilewright.heuristics.scheduling.tiled.stages import Stages
+
+TRIED = (1.0, 2.0, 0.5, 4.0, 0.25)
+"""Multiples of the price of a cycle for which layouts are chosen."""
+
+DEAR = 1e3
+"""What a cycle is worth, as a multiple of the mean energy of one, where energy does not count."""
+
+SHARE = 64
+"""Atoms of an engine's share at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutStart:
+    """A plan of layouts, and what other ones may be chosen.
+
+    Parameters
+    ----------
+    judged : the plan
+    state : its layouts
+    choice : of all layers
+    """
+
+    judged: Judged
+    state: Layouts
+    choice: LayoutChoice
+
+    def redrawn(
+        self, state: Layouts, units: Sequence[int], price: float, numbers: random.Random
+    ) -> Layouts | None:
+        """Other layouts of some layers; ``None`` where none of them changes.
+
+        Parameters
+        ----------
+        state : the layouts of all layers
+        units : the layers that change
+        price : pJ that a cycle is worth
+        numbers : what is drawn comes from these
+        """
+        return self.choice.redrawn(state, units, price, numbers)
+
+    def planned(self, stages: Stages, state: Layouts, name: str) -> Judged | None:
+        """The plan of some layouts; ``None`` where an atom fits no buffer."""
+        return planned(stages, state, name)
+
+
+def planned(stages: Stages, layouts: Layouts, source: str) -> Judged | None:
+    """The plan of layouts, smoothed once, offered; ``None`` where an atom fits no buffer."""
+    try:
+        dag, engine, step = arranged(stages.search.problem.problem, layouts, stages.search.limits)
+    except InputError:
+        return None
+    return stages.placed(dag, step, engine, source)
+
+
+def started(search: TiledSearch, stages: Stages, room: float) -> list[LayoutStart]:
+    """Plans of the layouts that are chosen for several prices, the best first; none without time for any.
+
+    Parameters
+    ----------
+    room : part of the buffer that an atom may need
+
+    Raises
+    ------
+    InputError : for a layer of which no share fits a buffer
+    LimitReachedError : where limits strike on the way
+    """
+    problem = search.problem.problem
+    if search.answer is None:
+        LayerSequential(room=room).offer(search, f"{stages.name}, layers in turn")
+    price = price_of(search)
+    count = problem.machine.engines * len(problem.units) * problem.batch
+    most = max(1, min(SHARE, affordable(search.limits) // count))
+    choice = LayoutChoice(problem, price, room=room, most=most, limits=search.limits)
+    starts: list[LayoutStart] = []
+    tried: set[Layouts] = set()
+    for multiple in TRIED:
+        layouts = choice.best(price * multiple)
+        if search.done or layouts in tried:
+            continue
+        tried.add(layouts)
+        judged = planned(stages, layouts, f"{stages.name} at {price * multiple:.3g} pJ")
+        if judged is not None:
+            starts.append(LayoutStart(judged, layouts, choice))
+    return sorted(starts, key=lambda start: start.judged[0])
+
+
+def price_of(search: TiledSearch) -> float:
+    """pJ that a cycle is worth in the best plan; more than any copies where energy does not count."""
+    price = cycle_price(search)
+    if price < inf or search.evaluation is None:
+        return price
+    return DEAR * search.evaluation.energy.total / max(1, search.evaluation.cycles)
+
+
+@dataclass(frozen=True)
+class LayoutPlans(PlanHeuristic):
+    """Layouts of all layers chosen together, then those moved that lose most."""
+
+    room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
+    moves: int = option(4000, "moves of the climb at most", low=0, high=10**7)
+
+    name = "layouts"
+    stochastic = True
+
+    def offer(self, search: TiledSearch) -> None:
+        """Choose, plan, then change the layouts of layers that lose most."""
+        stages = Stages(search, self.name)
+        starts = started(search, stages, self.room)
+        if not starts:
+            return
+        start = starts[0]
+        problem = search.problem.problem
+        numbers = random.Random(search.limits.seed)
+        state, base = start.state, start.judged
+        best = stages.settled(base)
+        for _ in range(self.moves):
+            if search.done:
+                break
+            weights = losses(problem, base[1])
+            unit = numbers.choices(range(len(weights)), weights)[0]
+            moved = start.redrawn(state, [unit], price_of(search), numbers)
+            judged = None if moved is None else start.planned(stages, moved, f"{self.name} climbing")
+            if moved is not None and judged is not None and judged[0] <= base[0]:
+                state, base = moved, judged
+                best = min(best, stages.settled(base), key=itemgetter(0))

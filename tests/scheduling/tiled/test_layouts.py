@@ -1,0 +1,168 @@
+"""Layouts: the choice against enumeration, ways against completed plans, and plans under the evaluator."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations, pairwise, product
+
+import numpy as np
+import pytest
+from tiled_plans import random_network, random_plan, random_problem
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.plan import multicast_groups
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.hardware.scheduling.tiled.topology import topology
+from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
+from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
+from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
+from tilewright.heuristics.scheduling.tiled.layouts.grids import grids
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
+from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
+from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
+from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.network import Layer, Link, Network
+
+MACHINES = (
+    "atomic-8x8[engines=4x4,link=8]",
+    "atomic-8x8[engines=3x2,link=4,buffer=32]",
+    "atomic-8x8[engines=2x3,link=16,topology=torus]",
+    "set-edge-4x4",
+)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_least_choices_equal_enumeration(seed: int) -> None:
+    """The sum is the least of all choices, on any graph of pairs; with small tables it is never less."""
+    rng = random.Random(seed)
+    numbers = np.random.default_rng(seed)
+    count = rng.randint(1, 6)
+    choices = [rng.randint(1, 4) for _ in range(count)]
+    own = [numbers.integers(0, 20, n).astype(float) for n in choices]
+    pairs = {
+        (a, b) if rng.random() < 0.5 else (b, a): np.zeros(0)
+        for a, b in combinations(range(count), 2)
+        if rng.random() < 0.6
+    }
+    pairs = {(a, b): numbers.integers(0, 20, (choices[a], choices[b])).astype(float) for a, b in pairs}
+
+    def value(picks: tuple[int, ...]) -> float:
+        alone = sum(costs[pick] for costs, pick in zip(own, picks, strict=True))
+        return float(alone + sum(costs[picks[a], picks[b]] for (a, b), costs in pairs.items()))
+
+    least = min(value(picks) for picks in product(*(range(n) for n in choices)))
+    picks, proven = least_choice(own, pairs)
+    assert proven
+    assert value(tuple(picks)) == least
+    picks, proven = least_choice(own, pairs, most=8)
+    assert value(tuple(picks)) >= least
+    assert not proven or value(tuple(picks)) == least
+
+
+@pytest.mark.parametrize("machine", [*MACHINES, "atomic-8x8"])
+def test_shares_of_a_grid_have_engines_of_their_own(machine: str) -> None:
+    """No two groups of a grid share an engine, and none lies outside of the machine."""
+    of = load_tiled_machine(machine)
+    for blocks, rows, columns in ((1, 1, 1), (3, 7, 7), (60, 7, 7), (4, 56, 56), (63, 1, 1)):
+        made = grids(of, blocks, rows, columns)
+        assert made
+        for grid in made:
+            engines = grid.engines(of.width)
+            assert engines.shape == grid.groups
+            assert len(np.unique(engines)) == engines.size
+            assert 0 <= engines.min() <= engines.max() < of.engines
+
+
+def _two_layers(kernel: int) -> Network:
+    """Two convolutions, the second of which reads the first."""
+    first = conv2d(k=64, c=16, r=1, s=1, h=8, w=8)
+    second = conv2d(k=32, c=64, r=kernel, s=kernel, h=8, w=8, pad=kernel // 2)
+    layers = [Layer("a", first, "test"), Layer("b", second, "test")]
+    return Network("two", layers, [Link("a", "b", "I", "a", 64 * 64)])
+
+
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_ways_cost_what_completed_plans_pay(kernel: int) -> None:
+    """Bytes and energy of bringing results to their readers are those of a plan with one atom per share;
+    where halos differ by reader, several multicasts of the estimate may be one.
+    """
+    machine = load_tiled_machine("atomic-8x8[engines=4x4]")
+    problem = TiledProblem(_two_layers(kernel), machine, tiled_objective("edp"))
+    rng = random.Random(kernel)
+    drawn = [
+        [Layout(grid, (1, 1, 1, 1), (16, 1, 1, 16)) for grid in rng.sample(grids(machine, blocks, 8, 8), 25)]
+        for blocks in (4, 2)
+    ]
+    ways = journeys(problem, 1, problem.units[1].reads[0], *drawn)
+    assert ways is not None
+    net, engine = topology(machine), machine.engine
+    for i, j in [(rng.randrange(25), rng.randrange(25)) for _ in range(60)]:
+        dag, engines, steps = arranged(problem, (drawn[0][i], drawn[1][j]))
+        plan = complete(dag, machine, engines, steps)
+        moves = plan.transfers
+        group = multicast_groups(moves, machine.engines)
+        of_results = (dag.block_parent[moves.block] >= 0) & (moves.target < machine.engines)
+        received = np.bincount(moves.target[of_results], moves.bytes[of_results], machine.engines)
+        spent = 0.0
+        for number in np.unique(group[of_results]):
+            chosen = np.flatnonzero((group == number) & of_results)
+            size = int(moves.bytes[chosen[0]])
+            routes = [net.route(int(moves.source[at]), int(moves.target[at])) for at in chosen]
+            links = {link for route in routes for link in route.tolist() if link >= net.routers}
+            spent += size * (engine.buffer_read_energy + machine.hop_energy * len(links))
+            spent += size * engine.buffer_write_energy * len(chosen)
+        assert received.max() == ways.most[i, j]
+        assert ways.energy[i, j] >= spent - 1e-6
+        if kernel == 1:
+            assert ways.energy[i, j] == pytest.approx(spent)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_plans_of_layouts_are_legal_and_never_below_the_bound(seed: int) -> None:
+    """Chosen and redrawn layouts of random networks make plans that the evaluator accepts, each above the
+    bound over all sizes, whose engines are those of their grids.
+    """
+    rng = random.Random(seed)
+    machine = load_tiled_machine(MACHINES[seed % len(MACHINES)])
+    problem = TiledProblem(random_network(rng), machine, tiled_objective("edp"), batch=rng.choice([1, 2]))
+    bound = max(least_keys(problem))
+    choice = LayoutChoice(problem, rng.choice([10.0, 1e3, 1e6]), room=0.5, most=16)
+    layouts = choice.best(rng.choice([10.0, 1e3, 1e6]))
+    for _ in range(4):
+        dag, engine, step = arranged(problem, layouts)
+        plan = complete(dag, machine, engine, step)
+        plan = smoothed(dag, machine, plan, price=rng.choice([0.0, 100.0, 1e9]), seed=seed)
+        result = problem.evaluate(dag, plan)
+        assert problem.value(result) >= bound * (1 - 1e-12)
+        for unit, layout in enumerate(layouts):
+            begin, end = dag.base[unit : unit + 2]
+            assert set(engine[begin:end].tolist()) <= set(layout.grid.engines(machine.width).ravel().tolist())
+        layouts = choice.redrawn(layouts, [rng.randrange(len(layouts))], 1e3, rng) or layouts
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_smoothing_for_energy_spares_energy(seed: int) -> None:
+    """Where cycles are worth nothing, random plans never take more energy afterwards, and some take less."""
+    rng = random.Random(seed)
+    problem, dag = random_problem(rng, MACHINES[seed % 3])
+    plans = [random_plan(rng, problem, dag)]
+    for turn in range(3):
+        plans.append(smoothed(dag, problem.machine, plans[-1], price=0.0, seed=turn))
+    energies = [problem.evaluate(dag, plan).energy.total for plan in plans]
+    assert all(after <= before * (1 + 1e-9) for before, after in pairwise(energies))
+    assert energies[-1] < energies[0]
+
+
+@pytest.mark.parametrize("objective", ["edp", "energy", "makespan"])
+def test_the_method_answers_twice_the_same(objective: str) -> None:
+    """With a fixed number of moves and a seed two searches end with the same plan, above the bound."""
+    machine = load_tiled_machine(MACHINES[0])
+    problem = TiledProblem(random_network(random.Random(3)), machine, tiled_objective(objective))
+    runs = [plan_run(lambda: problem, "layouts[moves=3]", Limits(60.0)).run() for _ in range(2)]
+    assert runs[0].key == runs[1].key
+    assert runs[0].key is not None
+    assert runs[0].key >= max(least_keys(problem))
