@@ -11,6 +11,7 @@ from random import Random
 import pytest
 from effort import effort
 from fused_brute import Listing
+from fused_early import unplaced, without_inner_loops
 from fused_instances import online, random_engine, random_group
 from fused_pricing import least_of_trees
 from fused_tiny import repriced, set_up, softmax_group, tiny_engine, tiny_group
@@ -19,7 +20,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.evaluator import evaluate_fused
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
-from tilewright.formulation.mapping.fused.tree import RETAINED, Branch, Leaf, SharedLoop, SharedStore
+from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
@@ -339,23 +340,6 @@ def check_all_trees(
                 trees += 1
     print(f"{trees} trees")
     assert trees >= 10 * groups
-
-
-def without_inner_loops(tree: Branch, root: bool) -> Branch:
-    """What a search knows of a tree before loops of sequences inside others are decided."""
-    nodes = tuple(node for node in tree.nodes if root or isinstance(node, SharedStore))
-    children = (
-        without_inner_loops(child, False) if isinstance(child, Branch) else child for child in tree.children
-    )
-    return Branch(nodes, tuple(children))
-
-
-def unplaced(tree: Branch) -> Branch:
-    """What a search knows of a tree before places of homes are decided."""
-    loops = tuple(node for node in tree.nodes if isinstance(node, SharedLoop))
-    homes = tuple(replace(node, halo=RETAINED) for node in tree.nodes if isinstance(node, SharedStore))
-    children = (unplaced(child) if isinstance(child, Branch) else child for child in tree.children)
-    return Branch((*loops, *homes), tuple(children))
 
 
 def check_stem_rooms(search: FusedSearch, tree: Branch, value: Fraction) -> None:

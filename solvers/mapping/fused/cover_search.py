@@ -27,6 +27,7 @@ from tilewright.solvers.mapping.fused.answers import FusedStart, GroupAnswer, Un
 from tilewright.solvers.mapping.fused.compulsory import least_energy
 from tilewright.solvers.mapping.fused.cover import Cover, Group, least_cover
 from tilewright.solvers.mapping.fused.groups import GroupGraph
+from tilewright.solvers.mapping.fused.layer_floors import LayerFloors
 from tilewright.solvers.mapping.fused.membership import FusedSpace
 from tilewright.solvers.mapping.fused.problem import ENERGY, FusionProblem
 from tilewright.solvers.mapping.fused.search import FusedSearch
@@ -124,6 +125,7 @@ class CoverSearch:
         self.searches: dict[Group, FusedSearch] = {}
         # Layers are in several groups, in which they have many turns in common.
         self.memory = TurnMemory()
+        self.floors = LayerFloors(engine, self.model, self.problem.factors, self.problem.storage)
         for same in self.classes:
             self._note(same, self._before(*next(iter(same.items()))))
 
@@ -297,6 +299,7 @@ class CoverSearch:
                 problem.storage,
                 problem.home_level,
                 self.memory,
+                self.floors,
             )
         found = search.run(cutoff, limits)
         bound = before.bound if found.bound is None else max(before.bound, found.bound)

@@ -24,6 +24,7 @@ from tilewright.formulation.mapping.fused.softmax import WORDS, across
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
 from tilewright.solvers.mapping.fused.home_room import HomeRooms
 from tilewright.solvers.mapping.fused.needs import Needs
+from tilewright.solvers.mapping.fused.remade import made_in, times_made
 from tilewright.solvers.mapping.fused.skeletons import PlacedLoop
 from tilewright.solvers.mapping.fused.turn_engine import Homes, TurnEngines, shared_levels
 from tilewright.workloads.mapping.operator import Operator, Tensor
@@ -86,6 +87,7 @@ class FirstBounds:
         self.engine = engine = engines.engine
         self.needs = Needs(group)
         self.homes = HomeRooms(group, engines, self.needs)
+        self._is_plain = not group.online and all(group.is_plain(reading) for reading in group.readings)
         self._levels = [level.name for level in engine.levels]
         self._by_path: dict[object, LayerRuns] = {}
         self._steps: dict[object, tuple[Step, ...]] = {}
@@ -106,10 +108,15 @@ class FirstBounds:
         layers: list[LayerRuns] = []
         for leaf, loops, stores in paths(tree):
             homes = {store.layer: self._levels.index(store.level) for store in stores}
-            key = leaf.layer, loops, tuple(homes.items())
+            inside = made_in(self.group, tree, leaf.layer) if self._is_plain else frozenset[str]()
+            key = leaf.layer, loops, tuple(homes.items()), inside
             runs = self._by_path.get(key)
             if runs is None:
-                runs = self._by_path[key] = self._layer(leaf.layer, loops, homes)
+                runs = self._layer(leaf.layer, loops, homes)
+                if inside:
+                    times = times_made(self.group, leaf.layer, inside, loops)
+                    runs = replace(runs, runs=runs.runs * times) if times > 1 else runs
+                self._by_path[key] = runs
             layers.append(runs)
         return layers
 

@@ -46,23 +46,34 @@ class HomeRooms:
         cuts : loops that inner sequences may have beside those that they have, of any tile
         """
         rooms: dict[str, Rooms] = {}
-        for layer, taken in self._leaves(tree, cuts, {}, {}):
+        for layer, homes in self._leaves(tree, cuts, {}, {}):
+            taken: dict[int, int] = {}
+            for place, bits in homes.values():
+                taken[place] = taken.get(place, 0) + bits
             left = left_of(self.whole, taken)
             if left is None:
                 return None
             rooms[layer] = left
         return rooms
 
+    def taken_by_others(self, tree: Branch) -> dict[str, int]:
+        """Bits per layer that homes take, in whatever levels, of which the layer makes and reads nothing."""
+        others: dict[str, int] = {}
+        for layer, homes in self._leaves(tree, (), {}, {}):
+            own = {layer, *(r.producer for r in self.group.readings if r.reader == layer)}
+            others[layer] = sum(bits for home, (_, bits) in homes.items() if home not in own)
+        return others
+
     def _leaves(
-        self, branch: Branch, cuts: tuple[Cut, ...], tiles: Tiles, around: dict[int, int]
-    ) -> Iterator[tuple[str, dict[int, int]]]:
-        """Every layer with the bits per place that homes around it take.
+        self, branch: Branch, cuts: tuple[Cut, ...], tiles: Tiles, around: dict[str, tuple[int, int]]
+    ) -> Iterator[tuple[str, dict[str, tuple[int, int]]]]:
+        """Every layer with the homes in its turns: of whose results, and place and bits of each.
 
         Parameters
         ----------
         branch, cuts : of the tree, and the cuts from there
         tiles : of the loops outside
-        around : bits per place that homes outside take
+        around : homes outside
         """
         tiles = tiles | {
             self.group.ranks[node.layer, node.dim]: node.tile
@@ -85,13 +96,13 @@ class HomeRooms:
             bits = bits_of_tile(self.engine, self.engine.levels[level], role, self._held(home.layer, tiles))
             place = self.places.index((level, None))
             for index in range(child_of[home.layer], last + 1):
-                alive[index][place] = alive[index].get(place, 0) + bits
-        for index, (child, taken) in enumerate(zip(branch.children, alive, strict=True)):
+                alive[index][home.layer] = place, bits
+        for index, (child, homes) in enumerate(zip(branch.children, alive, strict=True)):
             if isinstance(child, Leaf):
-                yield child.layer, taken
+                yield child.layer, homes
             else:
                 below = tuple(Cut(cut.place[1:], cut.rank) for cut in cuts if cut.place[:1] == (index,))
-                yield from self._leaves(child, below, tiles, taken)
+                yield from self._leaves(child, below, tiles, homes)
 
     def _held(self, layer: str, tiles: Tiles) -> int:
         """Elements of a result that its readers need at once."""

@@ -21,6 +21,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds, LayerRuns, Step, paths
 from tilewright.solvers.mapping.fused.room_choice import Option, RoomChoice, RoomLayer, undominated
 from tilewright.solvers.mapping.fused.skeletons import PlacedLoop
+from tilewright.solvers.mapping.fused.tree_floors import TreeFloors
 from tilewright.solvers.mapping.fused.turn_engine import Homes, Rooms, shared_levels
 from tilewright.solvers.mapping.fused.turn_solver import TurnCost, TurnSolver
 from tilewright.workloads.mapping.operator import Role, Tensor
@@ -49,12 +50,14 @@ class RoomBounds:
     group, engine : the layers and the machine
     first : bounds of the turns themselves
     solver : of turns that are alike; what it knows counts
+    floors : of the layers of trees
     """
 
     group: FusedGroup
     engine: Engine
     first: FirstBounds
     solver: TurnSolver
+    floors: TreeFloors
     _layers: dict[object, RoomLayer] = field(default_factory=dict)
     _options: dict[object, tuple[Option, ...]] = field(default_factory=dict)
     _inside: dict[object, int] = field(default_factory=dict)
@@ -76,17 +79,18 @@ class RoomBounds:
         if rooms is None:
             return None
         left = [rooms[runs.layer] for runs in self.first.runs(tree)]
-        return self._least(tree, left, [loops for _, loops, _ in paths(tree)], most)
+        floors = [math.floor(floor * self.scale) for floor in self.floors.of(tree, is_whole=True)]
+        return self._least(tree, (left, floors), [loops for _, loops, _ in paths(tree)], most)
 
     def roomy(self, tree: Branch, most: Fraction | None) -> RoomBound | None:
         """The same in all orders of loops, as if homes and residents took no room."""
-        layers = self.first.runs(tree)
-        return self._least(tree, [self.first.homes.whole] * len(layers), [None] * len(layers), most)
+        number = len(self.first.runs(tree))
+        return self._least(tree, ([self.first.homes.whole] * number, [0] * number), [None] * number, most)
 
     def _least(
         self,
         tree: Branch,
-        left: list[Rooms],
+        turns: tuple[list[Rooms], list[int]],
         loops_of: Sequence[tuple[PlacedLoop, ...] | None],
         most: Fraction | None,
     ) -> RoomBound | None:
@@ -94,11 +98,11 @@ class RoomBounds:
 
         Parameters
         ----------
-        tree, left : the tree, and the room of each layer's turns
+        tree, turns : the tree, and of each layer's turns the room and the floor
         loops_of : loops around each layer; ``None`` for residents that take no room and come once
         most : pJ; what takes as much is of no interest
         """
-        all_runs = self.first.runs(tree)
+        all_runs, (left, floors) = self.first.runs(tree), turns
         layers: list[RoomLayer] = []
         for loops, runs in zip(loops_of, all_runs, strict=True):
             layers.append(self.layer(runs, loops))
@@ -112,7 +116,7 @@ class RoomBounds:
             least = self.solver.least(turn, homes, left[at]) if cost is None else cost.bound
             return None if least is None else math.floor(runs.runs * least * self.scale)
 
-        choice = RoomChoice(layers, left, known)
+        choice = RoomChoice(layers, left, floors, known)
         chosen = choice.least(None if most is None else self.scaled(most))
         if chosen is None:
             return None

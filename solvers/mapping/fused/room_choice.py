@@ -70,6 +70,10 @@ class RoomLayer:
     tensors: tuple[tuple[Role, tuple[Option, ...]], ...]
 
 
+_Sums = tuple[int, int, int]
+"""Of the layers before, the same with a layer's residents, and of its turns."""
+
+
 @dataclass
 class RoomChoice:
     """The search of one tree.
@@ -78,12 +82,14 @@ class RoomChoice:
     ----------
     layers : of the tree
     rooms : per layer, what homes leave
+    floors : per layer, what it takes at least with its residents
     known : what a layer's turns are known to take at least, for the levels where its roles start; ``None``
         where nothing fits
     """
 
     layers: Sequence[RoomLayer]
     rooms: Sequence[Rooms]
+    floors: Sequence[int]
     known: Callable[[int, Homes], int | None]
     _most: int | None = None
     _chosen: tuple[Homes, ...] | None = None
@@ -94,11 +100,11 @@ class RoomChoice:
         self._most = most
         self._left = [list(rooms) for rooms in self.rooms]
         after = 0
-        for layer in reversed(self.layers):
+        for layer, floor in zip(reversed(self.layers), reversed(self.floors), strict=True):
             rest = [after]
             for _, options in reversed(layer.tensors):
                 rest.append(rest[-1] + options[0].least)
-            after = rest[-1] + layer.fixed
+            after += max(floor, rest[-1] - after + layer.fixed)
             self._rest.append(rest[::-1])
         self._rest.reverse()
         self._layer(0, 0, ())
@@ -110,21 +116,21 @@ class RoomChoice:
             self._most, self._chosen = least, chosen
             return
         layer = self.layers[at]
-        self._tensor(at, 0, (least, layer.fixed), layer.homes, chosen)
+        self._tensor(at, 0, (least, least, layer.fixed), layer.homes, chosen)
 
     def _tensor(
-        self, at: int, number: int, sums: tuple[int, int], homes: dict[Role, int], chosen: tuple[Homes, ...]
+        self, at: int, number: int, sums: _Sums, homes: dict[Role, int], chosen: tuple[Homes, ...]
     ) -> None:
         """Choose a way for one more tensor of a layer.
 
         Parameters
         ----------
         at, number : the layer, and which of its tensors
-        sums : so far without this layer's turns, and of these
+        sums : of the layers before, the same with this layer's residents, and of this layer's turns
         homes : where its roles start
         chosen : the same for the layers before
         """
-        tensors, (least, inside), rest = self.layers[at].tensors, sums, self._rest[at]
+        tensors, (before, least, inside), rest = self.layers[at].tensors, sums, self._rest[at]
         if number == len(tensors):
             self._settle(at, sums, homes, chosen)
             return
@@ -133,19 +139,18 @@ class RoomChoice:
             if self._most is not None and least + inside + option.least + rest[number + 1] >= self._most:
                 return
             if homes.get(role, option.level) == option.level and self._take(option):
-                further = least + option.traffic, inside + option.inside
+                further = before, least + option.traffic, inside + option.inside
                 self._tensor(at, number + 1, further, homes | {role: option.level}, chosen)
                 self._give_back(option)
 
-    def _settle(
-        self, at: int, sums: tuple[int, int], homes: dict[Role, int], chosen: tuple[Homes, ...]
-    ) -> None:
+    def _settle(self, at: int, sums: _Sums, homes: dict[Role, int], chosen: tuple[Homes, ...]) -> None:
         """Count what is known of a layer's turns, when it is decided where its roles start."""
         starts = tuple(sorted((role, home) for role, home in homes.items() if home))
         known = self.known(at, starts)
         if known is None:
             return
-        least = sums[0] + max(sums[1], known)
+        before, residents, inside = sums
+        least = max(before + self.floors[at], residents + max(inside, known))
         if self._most is None or least + self._rest[at][-1] < self._most:
             self._layer(at + 1, least, (*chosen, starts))
 

@@ -32,10 +32,12 @@ from tilewright.solvers.mapping.fused.candidates import CandidateSpace
 from tilewright.solvers.mapping.fused.dives import Dives
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
 from tilewright.solvers.mapping.fused.items import Family, Item, Open, Ordered, Placings, Stem
+from tilewright.solvers.mapping.fused.layer_floors import LayerFloors
 from tilewright.solvers.mapping.fused.mirror import Mirror
 from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.fused.stem_rooms import StemRooms
+from tilewright.solvers.mapping.fused.tree_floors import TreeFloors
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnMemory, TurnSolver
 
@@ -43,6 +45,8 @@ FIRST_DIVE = 8
 """Steps of the search after which some trees are priced, and again whenever there are four times as many."""
 DRAWN = 40
 """Trees from which these come, of each kind."""
+LONG = 300
+"""Steps of the search from which on it asks for floors of layers."""
 MEMBERS = 24
 """Skeletons of each that are looked at."""
 
@@ -59,6 +63,7 @@ class FusedSearch:
         loops, too
     home_level : the only level that may be a home; ``None`` for any
     memory : what other searches in the same space know of turns
+    floors : of layers on this machine, which searches of other groups know, too
     """
 
     def __init__(
@@ -71,6 +76,7 @@ class FusedSearch:
         storage: str | None = None,
         home_level: str | None = None,
         memory: TurnMemory | None = None,
+        floors: LayerFloors | None = None,
     ) -> None:
         group, engine = at_widths(group, engine)
         self.group, self.engine, self.model, self.limits = group, engine, model, limits
@@ -82,7 +88,10 @@ class FusedSearch:
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits, known)
         self.first = FirstBounds(group, engines)
         self.is_plain = all(group.is_plain(reading) for reading in group.readings)
-        self.rooms = RoomBounds(group, engine, self.first, self.solver)
+        if floors is None or floors.engine != engine:
+            floors = LayerFloors(engine, model, factors, storage)
+        self.floors = TreeFloors(group, self.first, self.trees, floors)
+        self.rooms = RoomBounds(group, engine, self.first, self.solver, self.floors)
         self.stems = StemRooms(self.rooms, self.trees.divides, lambda: self.limits.check())
         self.mirror = Mirror(group, engine)
         self.answer = FusedAnswer()
@@ -112,6 +121,7 @@ class FusedSearch:
         """
         if limits is not None:
             self.limits = self.solver.limits = limits
+        self.floors.layers.limits = self.limits
         answer = self.answer
         answer.close = False
         if homeless := self.trees.homeless():
@@ -164,6 +174,9 @@ class FusedSearch:
                 self.answer.close = True
                 raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
+            if best is not None and self.answer.opened >= LONG and self.floors.begin(best):
+                self._raise_stems()
+                continue
             if self.answer.opened >= self._next_dive:
                 self._dive(best)
                 continue
@@ -174,6 +187,16 @@ class FusedSearch:
             except LimitReachedError:
                 heapq.heappush(self._open, entry)
                 raise
+
+    def _raise_stems(self) -> None:
+        """Bound again all that is open by floors of layers."""
+        opened, self._open = self._open, []
+        for entry in opened:
+            bound, item = entry.bound, entry.item
+            if isinstance(item, Stem | Family | Ordered):
+                is_whole = not (isinstance(item, Stem) and item.cuts)
+                bound = max(bound, self.floors.bound(item.tree, is_whole=is_whole))
+            self._push(bound, item)
 
     def _is_close(self, value: Fraction) -> bool:
         """Whether the best is as close to the least open bound as the limits ask for."""
@@ -221,7 +244,9 @@ class FusedSearch:
             self.limits.check()
             if not rest and not (self.trees.is_whole(tree) and self.mirror.is_needed(tree)):
                 continue
-            least = max(bound, self.first.bound(tree)) if self.gains or not rest else bound
+            least = bound
+            if self.gains or not rest:
+                least = max(bound, self.first.bound(tree), self.floors.bound(tree, is_whole=not rest))
             if best is None or least < best:
                 self._push(least, Stem(tree, rest, stem.orders))
 

@@ -73,7 +73,8 @@ class StemRooms:
         layers = [
             self._layer(runs, path) for runs, path in zip(all_runs, open_paths(tree, cuts), strict=True)
         ]
-        choice = RoomChoice(layers, [left[runs.layer] for runs in all_runs], lambda at, homes: 0)
+        rooms_left = [left[runs.layer] for runs in all_runs]
+        choice = RoomChoice(layers, rooms_left, [0] * len(layers), lambda at, homes: 0)
         chosen = choice.least(None if most is None else rooms.scaled(most))
         return None if chosen is None else Fraction(chosen[0], rooms.scale)
 
