@@ -18,7 +18,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.fused.search import search_fused
+from tilewright.solvers.mapping.fused.group_search import search_fused
 from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d
 
 BLOCKS = ("14x14-64-384-64", "56x56-24-144-24")

@@ -20,7 +20,7 @@ from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.fused.search import search_fused
+from tilewright.solvers.mapping.fused.group_search import search_fused
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operators import gemm
 

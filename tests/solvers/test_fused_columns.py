@@ -23,7 +23,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.columns.fronts import Fronts, undominated
 from tilewright.solvers.mapping.fused.columns.group_model import LeastGroup, least_group
 from tilewright.solvers.mapping.fused.columns.space import Listed
-from tilewright.solvers.mapping.fused.search import search_fused
+from tilewright.solvers.mapping.fused.group_search import search_fused
 
 HIERARCHY = cost_model("hierarchy")
 SMALL = json.loads((Path(__file__).parents[1] / "data" / "fused_peer.json").read_text(), parse_float=Decimal)

@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.fused.search import search_fused
+from tilewright.solvers.mapping.fused.group_search import search_fused
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d, elementwise, gemm, matmul
 

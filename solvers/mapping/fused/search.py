@@ -394,32 +394,3 @@ def _least(value: Fraction | None, cutoff: Fraction | None) -> Fraction | None:
     """The less of what is found and what can be had otherwise."""
     known = [cost for cost in (value, cutoff) if cost is not None]
     return min(known, default=None)
-
-
-def search_fused(
-    group: FusedGroup,
-    engine: Engine,
-    model: CostModel,
-    limits: Limits,
-    cutoff: Fraction | None = None,
-    factors: str | None = "perfect",
-    storage: str | None = None,
-    home_level: str | None = None,
-    progress: Callable[[FusedAnswer], None] | None = None,
-) -> FusedAnswer:
-    """The best fused mapping of a whole group.
-
-    Parameters
-    ----------
-    group, engine, model : the layers, the machine and its cost model
-    limits : of the whole call
-    cutoff : pJ that can be had otherwise
-    factors, storage : the space of the layers' mappings within turns
-    home_level : the only level that may be a home
-    progress : told when the search is over
-    """
-    search = FusedSearch(group, engine, model, limits, factors, storage, home_level)
-    answer = search.run(cutoff)
-    if progress is not None:
-        progress(answer)
-    return answer
