@@ -162,7 +162,14 @@ def first_and_last(nest: Nest, level: int) -> list[Expr]:
 
 
 def first_tiles(nest: Nest, tensor: Tensor, source: int, level: int) -> Expr | None:
-    """Elements that the first tiles at a level take from one instance of a source; ``None`` for none."""
+    """Elements that the first tiles at a level take from one instance of a source; ``None`` for none.
+
+    Parameters
+    ----------
+    nest : the loops and the choices of storage
+    tensor : whose tiles they are
+    source, level : the store outside, and the level that is filled
+    """
     residency = nest.residency[tensor.name]
     follows = [(source, level) in pairwise(stores) for stores in residency.alternatives]
     if not any(follows):
