@@ -14,19 +14,15 @@ from fractions import Fraction
 from functools import partial
 
 from tilewright.formulation.expression import Expr, maximum, total
-from tilewright.formulation.mapping.constraints import Constraints
-from tilewright.formulation.mapping.cost.base import Statement, array_limits, capacity_limits
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts
 from tilewright.formulation.mapping.space import build_space
 from tilewright.formulation.mapping.storage_cycles import Place, own_cycles
-from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.mapping.storage_parts import energy_problem
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Role
-
-_ENERGY = parse_objective("energy")
 
 
 def firsts(problem: LayerProblem) -> range:
@@ -76,16 +72,7 @@ def inner_problem(
         costs[level] = maximum([cost, int(known[level] * scale)])
     outer = costs.pop(first)
     energy = total([outer, maximum([total(costs.values()), int(inside * scale)])])
-    limits = (*capacity_limits(nest), *array_limits(nest))
-    return replace(
-        problem,
-        engine=engine,
-        objective=_ENERGY,
-        constraints=Constraints(),
-        space=replace(space, nest=nest),
-        statement=Statement(energy, scale, nest.steps(), limits, {"part": energy}, scale),
-        limits=limits,
-    )
+    return energy_problem(problem, engine, replace(space, nest=nest), energy, scale)
 
 
 def _sources(problem: LayerProblem, level: int) -> dict[str, int]:

@@ -25,7 +25,7 @@ from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
-from tilewright.formulation.mapping.space import build_space
+from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.mapping.storage_cycles import Place, own_cycles
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
@@ -144,13 +144,28 @@ def part_problem(problem: LayerProblem, part: StoragePart, weight: Fraction = _F
     energy = weight.denominator * spent
     if weight:
         energy = energy + int(weight * scale) * _cycles(problem, part, nest)
+    return energy_problem(problem, engine, replace(space, nest=nest), energy, scale)
+
+
+def energy_problem(
+    problem: LayerProblem, engine: Engine, space: MapSpace, energy: Expr, scale: int
+) -> LayerProblem:
+    """The problem of some part of the energy, on a machine that stands for levels of another one.
+
+    Parameters
+    ----------
+    problem : of the whole energy, on the whole machine
+    engine, space : the machine of the part, and its mappings
+    energy, scale : the part in pJ times the scale
+    """
+    nest = space.nest
     limits = (*capacity_limits(nest), *array_limits(nest))
     return replace(
         problem,
         engine=engine,
         objective=_ENERGY,
         constraints=Constraints(),
-        space=replace(space, nest=nest),
+        space=space,
         statement=Statement(energy, scale, nest.steps(), limits, {"part": energy}, scale),
         limits=limits,
     )

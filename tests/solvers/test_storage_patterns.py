@@ -14,6 +14,7 @@ from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import Instance, hierarchies, mappings, operators
+from written_out import keys_of_mappings
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.compulsory import touched
@@ -189,17 +190,9 @@ def _compare_store_bounds(data: st.DataObject, most: int, enumerated: int) -> No
     problem = data.draw(settled(most)).problem()
     assume(has_store_bounds(problem))
     pattern = PatternBounds(LayerSearch(problem, Limits())).take()
-    operator, engine, perfect = problem.operator, problem.engine, problem.space.nest.perfect
-    written = (
-        every_mapping(operator, engine, perfect)
-        if problem.space.size <= enumerated
-        else (data.draw(mappings(operator, engine, False, perfect)) for _ in range(10))
-    )
-    for mapping in written:
-        judgement = problem.judge(mapping)
-        if not judgement.violations and judgement.outside is None:
-            assert pattern is not None
-            assert pattern.key <= float(judgement.key) * (1 + 1e-12)
+    for key in keys_of_mappings(data, problem, enumerated):
+        assert pattern is not None
+        assert pattern.key <= key * (1 + 1e-12)
 
 
 @settings(max_examples=effort(15))
