@@ -95,14 +95,14 @@ def bench_command(
     cluster: options.Cluster = None,
     fresh: runs.Fresh = False,
     out: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--out",
             metavar="STORE",
-            help="SQLite file; bench-fused.sqlite with --fuse.",
+            help="SQLite file; bench.sqlite by default, bench-fused.sqlite with --fuse.",
             rich_help_panel="Output",
         ),
-    ] = STORE,
+    ] = None,
     format: Annotated[
         str, typer.Option("--format", "-f", help="table, json, csv or markdown.", rich_help_panel="Output")
     ] = "table",
@@ -152,7 +152,9 @@ def bench_command(
         ),
     )
     options.check_workers(jobs, cluster)
-    return _bench(request, out, options.parse_threads(jobs), cluster, format, fresh=fresh, quiet=quiet)
+    return _bench(
+        request, out or STORE, options.parse_threads(jobs), cluster, format, fresh=fresh, quiet=quiet
+    )
 
 
 def _fused(given: Mapping[str, Any]) -> int:
@@ -190,8 +192,9 @@ def _fused(given: Mapping[str, Any]) -> int:
         factors=options.parse_factors(given["factors"]),
         threads=given["threads"],
     )
-    out = FUSED_STORE if given["out"] == STORE else given["out"]
-    return bench_fused(request, out, given["format"], fresh=given["fresh"], quiet=given["quiet"])
+    return bench_fused(
+        request, given["out"] or FUSED_STORE, given["format"], fresh=given["fresh"], quiet=given["quiet"]
+    )
 
 
 def split_list(text: str, flag: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tilewright.formulation.expression import Expr, maximum, tighten, total
-from tilewright.formulation.mapping.cost.hierarchy_cycles import first_tiles, transfer
+from tilewright.formulation.mapping.cost.hierarchy_cycles import first_tiles, first_times
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Tensor
@@ -66,7 +66,5 @@ def _times(
         outer = engine.levels[source.level]
         own = [tensor for tensor in tensors if sources[tensor.name] == source]
         sizes = [(tensor.role, first_tiles(nest, tensor, source.merged, inner)) for tensor in own]
-        taken = [(role, size) for role, size in sizes if size is not None]
-        rates = (outer.write_bandwidth if own[0].is_output else outer.read_bandwidth, outer.shared_bandwidth)
-        times += [transfer(engine, outer, taken, rate) for rate in rates if taken and rate is not None]
+        times += first_times(engine, outer, sizes, is_output=own[0].is_output)
     return times

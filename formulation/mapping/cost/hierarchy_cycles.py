@@ -145,20 +145,32 @@ def first_and_last(nest: Nest, level: int) -> list[Expr]:
         tensors = [t for t in nest.operator.tensors if t.is_output is role_is_output]
         times: list[Expr] = []
         for source, outer in enumerate(nest.engine.levels[:level]):
-            own = outer.write_bandwidth if role_is_output else outer.read_bandwidth
             stores = [(tensor, nest.engine.store_behind(source, tensor.role)) for tensor in tensors]
             sizes = [
                 (tensor.role, first_tiles(nest, tensor, store, level))
                 for tensor, store in stores
                 if store is not None
             ]
-            taken = [(role, size) for role, size in sizes if size is not None]
-            for rate in (own, outer.shared_bandwidth):
-                if taken and rate is not None:
-                    times.append(transfer(nest.engine, outer, taken, rate))
+            times += first_times(nest.engine, outer, sizes, is_output=role_is_output)
         if times:
             result.append(maximum(times))
     return result
+
+
+def first_times(
+    engine: Engine, outer: MemoryLevel, sizes: Sequence[tuple[Role, Expr | None]], *, is_output: bool
+) -> list[Expr]:
+    """Cycles in which first tiles of inputs, or last ones of outputs, pass each port that limits them.
+
+    Parameters
+    ----------
+    engine, outer : the machine, and the level that they come from, or go to
+    sizes : elements per role; ``None`` for none
+    is_output : whether all of them are outputs
+    """
+    taken = [(role, size) for role, size in sizes if size is not None]
+    rates = (outer.write_bandwidth if is_output else outer.read_bandwidth, outer.shared_bandwidth)
+    return [transfer(engine, outer, taken, rate) for rate in rates if taken and rate is not None]
 
 
 def first_tiles(nest: Nest, tensor: Tensor, source: int, level: int) -> Expr | None:

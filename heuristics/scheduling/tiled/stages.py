@@ -59,11 +59,6 @@ class Stages:
         machine = self.search.problem.problem.machine
         return (self.region or whole(machine)).along
 
-    @property
-    def levels(self) -> bool:
-        """Whether smoothing is asked for."""
-        return self.level
-
     def steps(self, dag: AtomicDag, order: str) -> Int32s:
         """A round per task by one of `ORDERS`."""
         machine = self.search.problem.problem.machine
@@ -102,7 +97,7 @@ class Stages:
         machine = self.search.problem.problem.machine
         limits = self.search.limits
         plan = complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering], limits=limits)
-        if not self.levels:
+        if not self.level:
             return self.offered(dag, plan, source)
         kept = []
         if self.search.answer is None or self.search.problem.problem.objective.energy_power:
@@ -132,7 +127,7 @@ class Stages:
         ----------
         seed : of its moves; by default the search's
         """
-        if not self.levels:
+        if not self.level:
             return judged
         seed = self.search.limits.seed if seed is None else seed
         while not self.search.done:

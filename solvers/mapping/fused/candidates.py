@@ -30,6 +30,7 @@ from tilewright.solvers.mapping.fused.turn_engine import (
     TurnEngines,
     left_of,
     places_of,
+    residences,
     shared_levels,
 )
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
@@ -183,7 +184,7 @@ class CandidateSpace:
         operator = self.group.operator(layer)
         for depth, since, layers in self.resident_places(tree, leaf, tensor, scaled):
             visits = visits_of(windows, leaf.trips, depth, since)
-            for index in self.resident_levels(tensor.role):
+            for index in residences(self.engine, tensor.role):
                 level = self.engine.levels[index]
                 moved = elements_moved(self.engine, operator, tensor, visits, (0, index))
                 traffic = movement_energy(self.engine, tensor, (0, index), moved)
@@ -217,16 +218,6 @@ class CandidateSpace:
                 # transfer and as first fill.
                 continue
             yield depth, since, layers
-
-    def resident_levels(self, role: Role) -> list[int]:
-        """Levels in which tensors of a role may be resident, passing over none that must store it."""
-        levels: list[int] = []
-        for index, level in enumerate(self.engine.levels[: shared_levels(self.engine) + 1]):
-            if index and role in level.keeps:
-                levels.append(index)
-                if role not in level.may_bypass:
-                    break
-        return levels
 
     def candidates(self, skeleton: Skeleton, most: Fraction | None = None) -> Iterator[Candidate]:
         """Every combination of placements whose residents fit together.

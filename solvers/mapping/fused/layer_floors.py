@@ -21,9 +21,9 @@ from tilewright.formulation.mapping.problem import PERFECT, state_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.stopping import BoundReaches
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.turn_engine import shared_levels
+from tilewright.solvers.mapping.fused.turn_engine import residences
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.mapping.operator import Operator
 
 ENERGY = parse_objective("energy")
 STEPS = 16
@@ -73,17 +73,6 @@ class LayerFloors:
     def __post_init__(self) -> None:
         self.applies = not self.engine.leak and self.factors == PERFECT and self.storage in (None, EVEN)
 
-    def early_level(self, role: Role) -> int | None:
-        """The only level in which a role may be resident; ``None`` where there is none or more."""
-        levels: list[int] = []
-        for index in range(1, shared_levels(self.engine) + 1):
-            level = self.engine.levels[index]
-            if role in level.keeps:
-                levels.append(index)
-                if role not in level.may_bypass:
-                    break
-        return levels[0] if len(levels) == 1 else None
-
     def home_of(self, operator: Operator, homes: Sequence[tuple[str, int]]) -> int | None:
         """The level that is the home of all that a layer passes on, if floors know the layer.
 
@@ -98,16 +87,10 @@ class LayerFloors:
         roles = {operator.tensor(name).role for name in passed}
         alone = all(t.name in passed or t.role not in roles for t in operator.tensors)
         [home, *others] = {*passed.values()}
-        early = {self.early_level(role) for role in roles}
-        kept = [
-            sum(t.role in level.keeps for level in self.engine.levels[1 : shared_levels(self.engine) + 1])
-            for t in operator.tensors
-        ]
-        several = any(
-            number and self.early_level(t.role) is None
-            for t, number in zip(operator.tensors, kept, strict=True)
-        )
-        return home if alone and not others and not several and early == {home} else None
+        levels = [residences(self.engine, t.role) for t in operator.tensors]
+        several = any(len(own) > 1 for own in levels)
+        at_home = all(residences(self.engine, role) == [home] for role in roles)
+        return home if alone and not others and not several and at_home else None
 
     def steps(self, home: int, bits: int) -> int:
         """Whole steps of a level's room in so many bits."""
@@ -180,12 +163,13 @@ class LayerFloors:
 
     def _early(self, asked: Asked) -> Iterator[tuple[tuple[str, int], ...]]:
         """Every sequence of the tensors that begin early, with their levels."""
-        levels = {t.name: self.early_level(t.role) for t in asked.operator.tensors}
-        rest = [name for name, level in levels.items() if level is not None and name not in asked.passed]
+        # The only level in which each may be resident, if there is one.
+        levels = {t.name: residences(self.engine, t.role) for t in asked.operator.tensors}
+        rest = [name for name, own in levels.items() if len(own) == 1 and name not in asked.passed]
         for number in range(len(rest) + 1):
             for more in combinations(rest, number):
                 for names in permutations((*asked.passed, *more)):
-                    yield tuple((name, level) for name in names if (level := levels[name]) is not None)
+                    yield tuple((name, levels[name][0]) for name in names)
 
     def _machine(self, asked: Asked, home: int, *, is_free: bool) -> Engine:
         """The machine with the room that is left; what is passed on may come and go for nothing."""

@@ -23,7 +23,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.candidate import Skeleton
 from tilewright.solvers.mapping.fused.candidates import CandidateSpace
 from tilewright.solvers.mapping.fused.skeletons import NO_MAPPING, Cut, PlacedLoop, SkeletonSpace
-from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
+from tilewright.solvers.mapping.fused.turn_engine import TurnEngines, residences
 from tilewright.workloads.mapping.operator import Role
 
 Residents = dict[tuple[str, str], list[tuple[str, int, int]]]
@@ -241,7 +241,7 @@ def _check_residents(space: CandidateSpace, bare: Branch, residents: Residents) 
         level, depth, since = own[0]
         _, scaled = space.parts(turns, leaf)
         places = [(at, of) for at, of, _ in space.resident_places(bare, leaf, tensor, scaled)]
-        levels = [space.levels[index] for index in space.resident_levels(tensor.role)]
+        levels = [space.levels[index] for index in residences(space.engine, tensor.role)]
         if level not in levels:
             raise _OutsideError(f"{name} is resident in {level}, which is not searched")
         if (depth, since) not in places:

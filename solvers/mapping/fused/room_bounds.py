@@ -22,7 +22,7 @@ from tilewright.solvers.mapping.fused.first_bound import FirstBounds, LayerRuns,
 from tilewright.solvers.mapping.fused.room_choice import Option, RoomChoice, RoomLayer, undominated
 from tilewright.solvers.mapping.fused.skeletons import PlacedLoop
 from tilewright.solvers.mapping.fused.tree_floors import TreeFloors
-from tilewright.solvers.mapping.fused.turn_engine import Homes, Rooms, shared_levels
+from tilewright.solvers.mapping.fused.turn_engine import Homes, Rooms, residences
 from tilewright.solvers.mapping.fused.turn_solver import TurnCost, TurnSolver
 from tilewright.workloads.mapping.operator import Role, Tensor
 
@@ -139,16 +139,6 @@ class RoomBounds:
                 return True
         return False
 
-    def residences(self, role: Role) -> list[int]:
-        """Levels in which a tensor from outside may be resident."""
-        levels: list[int] = []
-        for index in range(1, shared_levels(self.engine) + 1):
-            if role in self.engine.levels[index].keeps:
-                levels.append(index)
-            if role in self.engine.levels[index].keeps - self.engine.levels[index].may_bypass:
-                break  # a resident does not pass over a level that must store it
-        return levels
-
     def layer(self, runs: LayerRuns, loops: tuple[PlacedLoop, ...] | None) -> RoomLayer:
         """What a layer's turns take whatever is resident, and the ways of its tensors.
 
@@ -184,7 +174,9 @@ class RoomBounds:
     ) -> Iterator[Option]:
         """Ways of a tensor from outside: streamed, or resident in a level at some depth."""
         layer, names = runs.layer, self.group.names
-        inside = {level: self.turns(runs, tensor, level) for level in (0, *self.residences(tensor.role))}
+        inside = {
+            level: self.turns(runs, tensor, level) for level in (0, *residences(self.engine, tensor.role))
+        }
         yield Option(0, inside.pop(0), 0, None, 0, ())
         if loops is None:
             for level, turns in inside.items():

@@ -17,6 +17,7 @@ from tilewright.solvers.mapping.fused.first_bound import LayerRuns, Step
 from tilewright.solvers.mapping.fused.room_bounds import RoomBounds, passes
 from tilewright.solvers.mapping.fused.room_choice import Option, RoomChoice, RoomLayer, undominated
 from tilewright.solvers.mapping.fused.skeletons import Cut, OuterOrder, PlacedLoop
+from tilewright.solvers.mapping.fused.turn_engine import residences
 from tilewright.workloads.mapping.operator import Tensor
 
 
@@ -133,7 +134,7 @@ class StemRooms:
             # What does not move the tensor may stand further inside than what does.
             around_it = *outer, *(step for _, _, step in outside)
             times = passes(tensor, around_it, len(around_it))
-            for level in rooms.residences(tensor.role):
+            for level in residences(rooms.engine, tensor.role):
                 yield Option(
                     rooms.traffic(runs, tensor, level, times),
                     rooms.turns(runs, tensor, level),

@@ -45,6 +45,18 @@ def shared_levels(engine: Engine) -> int:
     )
 
 
+def residences(engine: Engine, role: Role) -> list[int]:
+    """Levels in which tensors of a role may be resident; none passes over a level that must store it."""
+    levels: list[int] = []
+    for index in range(1, shared_levels(engine) + 1):
+        level = engine.levels[index]
+        if role in level.keeps:
+            levels.append(index)
+            if role not in level.may_bypass:
+                break
+    return levels
+
+
 @dataclass(frozen=True)
 class TurnEngines:
     """Engines derived from one machine.

@@ -150,7 +150,7 @@ class _Portfolio:
 
 @dataclass(frozen=True)
 class Auto(PlanHeuristic):
-    """Atoms, trees and chains over one best plan, then large neighbourhoods of what leads."""
+    """Atoms, layouts, trees and chains over one best plan, then large neighbourhoods of what leads."""
 
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
     steps: int = option(4000, "neighbourhoods at most", low=0, high=10**7)
@@ -160,7 +160,7 @@ class Auto(PlanHeuristic):
     on_trees = True
 
     def offer(self, search: TiledSearch) -> None:
-        """Begin both kinds of plans, then visit neighbourhoods."""
+        """Begin all kinds of plans, then visit neighbourhoods."""
         portfolio = _Portfolio(search, self.room)
         portfolio.attempt(portfolio.begin_atoms)
         portfolio.attempt(portfolio.begin_layouts)

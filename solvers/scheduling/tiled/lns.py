@@ -154,7 +154,7 @@ class Neighbourhoods:
         self._base = self.best = judged
         self._numbers = random.Random(stages.search.limits.seed)
         kinds = [kind for kind in KINDS if kind != "sizes" or self._remake is not None]
-        self.yields = {kind: Yield() for kind in kinds if kind != "transfers" or self._stages.levels}
+        self.yields = {kind: Yield() for kind in kinds if kind != "transfers" or self._stages.level}
         self._count = 0
 
     def settle(self) -> None:
