@@ -16,6 +16,7 @@ from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.routing import Eviction, complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.foundation.errors import InputError
 
 BUFFERING: dict[str, Eviction] = {"furthest": "furthest", "occupation": "occupation"}
 """Rules of eviction by the names that options have."""
@@ -59,12 +60,20 @@ class Heuristic:
 
 
 class PlanHeuristic(Heuristic):
-    """A heuristic that ends quietly where a limit strikes amid a plan."""
+    """A heuristic that ends quietly where a limit strikes amid a plan, and keeps what it has."""
 
     def solve(self, search: TiledSearch) -> Outcome:
-        """Offer plans; a limit that strikes after the first one is a quiet end."""
-        with quiet_end(search):
-            self.offer(search)
+        """Offer plans; a limit that strikes after the first one is a quiet end.
+
+        Where something does not fit after that, the message says what.
+        """
+        try:
+            with quiet_end(search):
+                self.offer(search)
+        except InputError as fault:
+            if search.answer is None:
+                raise
+            return Outcome(message=str(fault))
         return Outcome()
 
     def offer(self, search: TiledSearch) -> None:

@@ -13,8 +13,10 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.plan import multicast_groups
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.topology import topology
+from tilewright.heuristics.scheduling.tiled.layouts import method
 from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
@@ -166,3 +168,25 @@ def test_the_method_answers_twice_the_same(objective: str) -> None:
     assert runs[0].key == runs[1].key
     assert runs[0].key is not None
     assert runs[0].key >= max(least_keys(problem))
+
+
+def test_a_large_layer_has_more_atoms_than_are_wanted() -> None:
+    """Where no share fits a buffer as one atom, it is cut as often as it must be."""
+    wide = Network("one", [Layer("wide", conv2d(k=512, c=512, r=3, s=3, h=7, w=7, pad=1), "test")], [])
+    problem = TiledProblem(wide, load_tiled_machine("atomic-8x8[link=16]"), tiled_objective("edp"))
+    (layout,) = LayoutChoice(problem, 1e3, room=0.5, most=1).best(1e3)
+    assert np.prod(layout.cuts) > 1
+
+
+def test_what_fits_no_buffer_leaves_the_plan_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers in turn have a plan before a share that does not fit is met; the message names the layer."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise InputError("machine", "layer", "no share of it fits a buffer")
+
+    monkeypatch.setattr(method, "LayoutChoice", refuse)
+    machine = load_tiled_machine(MACHINES[0])
+    problem = TiledProblem(random_network(random.Random(3)), machine, tiled_objective("edp"))
+    result = plan_run(lambda: problem, "layouts", Limits(60.0)).run()
+    assert result.answer is not None
+    assert "no share of it fits a buffer" in result.message

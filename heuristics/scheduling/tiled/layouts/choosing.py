@@ -17,7 +17,7 @@ import numpy as np
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
-from tilewright.formulation.scheduling.tiled.units import Read
+from tilewright.formulation.scheduling.tiled.units import Read, Unit
 from tilewright.foundation.arrays import Floats
 from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import CUTS, Candidates, Layout, candidates
@@ -29,6 +29,9 @@ PRICES = (1.0, 4.0, 0.25)
 
 MOST = 12
 """Layouts of a layer for each of them."""
+
+SHARE = 64
+"""Atoms of an engine's share at most."""
 
 EARLY = 0.7
 """Part of a layer's weights that arrives before it begins."""
@@ -49,7 +52,7 @@ class LayoutChoice:
     ----------
     price : pJ that a cycle is worth, about
     room : part of the buffer that an atom may need
-    most : atoms of an engine's share at most
+    most : atoms of an engine's share at most; where none fits, more of them up to `SHARE`
     limits : where they strike, there is no choice
 
     Raises
@@ -69,7 +72,7 @@ class LayoutChoice:
             check(limits)
             key = unit.layer.operator, unit.layer.stored_weights, sum(read.late for read in unit.reads)
             if key not in known:
-                known[key] = candidates(problem, unit, room=room, prices=prices, most=MOST, atoms=most)
+                known[key] = _fitting(problem, unit, room, prices, most)
             if not known[key].layouts:
                 raise InputError(problem.machine.name, unit.name, "no share of it fits a buffer")
             self._of.append(known[key])
@@ -167,6 +170,18 @@ class LayoutChoice:
     def _pick(self, unit: int, layout: Layout) -> int | None:
         """Which of a layer's layouts has the same shares."""
         return next((i for i, of in enumerate(self._of[unit].layouts) if of.shares == layout.shares), None)
+
+
+def _fitting(
+    problem: TiledProblem, unit: Unit, room: float, prices: Sequence[float], most: int
+) -> Candidates:
+    """Layouts of a layer, with as few more atoms than wanted as fit a buffer; none where none fits."""
+    atoms = most
+    of = candidates(problem, unit, room=room, prices=prices, most=MOST, atoms=atoms)
+    while not of.layouts and atoms < SHARE:
+        atoms = min(SHARE, 2 * atoms)
+        of = candidates(problem, unit, room=room, prices=prices, most=MOST, atoms=atoms)
+    return of
 
 
 def _first(made: Sequence[Layout], wanted: Sequence[Layout]) -> Floats:

@@ -14,7 +14,7 @@ from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
 from tilewright.heuristics.scheduling.tiled.coarsening import affordable
 from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
-from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice, Layouts
+from tilewright.heuristics.scheduling.tiled.layouts.choosing import SHARE, LayoutChoice, Layouts
 from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic, cycle_price
 from tilewright.heuristics.scheduling.tiled.refining import Judged, losses
 from tilewright.heuristics.scheduling.tiled.stages import Stages
@@ -24,9 +24,6 @@ TRIED = (1.0, 2.0, 0.5, 4.0, 0.25)
 
 DEAR = 1e3
 """What a cycle is worth, as a multiple of the mean energy of one, where energy does not count."""
-
-SHARE = 64
-"""Atoms of an engine's share at most."""
 
 
 @dataclass(frozen=True, eq=False)
