@@ -25,7 +25,14 @@ from tilewright.cli.terminal.command import PROGRAM, command
 from tilewright.cli.terminal.console import error_line, give_up, note_line, standard, tell
 from tilewright.cli.terminal.signals import Interruption, ignore_signals, interrupt_on_signals
 from tilewright.foundation.caches import leave_no_empty_folder
-from tilewright.foundation.errors import InputError, OutputError, names_flags, one_line, shortened
+from tilewright.foundation.errors import (
+    InputError,
+    OutputError,
+    ReadingLimitError,
+    names_flags,
+    one_line,
+    shortened,
+)
 
 VERBS = {
     "map": "tilewright.cli.mapping.map:map_command",
@@ -238,7 +245,7 @@ def _answered(args: Sequence[str]) -> int:
         return int(code or 0)
     except InputError as error:
         error_line(str(error) + _foreign(error, args))
-        return Exit.USAGE
+        return Exit.LIMIT if isinstance(error, ReadingLimitError) else Exit.USAGE
     except (Interruption, KeyboardInterrupt, typer.Abort):
         error_line("interrupted")
         return Exit.INTERRUPTED

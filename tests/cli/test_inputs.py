@@ -27,7 +27,7 @@ def test_a_pipe_without_a_writer_heeds_the_limit(call: Call, tmp_path: Path, nam
     began = time.monotonic()
     outcome = call("map", name, *ARCH, "-t", "1", "-q")
     assert time.monotonic() - began < 1 + delay()
-    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert (outcome.code, outcome.err.count("\n")) == (4, 1)
     assert f"{name}: takes longer to read than the time limit of 1 s" in outcome.err
 
 

@@ -62,6 +62,10 @@ class BudgetError(InputError):
     """Input that asks for more time or memory than it may; unlike what is not supported, never left out."""
 
 
+class ReadingLimitError(BudgetError):
+    """Input that is not read when the time limit of the call strikes: there was no time for an answer."""
+
+
 class OutputError(TilewrightError):
     """A file that could not be written, reported in one line: ``path: cannot be written: reason``.
 

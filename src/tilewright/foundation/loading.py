@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from tilewright.foundation.errors import BudgetError
+from tilewright.foundation.errors import BudgetError, ReadingLimitError
 
 GRACE = 0.5
 """Seconds that a file has at any rate, whatever was done before: a call may end a second after its limit."""
@@ -72,16 +72,16 @@ def remaining() -> float:
 
 
 def check_limit(where: str, field: str | None = None) -> None:
-    """Raise ``BudgetError`` where no time is left to go on reading a file."""
+    """Raise ``ReadingLimitError`` where no time is left to go on reading a file."""
     if remaining() <= 0:
         raise too_slow(where, field)
 
 
-def too_slow(where: str, field: str | None = None) -> BudgetError:
+def too_slow(where: str, field: str | None = None) -> ReadingLimitError:
     """The error of a file that cannot be read within the limit."""
     deadline = _deadline.get()
     limit = "" if deadline is None else f" of {deadline.seconds:g} s"
-    return BudgetError(where, field, f"takes longer to read than the time limit{limit}")
+    return ReadingLimitError(where, field, f"takes longer to read than the time limit{limit}")
 
 
 @contextmanager
@@ -90,4 +90,4 @@ def naming(where: str) -> Iterator[None]:
     try:
         yield
     except BudgetError as error:
-        raise BudgetError(where, error.field, error.message) from None
+        raise type(error)(where, error.field, error.message) from None
