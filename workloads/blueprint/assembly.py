@@ -96,6 +96,25 @@ class Data:
             pieces.append(replace(piece, view=view))
         return replace(self, shape=tuple(shape), pieces=tuple(pieces))
 
+    def part(self, axis: int, start: int, size: int) -> Data:
+        """Some elements of an axis, from one on."""
+        shape = (*self.shape[:axis], size, *self.shape[axis + 1 :])
+        cut = self.moved(shape, "Slice")
+        if len(self.pieces) > 1:
+            return cut
+        view = self.pieces[0].view
+        return replace(cut, pieces=(replace(cut.pieces[0], view=view and view.sliced(axis, start, size)),))
+
+    def joined(self, axis: int, other: Data) -> Data:
+        """The same data, and behind it along an axis that of another."""
+        size = self.shape[axis] + other.shape[axis]
+        pieces = [
+            replace(piece, view=before.view and before.view.placed(axis, start, size))
+            for data, start in ((self, 0), (other, self.shape[axis]))
+            for before, piece in zip(data.pieces, data.moved(data.shape, "Concat").pieces, strict=True)
+        ]
+        return replace(self, shape=(*self.shape[:axis], size, *self.shape[axis + 1 :]), pieces=tuple(pieces))
+
 
 class Assembly:
     """Layers in the making: every method adds one and returns its result.

@@ -121,7 +121,7 @@ class Phased:
         table : the words' vectors, where they are used again; by default new parameters
         """
         if self.logits == "last":
-            x = x.moved((x.shape[0], 1, x.shape[2]), "Slice") if x.shape[1] > 1 else x
+            x = x.part(1, x.shape[1] - 1, 1) if x.shape[1] > 1 else x
         net.project(x, words, "words_out", weight=table)
 
 

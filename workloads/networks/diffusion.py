@@ -76,7 +76,7 @@ class _Denoiser:
         for level in reversed(range(len(LEVELS))):
             for i in range(BLOCKS + 1):
                 with net.scope(f"up{level + 1}_{i + 1}"):
-                    x = self.stage(_joined(x, kept.pop()), CHANNELS * LEVELS[level], level)
+                    x = self.stage(x.joined(1, kept.pop()), CHANNELS * LEVELS[level], level)
             if level:
                 batch, channels, rows, columns = x.shape
                 x = x.moved((batch, channels, 2 * rows, 2 * columns), "Resize")
@@ -105,7 +105,12 @@ class _Denoiser:
             y = norm_of_groups(net, x, "norm1", act="Silu")
             y = convolution(net, y, channels, 3, "convolution1")
             step = net.project(self.step, channels, "step", bias=True)
-            y = net.pointwise("stepped", "Add", y, step.moved((net.batch, channels, 1, 1), "Reshape"))
+            y = net.pointwise(
+                "stepped",
+                "Add",
+                y,
+                step.rearranged((net.batch, channels), (0, 1), (net.batch, channels, 1, 1), "Reshape"),
+            )
             y = convolution(net, norm_of_groups(net, y, "norm2", act="Silu"), channels, 3, "convolution2")
             if channels != x.shape[1]:
                 x = convolution(net, x, channels, 1, "around")
@@ -117,16 +122,18 @@ class _Denoiser:
         batch, channels, rows, columns = x.shape
         with net.scope("transformer"):
             y = convolution(net, norm_of_groups(net, x, "norm"), channels, 1, "into")
-            y = y.moved((batch, rows * columns, channels), "Reshape", "Transpose")
+            pixels = rows * columns
+            apart, beside = (batch, channels, pixels), (batch, pixels, channels)
+            y = y.rearranged(apart, (0, 2, 1), beside, "Reshape", "Transpose")
             z = net.norm(y, "self_norm", shift=True)
             y = net.add(y, self.attention(z, z, "self"), "self_sum")
             z = net.norm(y, "cross_norm", shift=True)
             y = net.add(y, self.attention(z, self.text, "cross"), "cross_sum")
             z = net.project(net.norm(y, "feed_norm", shift=True), 8 * channels, "feed_up", bias=True)
-            half = (batch, rows * columns, 4 * channels)
-            z = net.pointwise("feed_gated", "GeluMul", z.moved(half, "Slice"), z.moved(half, "Slice"))
+            halves = (z.part(2, start, 4 * channels) for start in (0, 4 * channels))
+            z = net.pointwise("feed_gated", "GeluMul", *halves)
             y = net.add(y, net.project(z, channels, "feed_down", bias=True), "feed_sum")
-            y = y.moved(x.shape, "Transpose", "Reshape")
+            y = y.rearranged(beside, (0, 2, 1), x.shape, "Transpose", "Reshape")
             return net.add(x, convolution(net, y, channels, 1, "out"), "sum")
 
     def attention(self, x: Data, memory: Data, name: str) -> Data:
@@ -136,15 +143,16 @@ class _Denoiser:
         context, heads = memory.shape[1], Heads(HEADS, HEADS, channels // HEADS)
         pairs = batch * HEADS
         with net.scope(name):
-            queries = net.project(x, channels, "query").moved((pairs, tokens, heads.width), "Transpose")
-            keys = net.project(memory, channels, "key").moved((pairs, heads.width, context), "Transpose")
-            values = net.project(memory, channels, "value").moved((pairs, context, heads.width), "Transpose")
+            own, other = ((batch, count, HEADS, heads.width) for count in (tokens, context))
+            queries, keys, values = (
+                net.project(read, channels, name).rearranged(split, order, shape, "Transpose")
+                for read, name, split, order, shape in (
+                    (x, "query", own, (0, 2, 1, 3), (pairs, tokens, heads.width)),
+                    (memory, "key", other, (0, 2, 3, 1), (pairs, heads.width, context)),
+                    (memory, "value", other, (0, 2, 1, 3), (pairs, context, heads.width)),
+                )
+            )
             mixed = attend(net, queries, keys, values, (pairs, tokens, context, heads.width, heads.width))
-            return net.project(mixed.moved(x.shape, "Transpose"), channels, "result", bias=True)
-
-
-def _joined(x: Data, kept: Data) -> Data:
-    """Channels of two results one after the other."""
-    batch, channels, rows, columns = x.shape
-    pieces = [*x.moved(x.shape, "Concat").pieces, *kept.moved(kept.shape, "Concat").pieces]
-    return Data((batch, channels + kept.shape[1], rows, columns), tuple(pieces))
+            headed = (batch, HEADS, tokens, heads.width)
+            together = mixed.rearranged(headed, (0, 2, 1, 3), x.shape, "Transpose")
+            return net.project(together, channels, "result", bias=True)

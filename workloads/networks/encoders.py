@@ -76,6 +76,12 @@ def patches(net: Assembly, features: int, patch: int, *, bias: bool) -> Data:
     return net.add(x, net.outside("places", (tokens, features), "Slice"), "placed")
 
 
+def _first(x: Data) -> Data:
+    """The first token."""
+    batch, _, features = x.shape
+    return x.part(1, 0, 1).rearranged((batch, 1, features), (0, 1, 2), (batch, features))
+
+
 @dataclass(frozen=True)
 class Bert(Picture):
     """BERT, with the pooled first token on top."""
@@ -102,8 +108,7 @@ class Bert(Picture):
                 y = net.norm(y, "attention_norm", shift=True)
                 x = net.add(y, feed_forward(net, y, 4 * features, "Gelu", bias=True), "feed_forward_sum")
                 x = net.norm(x, "feed_forward_norm", shift=True)
-        first = x.moved((self.batch, features), "Slice")
-        net.pointwise("pooler_act", "Tanh", net.project(first, features, "pooler", bias=True))
+        net.pointwise("pooler_act", "Tanh", net.project(_first(x), features, "pooler", bias=True))
         return net.network()
 
 
@@ -121,7 +126,7 @@ class ViT(Picture):
             net, patches(net, features, 16, bias=True), blocks, even_heads(features, count), "Gelu"
         )
         x = net.norm(x, "last_norm", shift=True)
-        net.project(x.moved((self.batch, features), "Slice"), CLASSES, "classes", bias=True)
+        net.project(_first(x), CLASSES, "classes", bias=True)
         return net.network()
 
 
@@ -138,7 +143,7 @@ class Clip(Picture):
         with net.scope("picture"):
             x = net.norm(patches(net, features, patch, bias=False), "first_norm", shift=True)
             x = blocks_before(net, x, blocks, even_heads(features, count), "QuickGelu")
-            x = net.norm(x.moved((batch, features), "Slice"), "last_norm", shift=True)
+            x = net.norm(_first(x), "last_norm", shift=True)
             picture = net.project(x, common, "common")
         with net.scope("text"):
             net.table("words", CLIP_WORDS * words)

@@ -46,12 +46,15 @@ def mixer(net: Assembly, x: Data, past: bool) -> Data:
     shape = (batch, tokens, inner)
     with net.scope("mixer"):
         both = net.project(x, 2 * inner, "branches")
-        u, gate = (both.moved(shape, "Slice") for _ in range(2))
+        u, gate = both.part(2, 0, inner), both.part(2, inner, inner)
         u = _convolved(net, u, past=past)
         vectors = net.project(u, rank + 2 * STATE, "vectors")
-        step = net.project(vectors.moved((batch, tokens, rank), "Slice"), inner, "step", bias=True)
+        step = net.project(vectors.part(2, 0, rank), inner, "step", bias=True)
         step = net.pointwise("softplus", "Softplus", step)
-        into, out = (vectors.moved((rows, STATE), "Slice") for _ in range(2))
+        into, out = (
+            vectors.part(2, start, STATE).rearranged((batch, tokens, STATE), (0, 1, 2), (rows, STATE))
+            for start in (rank, rank + STATE)
+        )
         states = (rows, inner, STATE)
         decay = net.layer(
             "decay",
@@ -88,15 +91,17 @@ def _convolved(net: Assembly, u: Data, *, past: bool) -> Data:
     """Each feature over the last four tokens, and the activation."""
     batch, tokens, inner = u.shape
     window = WINDOW - 1
+    padding: tuple[int, ...] = ()
     if past:
         before = net.outside("window", (batch, window, inner), kind=Kind.CACHE).pieces
         operator = depthwise_conv2d(n=batch, c=inner, r=1, s=WINDOW, h=1, w=tokens + window)
     else:
-        before = ()
+        before, padding = (), (0, window)
         operator = depthwise_conv2d(n=batch, c=inner, r=1, s=WINDOW, h=1, w=tokens, pad=(0, window, 0, 0))
-    read = Data((batch, inner, 1, tokens), (*before, *u.moved(u.shape, "Transpose").pieces))
+    own = u.rearranged(u.shape, (0, 2, 1), (batch, inner, 1, tokens), "Transpose")
+    read = own if not past else Data(own.shape, (*before, *u.moved(u.shape, "Transpose").pieces))
     learned = net.learned(("convolution.weight", inner * WINDOW), ("convolution.bias", inner))
-    made = net.layer("convolution", "Conv", operator, {"I": read}, u.shape, learned=learned)
+    made = net.layer("convolution", "Conv", operator, {"I": read}, u.shape, learned=learned, before=padding)
     return net.pointwise("convolution_act", "Silu", made)
 
 

@@ -15,7 +15,15 @@ from tilewright.formulation.scheduling.tiled.atoms import layer_atoms, layer_wei
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.costs import AtomCosts, energy
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
-from tilewright.formulation.scheduling.tiled.dag import INPUT, REGION, RESULT, WEIGHTS, AtomicDag, PartialSums
+from tilewright.formulation.scheduling.tiled.dag import (
+    INPUT,
+    REGION,
+    RESULT,
+    WEIGHTS,
+    AtomicDag,
+    PartialSums,
+    outline,
+)
 from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.overlap import Regions, sample_entries
 from tilewright.formulation.scheduling.tiled.reading import (
@@ -79,6 +87,7 @@ class _Builder:
         self.slots = np.array(slots, dtype=np.int32)
         self.base = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.tasks = int(self.base[-1])
+        self.counts = np.zeros(len(units), dtype=np.int64)  # reads by unit
         self.readers: list[Int64s] = []
         self.read_blocks: list[Int64s] = []
         self.sizes: list[Int64s] = []
@@ -102,18 +111,28 @@ class _Builder:
         self.blocks += len(sizes)
         return first
 
+    def add_reads(self, index: int, readers: Int64s, blocks: Int64s) -> None:
+        """Atoms of a unit that read blocks, pair by pair."""
+        self.counts[index] += len(readers)
+        self.readers.append(readers)
+        self.read_blocks.append(blocks)
+
+    def _outline(self) -> str:
+        return outline(self.units, self.tasks, self.counts, self.engine)
+
     def build(self) -> AtomicDag:
         results, columns = self._atoms()
         for index, unit in enumerate(self.units):
-            check(self.limits)
+            check(self.limits, self._outline)
             self._weights(index, unit)
             self._partial_sums(index)
             for read in unit.reads:
                 self._read(index, read)
         for source in [*self.sources, *self.inputs.values()]:
-            check(self.limits)
+            check(self.limits, self._outline)
             self._close(source)
         readers = _joined(self.readers)
+        check(self.limits, self._outline)
         starts, reads = counting_sort(readers, _joined(self.read_blocks).astype(np.int32), self.tasks)
         kinds = np.concatenate(
             [np.full(self.tasks, RESULT), *(np.full(count, kind) for kind, count in self.kinds)]
@@ -186,8 +205,7 @@ class _Builder:
         task = local // parts * slots + local % parts
         per_sample = block.size // parts * slots
         for sample in range(len(cuts.samples) - 1):
-            self.readers.append(self.base[index] + sample * per_sample + task)
-            self.read_blocks.append(first + block)
+            self.add_reads(index, self.base[index] + sample * per_sample + task, first + block)
 
     def _partial_sums(self, index: int) -> None:
         """Part p reads the sum of the parts before it, or the reduction reads all of them."""
@@ -196,11 +214,9 @@ class _Builder:
             return
         tasks = np.arange(self.base[index], self.base[index + 1]).reshape(-1, slots)
         if slots == parts:
-            self.readers.append(tasks[:, 1:].ravel())
-            self.read_blocks.append(tasks[:, :-1].ravel())
+            self.add_reads(index, tasks[:, 1:].ravel(), tasks[:, :-1].ravel())
         else:
-            self.readers.append(np.repeat(tasks[:, -1], parts))
-            self.read_blocks.append(tasks[:, :-1].ravel())
+            self.add_reads(index, np.repeat(tasks[:, -1], parts), tasks[:, :-1].ravel())
 
     def _read(self, index: int, read: Read) -> None:
         operator = read.layer.operator
@@ -238,6 +254,7 @@ class _Builder:
             parts.append(np.tile(number, len(consumer) // max(1, len(number))))
         free = found.free
         many = len(free)
+        self.counts[index] += len(consumer) * many
         source.readers.append(np.add.outer(self.base[index] + consumer, free).ravel())
         source.pieces.append(np.repeat(piece, many))
         source.sizes.append(np.repeat(size, many))
@@ -312,8 +329,8 @@ class _Builder:
             task = source.task + piece * source.slots + source.slots - 1
             first = self.add_blocks(REGION, size.ravel(), np.repeat(task, len(share)))
             block = first + np.add.outer(np.arange(len(boxes)) * len(share), number)
-            self.readers.append(np.tile(self.base[index] + int(mine) * per_sample + reader, len(boxes)))
-            self.read_blocks.append(block.ravel())
+            readers = np.tile(self.base[index] + int(mine) * per_sample + reader, len(boxes))
+            self.add_reads(index, readers, block.ravel())
 
     def _read_unmapped_input(self, index: int, read: Read, tensor: Tensor) -> None:
         """An operand from DRAM whose coordinates mix: one block per share of it and sample range."""
@@ -327,8 +344,7 @@ class _Builder:
         for sample, count in enumerate(np.diff(np.array(cuts.samples))):
             size = in_bytes(share * int(count) * tensor_bits(tensor, self.engine))
             first = self.add_blocks(INPUT, size, np.full(len(share), -1, dtype=np.int64))
-            self.readers.append(self.base[index] + sample * per_sample + reader)
-            self.read_blocks.append(first + number)
+            self.add_reads(index, self.base[index] + sample * per_sample + reader, first + number)
 
 
 def _joined(arrays: list[Int64s]) -> Int64s:

@@ -8,6 +8,7 @@ all of the producer and reads its share of each result.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -26,6 +27,24 @@ RESULT, REGION, WEIGHTS, INPUT = 0, 1, 2, 3
 """Kinds of blocks."""
 
 KIND_NAMES = ("result", "part of a result", "weights", "input")
+
+
+def outline(units: Sequence[Unit], tasks: int, reads: Int64s, engine: TileEngine | None) -> str:
+    """How much a DAG is, in a line.
+
+    Parameters
+    ----------
+    units : what was cut
+    tasks : atoms of all units
+    reads : blocks that the atoms of each unit read, together
+    engine : whose buffer holds an atom
+    """
+    most = int(reads.argmax())
+    where = "" if engine is None else f" in buffers of {engine.buffer_bytes:,} bytes"
+    return (
+        f"{tasks:,} atoms{where}, which read {int(reads.sum()):,} blocks, {int(reads[most]):,} of them for "
+        f"{units[most].name}"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +102,10 @@ class AtomicDag:
     def reads_of(self, task: int) -> Int32s:
         """Blocks that a task reads."""
         return self.reads[self.read_starts[task] : self.read_starts[task + 1]]
+
+    def outline(self) -> str:
+        """How much it is, in a line."""
+        return outline(self.units, self.tasks, np.diff(self.read_starts[self.base]), self.engine)
 
     @cached_property
     def needs(self) -> Int64s:

@@ -7,7 +7,7 @@ sets once a limit has struck.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -44,7 +44,11 @@ def halting(limits: Limits | None) -> Iterator[Bytes]:
         thread.join()
 
 
-def check(limits: Limits | None) -> None:
-    """Raise `LimitReachedError` once limits have struck; without limits, never."""
+def check(limits: Limits | None, amid: Callable[[], str] | None = None) -> None:
+    """Raise `LimitReachedError` once limits have struck; without limits, never.
+
+    ``amid`` says what the plan is made of, for the message.
+    """
     if limits is not None and limits.expired:
-        raise LimitReachedError("a limit struck before a plan was complete")
+        made_of = "" if amid is None else f": {amid()}"
+        raise LimitReachedError(f"a limit struck before a plan was complete{made_of}")

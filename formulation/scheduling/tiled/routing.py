@@ -62,6 +62,7 @@ def complete(
     """
     place = np.ascontiguousarray(engine, dtype=np.int32)
     _check(dag, machine, place, np.asarray(step))
+    check(limits, dag.outline)
     _, logical = np.unique(step, return_inverse=True)
     logical = logical.astype(np.int32)
     steps = int(logical.max()) + 1
@@ -71,6 +72,7 @@ def complete(
     again, use_starts, uses = uses_of(graph, place, logical, starts, tasks, net.engines)
     outside = _finished(dag) if through_dram else np.zeros(dag.tasks, dtype=np.bool_)
     outside &= np.diff(use_starts) > 0
+    check(limits, dag.outline)
     order = Order(place, logical, starts, tasks, again, use_starts, uses, outside)
     rules = Rules(eviction == "furthest", ahead)
     with halting(limits) as halt:
@@ -78,7 +80,7 @@ def complete(
             graph, order, net, topology(machine).hops, steps, rules, halt
         )
     if fault == machine_code.HALTED:
-        check(limits)
+        check(limits, dag.outline)
     if fault >= 0:
         raise IllegalPlanError(
             f"{dag.task_name(int(fault))} needs {int(dag.needs[fault])} bytes on engine {int(place[fault])}, "

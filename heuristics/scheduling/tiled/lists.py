@@ -90,7 +90,7 @@ def list_order(
             halt=halt,
         )
     if not ended:
-        check(limits)
+        check(limits, dag.outline)
     return engine, step
 
 

@@ -23,8 +23,11 @@ from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled.barriers import barriers
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_key
+from tilewright.workloads.blueprint.assembly import Assembly
+from tilewright.workloads.blueprint.pictures import convolution
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Network
+from tilewright.workloads.networks import mamba
 from tilewright.workloads.onnx.importer import load_onnx
 
 TOKENS, HEADS, WIDTH = 4, 2, 3
@@ -90,13 +93,51 @@ def cropped() -> tuple[Network, Moves]:
     return network, {("y", "I"): ("a", crop), ("y", "I2"): ("b", beside)}
 
 
+def joined() -> tuple[Network, Moves]:
+    """A convolution of two results beside each other, and a product of its last pixel."""
+    net = Assembly("joined", 1)
+    x = net.outside("x", (1, 2, 3, 3))
+    both = convolution(net, x, 2, 3, "a").joined(1, convolution(net, x, 1, 3, "b"))
+    pixels = convolution(net, both, 2, 3, "y").rearranged((1, 2, 9), (0, 2, 1), (1, 9, 2))
+    net.project(pixels.part(1, 8, 1), 5, "z")
+    first, second = np.full((1, 3, 5, 5), -1), np.full((1, 3, 5, 5), -1)
+    first[:, :2, 1:4, 1:4] = np.arange(18).reshape(1, 2, 3, 3)
+    second[:, 2:, 1:4, 1:4] = np.arange(9).reshape(1, 1, 3, 3)
+    last = np.arange(18).reshape(2, 9).T[8:]
+    return net.network(), {("y", "I"): ("a", first), ("y", "I2"): ("b", second), ("z", "A"): ("y", last)}
+
+
+def selective() -> tuple[Network, Moves]:
+    """The two branches of a block of Mamba, and the parts of what its scan reads."""
+    net, tokens, inner, state = Assembly("mamba", 1), 3, 4, mamba.STATE
+    mamba.mixer(net, net.outside("x", (1, tokens, inner // 2)), past=False)
+    branches = np.arange(tokens * 2 * inner).reshape(tokens, 2 * inner)
+    vectors = np.arange(tokens * (1 + 2 * state)).reshape(tokens, -1)
+    whole = np.arange(tokens * inner).reshape(tokens, inner)
+    window = np.full((1, inner, 1, tokens + 3), -1)
+    window[0, :, 0, 3:] = branches[:, :inner].T
+    moves = {
+        ("convolution", "I"): ("branches", window),
+        ("gated", "I0"): ("skip", whole),
+        ("gated", "I1"): ("branches", branches[:, inner:]),
+        ("step", "A"): ("vectors", vectors[:, :1]),
+        ("entry", "S"): ("softplus", whole),
+        ("entry", "U"): ("convolution_act", whole),
+        ("entry", "I"): ("vectors", vectors[:, 1 : 1 + state]),
+        ("mix", "H"): ("state", np.arange(whole.size * state).reshape(tokens, inner, state)),
+        ("mix", "C"): ("vectors", vectors[:, 1 + state :]),
+    }
+    named = {(f"mixer.{to}", operand): (f"mixer.{by}", at) for (to, operand), (by, at) in moves.items()}
+    return net.network(), named
+
+
 def coordinates(operator: Operator, at: dict[str, int]) -> tuple[int, int, int]:
     """Channel, row and column of the result that an iteration adds to."""
     like = {dimension.name: dimension.like for dimension in operator.dimensions}
     spot = [0, 0, 0]
     for axis in operator.output.axes:
         (term,) = axis.terms
-        along = {"K": 0, "G": 0, "Q": 2}.get(like[term.dim], 1)
+        along = {"K": 0, "G": 0, "C": 0, "Q": 2}.get(like[term.dim], 1)
         spot[along] = spot[along] * operator.bounds[term.dim] + at[term.dim]
     return spot[0], spot[1], spot[2]
 
@@ -165,7 +206,7 @@ def cut(network: Network, rng: random.Random) -> AtomicDag:
     )
 
 
-@pytest.mark.parametrize("made", [attention, cropped])
+@pytest.mark.parametrize("made", [attention, cropped, joined, selective])
 @pytest.mark.parametrize("seed", range(3))
 def test_reads_behind_movement_are_exact(made: Callable[[], tuple[Network, Moves]], seed: int) -> None:
     """Atoms of random sizes read exactly the elements that their loops touch, of the tasks that make them."""
@@ -186,7 +227,7 @@ def test_reads_behind_movement_are_exact(made: Callable[[], tuple[Network, Moves
         assert dict(size) == expected(dag, task, moves, made_by)
 
 
-@pytest.mark.parametrize("made", [attention, cropped])
+@pytest.mark.parametrize("made", [attention, cropped, joined])
 def test_bounds_hold_behind_movement(made: Callable[[], tuple[Network, Moves]]) -> None:
     """Atoms wait for all barriers of their layers, and random plans cost no less than the bound."""
     network, _ = made()

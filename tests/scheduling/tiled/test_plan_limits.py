@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from clocks import delay
 from tiled_plans import random_network, random_plan, random_problem
@@ -56,6 +57,12 @@ def test_a_limit_strikes_inside_every_stage() -> None:
     ):
         with pytest.raises(LimitReachedError):
             stage()
+    reads = np.bincount(dag.unit, np.diff(dag.read_starts)).astype(int)
+    most = (
+        rf"{len(dag.unit):,} atoms in buffers of .* read {len(dag.reads):,} blocks, {reads.max():,} of them"
+    )
+    with pytest.raises(LimitReachedError, match=f"{most} for {dag.units[reads.argmax()].name}"):
+        complete(dag, machine, engine, step, limits=over)
     plan = random_plan(random.Random(2), problem, dag)
     assert (
         problem.evaluate(dag, smoothed(dag, machine, plan, limits=over)).cycles
