@@ -97,12 +97,12 @@ def joined() -> tuple[Network, Moves]:
     """A convolution of two results beside each other, and a product of its last pixel."""
     net = Assembly("joined", 1)
     x = net.outside("x", (1, 2, 3, 3))
-    both = convolution(net, x, 2, 3, "a").joined(1, convolution(net, x, 1, 3, "b"))
+    both = convolution(net, x, 2, 3, "a").joined(1, convolution(net, x, 2, 3, "b"))
     pixels = convolution(net, both, 2, 3, "y").rearranged((1, 2, 9), (0, 2, 1), (1, 9, 2))
     net.project(pixels.part(1, 8, 1), 5, "z")
-    first, second = np.full((1, 3, 5, 5), -1), np.full((1, 3, 5, 5), -1)
+    first, second = np.full((1, 4, 5, 5), -1), np.full((1, 4, 5, 5), -1)
     first[:, :2, 1:4, 1:4] = np.arange(18).reshape(1, 2, 3, 3)
-    second[:, 2:, 1:4, 1:4] = np.arange(9).reshape(1, 1, 3, 3)
+    second[:, 2:, 1:4, 1:4] = np.arange(18).reshape(1, 2, 3, 3)
     last = np.arange(18).reshape(2, 9).T[8:]
     return net.network(), {("y", "I"): ("a", first), ("y", "I2"): ("b", second), ("z", "A"): ("y", last)}
 
