@@ -86,9 +86,12 @@ def test_no_mapping_is_below_what_inner_levels_cost_together(data: st.DataObject
     _compare(data, 24, 300)
 
 
+@pytest.mark.parametrize("shared", [None, Fraction(32)])
 @pytest.mark.parametrize("objective", ["edp", "ed2p"])
-def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(objective: str) -> None:
-    """Where levels hold everything, a bound that counted any cycle twice would exceed the optimum."""
+def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(
+    objective: str, shared: Fraction | None
+) -> None:
+    """Where levels hold everything, a bound that counted any cycle twice, or once a port, would exceed it."""
     array = Fanout((ArrayAxis("x", 2), ArrayAxis("y", 2)), Fraction(2))
     levels = tuple(
         MemoryLevel(
@@ -99,6 +102,7 @@ def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(objective: str) ->
             double_buffered=index > 0,
             read_bandwidth=Fraction(8),
             write_bandwidth=Fraction(8),
+            shared_bandwidth=shared,
             fanout=array if index == 2 else None,
         )
         for index in range(4)
