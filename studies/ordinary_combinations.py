@@ -2,8 +2,8 @@
 
     python -m studies.ordinary_combinations --store combinations.jsonl
 
-They are chosen, not drawn as those of :mod:`studies.ordinary_machines`: every preset family and machines of
-three to six levels, layers of all kinds, and among them those that were hard in earlier versions.  Default
+They are chosen, not drawn as those of :mod:`studies.ordinary_machines`: most presets, and machines of three
+to six levels, with layers of all kinds, and among them those that were hard in earlier versions.  Default
 factors; a run adds to its store and prints what it has, the worst combinations first.
 """
 
@@ -50,7 +50,7 @@ CHOSEN = (
 """Machine, layer, objective, storage, and the cost model where it is not the machine's."""
 
 
-def cells() -> list[Cell]:
+def chosen() -> list[Cell]:
     """The combinations, with the default factors of their machine and cost model."""
     return [
         Cell(machine, "ordinary", layer, objective, storage, IMPERFECT, *model)
@@ -63,12 +63,13 @@ def cells() -> list[Cell]:
 def run(
     store: Annotated[Path, typer.Option(help="file of outcomes, one a line; read and added to")],
     cpu: Annotated[float, typer.Option(help="CPU seconds per combination")] = 10.0,
+    cells: Annotated[int, typer.Option(help="the first ones, so many")] = len(CHOSEN),
     minutes: Annotated[
         float, typer.Option(help="begin no combination after that; 0 prints the tables alone")
     ] = math.inf,
 ) -> None:
     """Solve what is not in the store yet, and print the tables of all that is."""
-    print("\n".join(table(measured(cells(), store, cpu, minutes))))
+    print("\n".join(table(measured(chosen()[:cells], store, cpu, minutes))))
 
 
 if __name__ == "__main__":

@@ -195,8 +195,7 @@ class PatternBounds:
         """What is known of a pattern."""
         places = np.unravel_index(pattern, self._shape)
         stores = tuple(
-            alternatives[int(place)]
-            for alternatives, place in zip(self._alternatives, places, strict=True)
+            alternatives[int(place)] for alternatives, place in zip(self._alternatives, places, strict=True)
         )
         costs: list[dict[int, float]] = [{} for _ in self.weights]
         for term in self._terms:

@@ -114,7 +114,7 @@ def test_what_is_known_with_much_effort_is_what_parts_cost(data: st.DataObject) 
 
 
 def test_one_cut_for_several_counts_no_more_pieces_than_they_leave() -> None:
-    """Ten rows in tiles of 5, 3 and 2 are six pieces, in tiles of 3 and 2 seven, and six are cheapest here."""
+    """Ten rows in tiles of 5, 3 and 2 are six pieces, in tiles of 3 and 2 seven; six are cheapest."""
     sizes = [(5, 4), (3, 2), (2, 1)]  # rows and products of a sum, of two columns
     levels = [MemoryLevel("DRAM", None, Fraction(200), Fraction(200))]
     for index, ((rows, products), energy) in enumerate(zip(sizes, (20, 1, 1), strict=True)):
