@@ -64,7 +64,12 @@ SOON = 2.0  # CPU seconds after which a mapping should be there
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One layer on one machine for one objective."""
+    """One layer on one machine for one objective.
+
+    Parameters
+    ----------
+    cost_model : by default the machine's
+    """
 
     machine: str
     model: str
@@ -72,11 +77,13 @@ class Cell:
     objective: str
     storage: str
     factors: str = IMPERFECT
+    cost_model: str = ""
 
     @property
     def name(self) -> str:
-        parts = (self.machine, self.model, self.layer, self.objective, self.storage)
-        return "/".join(parts if self.factors == IMPERFECT else (*parts, self.factors))
+        parts = [self.machine, self.model, self.layer, self.objective, self.storage]
+        more = [self.factors] * (self.factors != IMPERFECT) + [self.cost_model] * bool(self.cost_model)
+        return "/".join(parts + more)
 
     @property
     def place(self) -> str:
@@ -150,7 +157,12 @@ def solved(cell: Cell, operator: Operator, cpu: float) -> Outcome:
 
     engine = load_engine(machine_file(cell.machine))
     problem = layer_problem(
-        operator, engine, parse_objective(cell.objective), factors=cell.factors, storage=cell.storage
+        operator,
+        engine,
+        parse_objective(cell.objective),
+        cell.cost_model or None,
+        factors=cell.factors,
+        storage=cell.storage,
     )
     result = solve(problem, "auto", limits, heard)
     worked = time.process_time() - begun

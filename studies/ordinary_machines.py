@@ -96,8 +96,10 @@ def table(outcomes: dict[Cell, Outcome]) -> Iterator[str]:
     for cell in sorted(outcomes, key=lambda cell: (-gaps[cell], -outcomes[cell].cpu)):
         outcome = outcomes[cell]
         first = "–" if outcome.first is None else f"{outcome.first:.1f}"
+        machine = ", ".join([f"`{cell.machine}`", *filter(None, [cell.cost_model])])
+        objective = cell.objective if cell.storage == "even" else f"{cell.objective}, {cell.storage}"
         yield (
-            f"| `{cell.machine}` | {cell.layer} | {cell.objective} | {outcome.status} | {outcome.cpu:.1f} "
+            f"| {machine} | {cell.layer} | {objective} | {outcome.status} | {outcome.cpu:.1f} "
             f"| {first} | {100 * gaps[cell]:.1f} % | {outcome.memory:.0f} |"
         )
 
@@ -121,9 +123,20 @@ def run(
     ] = math.inf,
 ) -> None:
     """Solve what is not in the store yet, and print the tables of all that is."""
-    begun = time.monotonic()
     machines = {"": (*list_presets(), *MACHINES), "levels": LEVELS}.get(arch) or arch.split(",")
     sample = drawn(machines, layer or [*LAYERS], objective.split(","))[: cells or None]
+    print("\n".join(table(measured(sample, store, cpu, minutes))))
+
+
+def measured(sample: Sequence[Cell], store: Path, cpu: float, minutes: float) -> dict[Cell, Outcome]:
+    """What a store has of some cells, after those were solved that it had not.
+
+    Parameters
+    ----------
+    cpu : seconds for each of them
+    minutes : after which no cell is begun
+    """
+    begun = time.monotonic()
     done = stored(store)
     await_compiled(lambda: False)
     for cell in sample:
@@ -134,7 +147,7 @@ def run(
             done[cell] = solved_apart(cell, operator, cpu)
             with store.open("a") as file:
                 file.write(json.dumps({"cell": asdict(cell), "outcome": asdict(done[cell])}) + "\n")
-    print("\n".join(table({cell: done[cell] for cell in sample if cell in done})))
+    return {cell: done[cell] for cell in sample if cell in done}
 
 
 if __name__ == "__main__":

@@ -63,6 +63,22 @@ def products(roots: Iterable[Expr]) -> list[Product]:
     return collected
 
 
+def alike(every: Int64s, sizes: Sequence[int]) -> Int64s:
+    """For every usage the least one that leaves as much of the array.
+
+    Of an axis of `size`, `used` instances leave ``size // used`` for loops inside and outside.  What `more`
+    of them leave then is ``size // (used * more) == (size // used) // more``, so usages that leave the same
+    are the same for whatever else is spread; an axis knows some ``2 * size ** 0.5`` of them.
+
+    Parameters
+    ----------
+    every : instances used along every axis, at least 1, shape (usages, axes)
+    sizes : of the array's axes
+    """
+    axes = np.asarray(sizes, dtype=np.int64)
+    return np.asarray(axes // (axes // every + 1) + 1)
+
+
 class Distinct:
     """The different ones among some usages of the array that fit it.
 
@@ -114,7 +130,7 @@ class ArrayBounds:
                 for index in nest.spatial
             ]
             stacked = np.column_stack(used).astype(np.int64) if used else np.ones((len(table), 1), np.int64)
-            self._usage[table.group.name] = Distinct(stacked)
+            self._usage[table.group.name] = Distinct(alike(stacked, self._sizes or [1]))
 
     def bounds(self, roots: Sequence[Expr]) -> dict[Expr, float]:
         """The bound of every product in the expressions where it exceeds that of plain intervals."""
@@ -174,6 +190,7 @@ class ArrayBounds:
                 # dropped.
                 outer, inner = self._together(groups[:-1]).usage, self._usage[groups[-1]].usage
                 every = (outer[:, None, :] * inner[None, :, :]).reshape(-1, outer.shape[1])
+                every = alike(every, self._sizes or [1])
             else:
                 every = np.ones((1, max(1, len(self._sizes))), dtype=np.int64)
             joined = self._joined[groups] = Distinct(every, self._sizes)

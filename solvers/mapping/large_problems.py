@@ -33,6 +33,8 @@ MOST = 120_000  # rows of perfect factors
 SHARE = 0.25  # of the time that is left
 LONGEST = 2.0  # seconds
 _LOOK = 1.0  # seconds for a bound
+_DEEP_SHARE, _DEEPEST = 0.5, 4.0  # of the time that is left, and seconds, for a bound of huge problems
+_FEW = 1000  # rows of perfect factors, with which halved tiles have as much time
 
 PERFECT, HALVED = "perfect factors", "halved tiles"
 
@@ -70,7 +72,13 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         bounds, pattern = _raise_bound_of_stores(search)
     offer_perfect_factors(search, method)
     if not problem.space.nest.perfect and _rows(problem) > HUGE:
-        _offer(search, problem.even().with_halved_tiles(), HALVED, method)
+        if bounds is not None and not search.done:
+            pattern = _know_more_of_stores(search, bounds) or pattern
+        halved = problem.even().with_halved_tiles()
+        if _rows(problem.with_perfect_factors()) > _FEW:
+            _offer(search, halved, HALVED, method)
+        else:
+            _offer(search, halved, HALVED, method, _DEEP_SHARE, _DEEPEST)
     if bounds is not None and pattern is not None and not search.done:
         _raise_bound_of_inner_levels(search, bounds, pattern)
 
@@ -95,6 +103,16 @@ def _raise_bound_of_stores(search: LayerSearch) -> tuple[PatternBounds, BoundedP
     return bounds, taken
 
 
+def _know_more_of_stores(search: LayerSearch, bounds: PatternBounds) -> BoundedPattern | None:
+    """Search what each store costs at least with more effort: tables of the whole take longer."""
+    longest = None if search.limits.deterministic else _DEEPEST
+    pattern = None
+    with suppress(LimitReachedError):
+        for pattern in bounds.deepened(search.within(search.limits.share(_DEEP_SHARE, longest))):
+            _raise(search, pattern.key, "stores")
+    return pattern
+
+
 def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPattern) -> None:
     """Bound all mappings by what the innermost levels cost together.
 
@@ -115,11 +133,24 @@ def _raise(search: LayerSearch, key: float, source: str) -> None:
         search.raise_bound(Fraction(int(key * scale * (1 - BAND))) / scale, source)
 
 
-def _offer(search: LayerSearch, part: LayerProblem, source: str, method: LayerMethod) -> None:
-    """Offer the best mapping of a part of the space, or what is found of it in a share of the time."""
-    longest = None if search.limits.deterministic else LONGEST
+def _offer(
+    search: LayerSearch,
+    part: LayerProblem,
+    source: str,
+    method: LayerMethod,
+    share: float = SHARE,
+    longest: float = LONGEST,
+) -> None:
+    """Offer the best mapping of a part of the space, or what is found of it in a share of the time.
+
+    Parameters
+    ----------
+    source : what the whole calls its mappings
+    share, longest : of the time that is left, and seconds
+    """
+    limits = search.limits.share(share, None if search.limits.deterministic else longest)
     with suppress(LimitReachedError):  # the share of this, not the limit of the search
-        method.solve(PartSearch(search, part, search.limits.share(SHARE, longest), source))
+        method.solve(PartSearch(search, part, limits, source))
 
 
 def _plain_bound(problem: LayerProblem) -> Fraction:

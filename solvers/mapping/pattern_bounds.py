@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -30,12 +30,16 @@ from tilewright.formulation.mapping.storage_parts import (
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import LeastEnergy
-from tilewright.solvers.mapping.layout import laid_out
+from tilewright.solvers.mapping.layout import Deciding, laid_out
 from tilewright.solvers.mapping.pattern_machines import Stores
 from tilewright.solvers.mapping.weighted_sums import least_keys
 
 _EFFORTS = (50_000, 1_000_000)
 """Nodes bounded for a part: at first, and where the cheapest pattern still needs to know more."""
+_DEEP = 60_000_000
+"""Nodes bounded for a part of the one pattern that there is."""
+_EXACT = len(_EFFORTS) + 1
+"""Efforts, so to speak, that a part has been searched with whose cost is known."""
 _ROUNDING = 1e-9
 """Relative: sums of some ten parts in floating point are right well within it."""
 _WEIGHTS = (0.7, 1.4, 2.8)
@@ -90,7 +94,7 @@ class _Term:
     units : energies of the levels that tensors come from, pJ per element, shape (parts, ...)
     compulsory : what each costs whatever the tiles, pJ, shape (parts,)
     values : what each costs at least as far as is known, pJ, shape (parts,)
-    asked : with how many of the efforts each has been searched, shape (parts,)
+    asked : with how many of the efforts each has been searched, or `_EXACT`, shape (parts,)
     """
 
     weight: int
@@ -158,24 +162,47 @@ class PatternBounds:
             self._search.limits.check()
             self._between()
             cheapest = int(np.argmin(self._keys))
-            key = float(self._keys[cheapest])
-            if math.isinf(key):
+            if math.isinf(self._keys[cheapest]):
                 return None
             term = min(self._terms, key=lambda term: int(term.asked[term.of_pattern[cheapest]]))
-            if term.asked[term.of_pattern[cheapest]] == len(_EFFORTS):
+            if term.asked[term.of_pattern[cheapest]] >= len(_EFFORTS):
                 self._sums[:, cheapest] = self._keys[cheapest] = math.inf
-                places = np.unravel_index(cheapest, self._shape)
-                stores = tuple(
-                    alternatives[int(place)]
-                    for alternatives, place in zip(self._alternatives, places, strict=True)
-                )
-                costs: list[dict[int, float]] = [{} for _ in self.weights]
-                for term in self._terms:
-                    value = float(term.values[term.of_pattern[cheapest]]) * (1 - _ROUNDING)
-                    costs[term.weight][term.parts[0].level] = value
-                return BoundedPattern(stores, key, costs)
+                return self._known(cheapest)
             self._learn(term, int(term.of_pattern[cheapest]))
         return None
+
+    def deepened(self, search: LayerSearch) -> Iterator[BoundedPattern]:
+        """The one pattern that there is, known better after every search of a part with much effort.
+
+        Energy comes first, without cycles; the innermost part, the largest one, before others.
+
+        Parameters
+        ----------
+        search : of the whole, whose limits count now
+        """
+        assert len(self._keys) == 1
+        for term in self._terms:
+            if term.asked[0] < _EXACT:
+                # Where steps count, they are settled first.
+                deciding = Deciding(spread_first=True) if term.weight else None
+                part = part_problem(search.problem, term.parts[0], self.weights[term.weight])
+                value, exact = least_energy(search, part, _DEEP, deciding)
+                term.values[0] = max(term.values[0], value)
+                term.asked[0] = _EXACT if exact else len(_EFFORTS)
+                yield self._known(0)
+
+    def _known(self, pattern: int) -> BoundedPattern:
+        """What is known of a pattern."""
+        places = np.unravel_index(pattern, self._shape)
+        stores = tuple(
+            alternatives[int(place)] for alternatives, place in zip(self._alternatives, places, strict=True)
+        )
+        costs: list[dict[int, float]] = [{} for _ in self.weights]
+        for term in self._terms:
+            value = float(term.values[term.of_pattern[pattern]])
+            costs[term.weight][term.parts[0].level] = value * (1 - _ROUNDING)
+        sums = np.asarray([[sum(cost.values())] for cost in costs])
+        return BoundedPattern(stores, float(self.least_keys(sums)[0]), costs)
 
     def _learn(self, term: _Term, number: int) -> None:
         """Search one part, or others of its kind before it, and raise the bounds of patterns with them.
@@ -192,7 +219,7 @@ class PatternBounds:
         # Every element of the difference is fetched once at least.
         known = value + term.compulsory[dearer] - term.compulsory[number]
         term.values[dearer] = np.maximum(term.values[dearer], known)
-        term.asked[number] = len(_EFFORTS) if exact else asked + 1
+        term.asked[number] = _EXACT if exact else asked + 1
         if value <= inherited * (1 + _ROUNDING):
             self._settle(term, number)
         risen = np.zeros(len(before))
@@ -263,7 +290,7 @@ class PatternBounds:
             parts.append(StoragePart(level, sources, stored))
         values = np.asarray([compulsory(problem, part, self.weights[weight]) for part in parts])
         unused = [all(source is None for source in part.sources) for part in parts]
-        asked: Int64s = np.where(unused, len(_EFFORTS), 0).astype(np.int64)
+        asked: Int64s = np.where(unused, _EXACT, 0).astype(np.int64)
         kinds, units = zip(*(self._traits(part) for part in parts), strict=True)
         _, numbers = np.unique(np.asarray(kinds), axis=0, return_inverse=True)
         return _Term(
@@ -294,7 +321,9 @@ class PatternBounds:
         return runs, units
 
 
-def least_energy(search: LayerSearch, part: LayerProblem, effort: int) -> tuple[float, bool]:
+def least_energy(
+    search: LayerSearch, part: LayerProblem, effort: int, deciding: Deciding | None = None
+) -> tuple[float, bool]:
     """What a part costs at least, pJ, as far as a search of some effort knows; whether that is exact.
 
     Raises ``LimitReachedError`` where a limit strikes before.
@@ -304,9 +333,11 @@ def least_energy(search: LayerSearch, part: LayerProblem, effort: int) -> tuple[
     search : of the whole, whose limits count
     part : to be searched for the least energy
     effort : nodes that are bounded at most
+    deciding : in which order; by default that for energy
     """
     goal = LeastEnergy()
-    tree = BestFirst(search, goal, laid_out(part, search.limits, tally=search.tally))
+    layout = laid_out(part, search.limits, deciding=deciding, tally=search.tally)
+    tree = BestFirst(search, goal, layout)
     if tree.empty:
         return math.inf, True
     tree.limit(effort)

@@ -22,7 +22,13 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping.array_bounds import ArrayBounds, Distinct, implied_array_limits, products
+from tilewright.solvers.mapping.array_bounds import (
+    ArrayBounds,
+    Distinct,
+    alike,
+    implied_array_limits,
+    products,
+)
 from tilewright.workloads.mapping.operators import gemm
 
 FEW = 1_000  # combinations of rows that are enumerated
@@ -159,3 +165,24 @@ def test_equal_usages_of_the_array_are_one(axes: int) -> None:
         usages = [tuple(row) for row in distinct.usage.tolist()]
         assert len(usages) == len(least)
         assert dict(zip(usages, distinct.least(np.array(values)).tolist(), strict=True)) == least
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 12, 16, 108])
+def test_usages_are_alike_if_and_only_if_they_leave_as_much(size: int) -> None:
+    """Whatever else is spread fits beside a usage if it fits beside the one that stands for it, the least."""
+    every = np.arange(1, size + 2, dtype=np.int64)
+    leaves = [tuple(used * more <= size for more in range(1, size + 1)) for used in every.tolist()]
+    first = {fits: used for used, fits in reversed(list(zip(every.tolist(), leaves, strict=True)))}
+    assert alike(every[:, None], (size,))[:, 0].tolist() == [first[fits] for fits in leaves]
+
+
+def test_a_wide_array_has_the_least_product_of_all_tiles() -> None:
+    """On an axis of twelve most usages stand for others, and no bound of a product is less or more."""
+    problem = layer_problem(gemm(m=13, n=5, k=7), arrays((12, 3)), parse_objective("energy"))
+    roots = [problem.statement.energy, problem.statement.cycles]
+    bounds = ArrayBounds(problem.space.nest, Tables(problem.space.groups, roots)).bounds(roots)
+    fits = {group.name: fitting(problem, {group.name}) for group in problem.space.groups}
+    assert bounds
+    for node, bound in bounds.items():
+        names = {factor.group for factor in node.factors if factor.group is not None}
+        assert bound == least(node, fitting(problem, names) if len(names) > 1 else fits[min(names)])

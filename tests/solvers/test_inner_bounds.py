@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,10 +20,12 @@ from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.mapping import pattern_bounds
 from tilewright.solvers.mapping.inner_bounds import inner_keys
 from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.weighted_sums import least_keys
+from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
 
 
@@ -86,9 +89,56 @@ def test_no_mapping_is_below_what_inner_levels_cost_together(data: st.DataObject
     _compare(data, 24, 300)
 
 
+@settings(max_examples=effort(5))
+@given(st.data())
+def test_what_is_known_with_much_effort_is_what_parts_cost(data: st.DataObject) -> None:
+    """Parts that little effort leaves open cost in the end what they cost where none was left open."""
+    problem = data.draw(plain(24)).problem()
+    assume(has_store_bounds(problem))
+    search = LayerSearch(problem, Limits())
+    exact = PatternBounds(search)
+    expected = exact.take()
+    assume(expected is not None)
+    assert expected is not None
+    assert not list(exact.deepened(search))
+    with mock.patch.object(pattern_bounds, "_EFFORTS", (1, 2)):
+        bounds = PatternBounds(search)
+        first = bounds.take()
+        assert first is not None
+        known = [first, *bounds.deepened(search)]
+    keys = [pattern.key for pattern in known]
+    assert keys == sorted(keys)
+    assert keys[-1] == pytest.approx(expected.key, rel=1e-8)
+    for key in keys_of_mappings(data, problem, 100):
+        assert keys[-1] <= key * (1 + 1e-12)
+
+
+def test_one_cut_for_several_counts_no_more_pieces_than_they_leave() -> None:
+    """Ten rows in tiles of 5, 3 and 2 are six pieces, in tiles of 3 and 2 seven; six are cheapest."""
+    sizes = [(5, 4), (3, 2), (2, 1)]  # rows and products of a sum, of two columns
+    levels = [MemoryLevel("DRAM", None, Fraction(200), Fraction(200))]
+    for index, ((rows, products), energy) in enumerate(zip(sizes, (20, 1, 1), strict=True)):
+        room = {Role.INPUT: rows * products, Role.WEIGHT: 2 * products, Role.OUTPUT: 2 * rows}
+        level = MemoryLevel(f"L{index + 1}", 0, Fraction(energy), Fraction(energy), partitions=room)
+        levels.append(level)
+    engine = Engine("cuts", "hierarchy", 16, Fraction(1), Fraction(1000), tuple(levels))
+    problem = layer_problem(gemm(m=10, n=2, k=4), engine, parse_objective("energy"))
+    search = LayerSearch(problem, Limits())
+    bounds = PatternBounds(search)
+    pattern = bounds.take()
+    assert pattern is not None
+    optimum = solve(problem, "branch").key
+    assert optimum is not None
+    (key,) = inner_keys(search, bounds, pattern)
+    assert pattern.key < key <= optimum
+
+
+@pytest.mark.parametrize("shared", [None, Fraction(32)])
 @pytest.mark.parametrize("objective", ["edp", "ed2p"])
-def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(objective: str) -> None:
-    """Where levels hold everything, a bound that counted any cycle twice would exceed the optimum."""
+def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(
+    objective: str, shared: Fraction | None
+) -> None:
+    """Where levels hold everything, a bound that counted any cycle twice, or once a port, would exceed it."""
     array = Fanout((ArrayAxis("x", 2), ArrayAxis("y", 2)), Fraction(2))
     levels = tuple(
         MemoryLevel(
@@ -99,6 +149,7 @@ def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(objective: str) ->
             double_buffered=index > 0,
             read_bandwidth=Fraction(8),
             write_bandwidth=Fraction(8),
+            shared_bandwidth=shared,
             fanout=array if index == 2 else None,
         )
         for index in range(4)
