@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import islice
 from random import Random
 
 import pytest
@@ -11,10 +12,13 @@ from fused_early import unplaced, without_inner_loops
 from fused_pricing import least_of_trees
 from fused_tiny import nested_group, repriced, tiny_engine, tiny_group
 
+import tilewright as tw
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.group import FusedGroup
+from tilewright.formulation.mapping.fused.tree import Branch
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.solvers.mapping.fused.candidate import Candidate
 from tilewright.solvers.mapping.fused.layer_floors import Asked, Floor, LayerFloors
 from tilewright.solvers.mapping.fused.search import FusedSearch
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
@@ -96,6 +100,50 @@ def test_floors_lie_below_the_least_of_plain_enumeration() -> None:
 def test_floors_of_many_groups() -> None:
     """The same for more groups and machines."""
     check(60, 4, "more floors")
+
+
+def drawn(rng: Random, search: FusedSearch, stems: list[Branch]) -> tuple[Branch, Candidate] | None:
+    """A random tree with its loops in order, and one of its candidates; ``None`` where it has none."""
+    tree = rng.choice(stems)
+    for cut in search.trees.cuts(tree):
+        tree = rng.choice(list(search.trees.cut(tree, cut)))
+    if not search.trees.is_whole(tree) or not search.first.fits(tree):
+        return None
+    ordered = rng.choice(list(search.trees.orders(tree)))
+    skeleton = search.space.skeleton(rng.choice(list(search.trees.placed(ordered))))
+    candidates = list(islice(search.space.candidates(skeleton), 200))
+    least = min(candidates, key=lambda candidate: candidate.bound, default=None)
+    return None if least is None else (ordered, rng.choice([least, *candidates]))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("machine", ["tpu-edge", "eyeriss-168", "dmazerunner-256"])
+def test_bounds_of_large_layers_on_presets_lie_below_random_trees(machine: str) -> None:
+    """A language model's feed-forward layers, whose floors decide whether they are fused at all."""
+    rng = Random(machine)
+    model = tw.network("llama3[size=8B,phase=prefill,tokens=512]")
+    problem = model.on(machine, fuse=True, factors="perfect", cost_model="hierarchy").problem
+    names = [f"block1.feed_forward.{name}" for name in ("gate", "up", "gated", "down")]
+    compared = 0
+    for group in (problem.group(names), problem.group(names[1:]), problem.group(names[2:])):
+        search = FusedSearch(group, problem.engine, HIERARCHY, Limits())
+        search.floors.begin()
+        stems = list(search.trees.stems())
+        for tree, candidate in filter(None, (drawn(rng, search, stems) for _ in range(20))):
+            value = search.cost_of(candidate, {})
+            if value is None:
+                continue
+            early = without_inner_loops(tree, True)
+            cuts = search.trees.cuts(tree)
+            assert search.floors.raised(tree, value * 9, is_whole=True) <= value
+            assert search.floors.raised(early, value * 9, is_whole=False) <= value
+            room, stem = search.rooms.bound(tree, None), search.stems.bound(early, cuts, None)
+            assert room is not None
+            assert stem is not None
+            assert max(room.least, stem) <= value
+            compared += 1
+    assert compared > 10
 
 
 def test_trees_share_floors_and_lose_nothing() -> None:

@@ -99,6 +99,11 @@ class LayerFloors:
     def __post_init__(self) -> None:
         self.applies = not self.engine.leak and self.factors == PERFECT and self.storage in (None, EVEN)
 
+    def may_know(self, operator: Operator) -> bool:
+        """Whether a layer may have a floor: each of its tensors has one level in which it may be resident."""
+        levels = [residences(self.engine, tensor.role) for tensor in operator.tensors]
+        return self.applies and all(len(own) <= 1 for own in levels)
+
     def home_of(self, operator: Operator, homes: Sequence[tuple[str, int]]) -> int | None:
         """The level that is the home of all that a layer passes on, if floors know the layer.
 
@@ -107,16 +112,14 @@ class LayerFloors:
         operator : the layer
         homes : tensors that are passed on, and the levels of their homes
         """
-        if not self.applies or not homes:
+        if not homes or not self.may_know(operator):
             return None
         passed = dict(homes)
         roles = {operator.tensor(name).role for name in passed}
         alone = all(t.name in passed or t.role not in roles for t in operator.tensors)
         [home, *others] = {*passed.values()}
-        levels = [residences(self.engine, t.role) for t in operator.tensors]
-        several = any(len(own) > 1 for own in levels)
         at_home = all(residences(self.engine, role) == [home] for role in roles)
-        return home if alone and not others and not several and at_home else None
+        return home if alone and not others and at_home else None
 
     def steps(self, home: int, bits: int) -> int:
         """Whole steps of a level's room in so many bits."""

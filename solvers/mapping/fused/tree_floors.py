@@ -29,7 +29,8 @@ class TreeFloors:
     ) -> None:
         self.group, self.first, self.layers = group, first, layers
         # In one nest all turns are alike only where nothing is read through windows.
-        self.applies = layers.applies and all(group.is_plain(reading) for reading in group.readings)
+        is_plain = all(group.is_plain(reading) for reading in group.readings)
+        self.applies = is_plain and any(layers.may_know(operator) for operator in group.operators.values())
         self.begun = False
         self._shared = _shared_dims(group, trees)
 
