@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import islice
 from random import Random
 
 import pytest
@@ -11,12 +12,18 @@ from fused_early import unplaced, without_inner_loops
 from fused_pricing import least_of_trees
 from fused_tiny import nested_group, repriced, tiny_engine, tiny_group
 
+import tilewright as tw
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.group import FusedGroup
-from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.layer_floors import LayerFloors
+from tilewright.formulation.mapping.fused.tree import Branch
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.solvers.mapping.fused.candidate import Candidate
+from tilewright.solvers.mapping.fused.layer_floors import Asked, Floor, LayerFloors
 from tilewright.solvers.mapping.fused.search import FusedSearch
+from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
+from tilewright.solvers.mapping.fused.tree_floors import TreeFloors
+from tilewright.workloads.mapping.operators import gemm
 
 HIERARCHY = cost_model("hierarchy")
 MANY = Fraction(10**9)
@@ -43,13 +50,14 @@ def compare(group: FusedGroup, engine: Engine, listing: Listing, *, anywhere: bo
     layers._takes_long = anywhere
     search = FusedSearch(group, engine, HIERARCHY, Limits(), floors=layers)
     before = FusedSearch(group, engine, HIERARCHY, Limits())
-    assert search.floors.begin(MANY)
+    search.floors.begin()
+    assert search.floors.begun
     compared = higher = 0
     for tree, least in least_of_trees(listing, engine):
         if least is None:
             continue
-        assert search.floors.bound(tree, is_whole=True) <= least
-        assert search.floors.bound(without_inner_loops(tree, True), is_whole=False) <= least
+        assert search.floors.raised(tree, MANY, is_whole=True) <= least
+        assert search.floors.raised(without_inner_loops(tree, True), MANY, is_whole=False) <= least
         room, plain = (s.rooms.bound(unplaced(tree), None) for s in (search, before))
         assert room is not None
         assert plain is not None
@@ -92,6 +100,114 @@ def test_floors_lie_below_the_least_of_plain_enumeration() -> None:
 def test_floors_of_many_groups() -> None:
     """The same for more groups and machines."""
     check(60, 4, "more floors")
+
+
+def drawn(rng: Random, search: FusedSearch, stems: list[Branch]) -> tuple[Branch, Candidate] | None:
+    """A random tree with its loops in order, and one of its candidates; ``None`` where it has none."""
+    tree = rng.choice(stems)
+    for cut in search.trees.cuts(tree):
+        tree = rng.choice(list(search.trees.cut(tree, cut)))
+    if not search.trees.is_whole(tree) or not search.first.fits(tree):
+        return None
+    ordered = rng.choice(list(search.trees.orders(tree)))
+    skeleton = search.space.skeleton(rng.choice(list(search.trees.placed(ordered))))
+    candidates = list(islice(search.space.candidates(skeleton), 200))
+    least = min(candidates, key=lambda candidate: candidate.bound, default=None)
+    return None if least is None else (ordered, rng.choice([least, *candidates]))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("machine", ["tpu-edge", "eyeriss-168", "dmazerunner-256"])
+def test_bounds_of_large_layers_on_presets_lie_below_random_trees(machine: str) -> None:
+    """A language model's feed-forward layers, whose floors decide whether they are fused at all."""
+    rng = Random(machine)
+    model = tw.network("llama3[size=8B,phase=prefill,tokens=512]")
+    problem = model.on(machine, fuse=True, factors="perfect", cost_model="hierarchy").problem
+    names = [f"block1.feed_forward.{name}" for name in ("gate", "up", "gated", "down")]
+    compared = 0
+    for group in (problem.group(names), problem.group(names[1:]), problem.group(names[2:])):
+        search = FusedSearch(group, problem.engine, HIERARCHY, Limits())
+        search.floors.begin()
+        stems = list(search.trees.stems())
+        for tree, candidate in filter(None, (drawn(rng, search, stems) for _ in range(20))):
+            value = search.cost_of(candidate, {})
+            if value is None:
+                continue
+            early = without_inner_loops(tree, True)
+            cuts = search.trees.cuts(tree)
+            assert search.floors.raised(tree, value * 9, is_whole=True) <= value
+            assert search.floors.raised(early, value * 9, is_whole=False) <= value
+            room, stem = search.rooms.bound(tree, None), search.stems.bound(early, cuts, None)
+            assert room is not None
+            assert stem is not None
+            assert max(room.least, stem) <= value
+            compared += 1
+    assert compared > 10
+
+
+def test_trees_share_floors_and_lose_nothing() -> None:
+    """What is known of other trees tells as much as floors that are solved for each tree alone."""
+    compared = 0
+    for anywhere in (False, True):
+        rng = Random(f"shared floors-{anywhere}")
+        group, engine = plain_group(rng), tiny_engine(rng)
+
+        def begun(group: FusedGroup = group, engine: Engine = engine, takes: bool = anywhere) -> TreeFloors:
+            layers = LayerFloors(engine, HIERARCHY, "perfect", None)
+            layers._takes_long = takes
+            floors = FusedSearch(group, engine, HIERARCHY, Limits(), floors=layers).floors
+            floors.begin()
+            return floors
+
+        trees, shared = SkeletonSpace(group, engine), begun()
+        families = [tree for stem in trees.stems() for tree in trees.families(stem)]
+        for tree in rng.sample(families, min(len(families), 5)):
+            if not shared.first.fits(tree):
+                continue
+            alone = begun().raised(tree, MANY, is_whole=True)
+            assert shared.raised(tree, alone, is_whole=True) == alone
+            assert shared.raised(tree, MANY, is_whole=True) == alone
+            assert shared.bound(tree, is_whole=True) == alone
+            compared += alone > shared.first.bound(tree)
+    assert compared > 0
+
+
+def test_floors_are_solved_once_for_all_rooms_between_equal_ones() -> None:
+    """Less room and fewer loops make no floor lower, so that one between two equal ones is known."""
+    product = gemm(m=8, n=8, k=8)
+
+    def stands(shared: str, taken: int) -> Asked:
+        return Asked(product, ("C",), frozenset(shared), taken)
+
+    tight, loose = (Floor(stands(*own), Fraction(7), MANY) for own in (("M", 9), ("MN", 3)))
+    elsewhere = [stands("M", 5), stands("M", 2), stands("MN", 9), stands("MNK", 3)]
+    assert [loose.speaks_of(own) for own in elsewhere] == [True, False, True, False]
+    assert [tight.leaves_no_more(own) for own in elsewhere] == [True] * 4
+    assert [tight.speaks_of(own) for own in elsewhere] == [False] * 4
+    assert [loose.leaves_no_more(own) for own in elsewhere] == [False, False, False, True]
+    assert not Floor(stands("M", 9), Fraction(7), Fraction(7)).leaves_no_more(stands("M", 5))
+
+
+@pytest.mark.parametrize("anywhere", [False, True])
+def test_less_room_makes_higher_floors_whatever_was_asked_before(anywhere: bool) -> None:
+    """A product whose result is passed on, with three rooms, the smallest first and the largest first."""
+    levels = (
+        MemoryLevel("L0", None, Fraction(100), Fraction(100)),
+        MemoryLevel("L1", 64, Fraction(1), Fraction(1)),
+    )
+    engine = Engine("two", "hierarchy", 16, Fraction(1), Fraction(500), levels)
+    product = gemm(m=8, n=8, k=8)
+
+    def floors_of(takens: tuple[int, ...]) -> list[Fraction]:
+        layers = LayerFloors(engine, HIERARCHY, "perfect", None)
+        layers._takes_long = anywhere
+        asked = {taken: Asked(product, ("C",), frozenset("MN"), taken) for taken in takens}
+        return [layers.floor(asked[taken], 1, MANY) for taken in takens]
+
+    rising = floors_of((0, 8, 14))
+    assert floors_of((14, 8, 0)) == rising[::-1]
+    assert rising == sorted(set(rising))
 
 
 def test_no_floors_where_cycles_cost_or_tiles_need_not_divide() -> None:

@@ -50,6 +50,31 @@ class Asked:
     taken: int = 0
 
 
+@dataclass(frozen=True)
+class Floor:
+    """What is known of a layer as it stands in some trees.
+
+    Parameters
+    ----------
+    asked : the layer
+    least : pJ; no mapping takes less
+    most : pJ; what takes as much was of no interest
+    """
+
+    asked: Asked
+    least: Fraction
+    most: Fraction
+
+    def speaks_of(self, asked: Asked) -> bool:
+        """Whether it holds for the layer elsewhere: with no more loops around it and no more room."""
+        return asked.shared <= self.asked.shared and self.asked.taken <= asked.taken
+
+    def leaves_no_more(self, asked: Asked) -> bool:
+        """Whether a floor of the layer elsewhere, with as many loops and as much room, is no higher."""
+        is_all = self.least < self.most
+        return is_all and self.asked.shared <= asked.shared and asked.taken <= self.asked.taken
+
+
 @dataclass
 class LayerFloors:
     """Floors of layers on one machine.
@@ -67,11 +92,17 @@ class LayerFloors:
     factors: str | None
     storage: str | None
     limits: Limits = field(default_factory=Limits)
-    _known: dict[Asked, Fraction] = field(default_factory=dict)
+    _known: dict[tuple[Operator, tuple[str, ...]], list[Floor]] = field(default_factory=dict)
+    _uneven: dict[tuple[Operator, int, int], tuple[Fraction, Fraction]] = field(default_factory=dict)
     _takes_long: bool = False
 
     def __post_init__(self) -> None:
         self.applies = not self.engine.leak and self.factors == PERFECT and self.storage in (None, EVEN)
+
+    def may_know(self, operator: Operator) -> bool:
+        """Whether a layer may have a floor: each of its tensors has one level in which it may be resident."""
+        levels = [residences(self.engine, tensor.role) for tensor in operator.tensors]
+        return self.applies and all(len(own) <= 1 for own in levels)
 
     def home_of(self, operator: Operator, homes: Sequence[tuple[str, int]]) -> int | None:
         """The level that is the home of all that a layer passes on, if floors know the layer.
@@ -81,21 +112,30 @@ class LayerFloors:
         operator : the layer
         homes : tensors that are passed on, and the levels of their homes
         """
-        if not self.applies or not homes:
+        if not homes or not self.may_know(operator):
             return None
         passed = dict(homes)
         roles = {operator.tensor(name).role for name in passed}
         alone = all(t.name in passed or t.role not in roles for t in operator.tensors)
         [home, *others] = {*passed.values()}
-        levels = [residences(self.engine, t.role) for t in operator.tensors]
-        several = any(len(own) > 1 for own in levels)
         at_home = all(residences(self.engine, role) == [home] for role in roles)
-        return home if alone and not others and not several and at_home else None
+        return home if alone and not others and at_home else None
 
     def steps(self, home: int, bits: int) -> int:
         """Whole steps of a level's room in so many bits."""
         room = room_bits(self.engine, self.engine.levels[home], None)
         return 0 if not room else min(STEPS - 1, bits * STEPS // room)
+
+    def known(self, asked: Asked) -> Fraction:
+        """No mapping takes less, in pJ, as far as is known without solving anything."""
+        floors = self._known.get((asked.operator, asked.passed), ())
+        return max((floor.least for floor in floors if floor.speaks_of(asked)), default=Fraction(0))
+
+    def is_settled(self, asked: Asked, most: Fraction) -> bool:
+        """Whether :meth:`floor` would tell no more: less room, or fewer loops, make no floor lower."""
+        least = self.known(asked)
+        floors = self._known.get((asked.operator, asked.passed), ())
+        return least >= most or any(own.least <= least and own.leaves_no_more(asked) for own in floors)
 
     def floor(self, asked: Asked, home: int, most: Fraction) -> Fraction:
         """No mapping takes less, in pJ, or else than ``most``; raises where the whole search must end.
@@ -106,10 +146,11 @@ class LayerFloors:
         home : the level of its homes
         most : pJ; what takes as much is of no interest
         """
-        if asked not in self._known:
+        if not self.is_settled(asked, most):
             self.limits.check()
-            self._known[asked] = self._solved(asked, home, most)
-        return self._known[asked]
+            floors = self._known.setdefault((asked.operator, asked.passed), [])
+            floors.append(Floor(asked, self._solved(asked, home, most), most))
+        return self.known(asked)
 
     def _solved(self, asked: Asked, home: int, most: Fraction) -> Fraction:
         least = None if self._takes_long else self._arranged(asked, home, most)
@@ -141,8 +182,8 @@ class LayerFloors:
 
     def _anywhere(self, asked: Asked, home: int, most: Fraction) -> Fraction:
         """By uneven storage, less what passing on saves: each element's way to its home, or from it, once."""
-        operator, engine = asked.operator, self._machine(asked, home, is_free=False)
-        outermost, level = engine.levels[0], engine.levels[home]
+        operator, levels = asked.operator, self.engine.levels
+        outermost, level = levels[0], levels[home]
         saved = Fraction(0)
         for name in asked.passed:
             tensor = operator.tensor(name)
@@ -154,12 +195,22 @@ class LayerFloors:
             else:
                 return Fraction(0)  # it may be made again and again, which may cost less than its way
             saved += each * tensor.footprint(operator.bounds)
-        if any(memory.timing.set_up for memory in engine.levels):
+        if any(memory.timing.set_up for memory in levels):
             return Fraction(0)
-        problem = state_problem(operator, engine, ENERGY, self.model, (), self.factors, UNEVEN)
-        limits = replace(self.limits.share(1.0, LONGEST), gap=0.0)
-        result = solve(problem, "branch", limits.stopping(BoundReaches(most + saved)))
-        return min(most, (result.bound or Fraction(0)) - saved)
+        return min(most, self._least_uneven(asked, home, most + saved) - saved)
+
+    def _least_uneven(self, asked: Asked, home: int, most: Fraction) -> Fraction:
+        """What uneven storage takes at least, or else than ``most``, whatever is passed on."""
+        key = asked.operator, home, asked.taken
+        least, enough = self._uneven.get(key, (Fraction(0), Fraction(0)))
+        if enough <= least < most:
+            engine = self._machine(asked, home, is_free=False)
+            problem = state_problem(asked.operator, engine, ENERGY, self.model, (), self.factors, UNEVEN)
+            limits = replace(self.limits.share(1.0, LONGEST), gap=0.0)
+            result = solve(problem, "branch", limits.stopping(BoundReaches(most)))
+            least = max(least, result.bound or Fraction(0))
+            self._uneven[key] = least, most
+        return least
 
     def _early(self, asked: Asked) -> Iterator[tuple[tuple[str, int], ...]]:
         """Every sequence of the tensors that begin early, with their levels."""

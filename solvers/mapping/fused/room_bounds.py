@@ -79,7 +79,7 @@ class RoomBounds:
         if rooms is None:
             return None
         left = [rooms[runs.layer] for runs in self.first.runs(tree)]
-        floors = [math.floor(floor * self.scale) for floor in self.floors.of(tree, is_whole=True)]
+        floors = [math.floor(floor * self.scale) for floor in self.floors.known(tree, is_whole=True)]
         return self._least(tree, (left, floors), [loops for _, loops, _ in paths(tree)], most)
 
     def roomy(self, tree: Branch, most: Fraction | None) -> RoomBound | None:

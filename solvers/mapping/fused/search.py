@@ -174,11 +174,12 @@ class FusedSearch:
                 self.answer.close = True
                 raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
-            if best is not None and self.answer.opened >= LONG and self.floors.begin(best):
-                self._raise_stems()
-                continue
             if self.answer.opened >= self._next_dive:
                 self._dive(best)
+                continue
+            if self.answer.opened >= LONG:
+                self.floors.begin()
+            if best is not None and self._rises_by_floors(best):
                 continue
             entry = heapq.heappop(self._open)
             self.answer.opened += 1
@@ -188,15 +189,17 @@ class FusedSearch:
                 heapq.heappush(self._open, entry)
                 raise
 
-    def _raise_stems(self) -> None:
-        """Bound again all that is open by floors of layers."""
-        opened, self._open = self._open, []
-        for entry in opened:
-            bound, item = entry.bound, entry.item
-            if isinstance(item, Stem | Family | Ordered):
-                is_whole = not (isinstance(item, Stem) and item.cuts)
-                bound = max(bound, self.floors.bound(item.tree, is_whole=is_whole))
-            self._push(bound, item)
+    def _rises_by_floors(self, best: Fraction) -> bool:
+        """Bound again by floors of layers what is to be opened next, and put it back if that takes more."""
+        bound, item = self._open[0].bound, self._open[0].item
+        if not self.floors.begun or not isinstance(item, Stem | Family | Ordered):
+            return False
+        is_whole = not (isinstance(item, Stem) and item.cuts)
+        least = self.floors.raised(item.tree, best, is_whole=is_whole)
+        if least > bound:
+            heapq.heappop(self._open)
+            self._push(least, item)
+        return least > bound
 
     def _is_close(self, value: Fraction) -> bool:
         """Whether the best is as close to the least open bound as the limits ask for."""

@@ -1,6 +1,7 @@
 """Floors of the layers of one group in its trees (`solvers/mapping/fused/layer_floors.py`).
 
-They take a while, so a search asks for them once it turns out to be a long one.
+They take a while, so a search asks for them once it turns out to be a long one, and only for those of the
+tree that it would open next.
 """
 
 from __future__ import annotations
@@ -28,54 +29,67 @@ class TreeFloors:
     ) -> None:
         self.group, self.first, self.layers = group, first, layers
         # In one nest all turns are alike only where nothing is read through windows.
-        self.applies = layers.applies and all(group.is_plain(reading) for reading in group.readings)
-        self.most: Fraction | None = None
+        is_plain = all(group.is_plain(reading) for reading in group.readings)
+        self.applies = is_plain and any(layers.may_know(operator) for operator in group.operators.values())
+        self.begun = False
         self._shared = _shared_dims(group, trees)
-        self._known: dict[tuple[LayerRuns, int], Fraction] = {}
 
-    def begin(self, most: Fraction) -> bool:
-        """Ask for floors from now on; whether there are any, and none were asked for before.
+    def begin(self) -> None:
+        """Know floors from now on."""
+        self.begun = self.applies
 
-        Parameters
-        ----------
-        most : pJ; what takes as much is of no interest
-        """
-        if self.most is not None or not self.applies:
-            return False
-        self.most = most
-        return True
-
-    def of(self, tree: Branch, *, is_whole: bool) -> list[Fraction]:
-        """What each layer of a tree takes at least; nothing is known where floors were not asked for.
+    def known(self, tree: Branch, *, is_whole: bool) -> list[Fraction]:
+        """What each layer of a tree takes at least, as far as is known without solving anything.
 
         Parameters
         ----------
         tree : whose layers
         is_whole : whether all of its loops are decided, so that tiles of homes are known
         """
-        all_runs = self.first.runs(tree)
-        if self.most is None:
-            return [Fraction(0)] * len(all_runs)
-        others = self.first.homes.taken_by_others(tree) if is_whole else {}
-        return [self._floor(runs, others.get(runs.layer, 0)) for runs in all_runs]
+        asked = self._asked(tree, is_whole=is_whole)
+        return [Fraction(0) if own is None else self.layers.known(own[0]) for own in asked]
 
     def bound(self, tree: Branch, *, is_whole: bool) -> Fraction:
-        """What a tree takes at least by floors and trip counts; parameters as of :meth:`of`."""
-        floors = self.of(tree, is_whole=is_whole)
-        runs = self.first.runs(tree)
-        return sum((max(f, self.first.least(r)) for f, r in zip(floors, runs, strict=True)), Fraction(0))
+        """What a tree takes at least by what is known and by trip counts; parameters as of :meth:`known`."""
+        floors = self.known(tree, is_whole=is_whole)
+        return sum((max(*own) for own in zip(floors, self._plain(tree), strict=True)), Fraction(0))
 
-    def _floor(self, runs: LayerRuns, others: int) -> Fraction:
+    def raised(self, tree: Branch, most: Fraction, *, is_whole: bool) -> Fraction:
+        """The same by floors of all layers, or of as many as it takes to reach ``most``.
+
+        Parameters
+        ----------
+        tree, is_whole : as of :meth:`known`
+        most : pJ; what takes as much is of no interest
+        """
+        asked, plain = self._asked(tree, is_whole=is_whole), self._plain(tree)
+        for index in sorted(range(len(plain)), key=lambda index: plain[index], reverse=True):
+            own = asked[index]
+            if own is not None and not self.layers.is_settled(own[0], most):
+                if self.bound(tree, is_whole=is_whole) >= most:
+                    break
+                self.layers.floor(*own, most)
+        return self.bound(tree, is_whole=is_whole)
+
+    def _plain(self, tree: Branch) -> list[Fraction]:
+        """What each layer takes at least by trip counts."""
+        return [self.first.least(runs) for runs in self.first.runs(tree)]
+
+    def _asked(self, tree: Branch, *, is_whole: bool) -> list[tuple[Asked, int] | None]:
+        """Every layer as it stands in a tree, with the level of its homes; ``None`` if it has no floor."""
+        all_runs = self.first.runs(tree)
+        if not self.begun:
+            return [None] * len(all_runs)
+        others = self.first.homes.taken_by_others(tree) if is_whole else {}
+        return [self._asked_of(runs, others.get(runs.layer, 0)) for runs in all_runs]
+
+    def _asked_of(self, runs: LayerRuns, others: int) -> tuple[Asked, int] | None:
         operator = self.group.operator(runs.layer)
         home = self.layers.home_of(operator, runs.passed)
-        if home is None or self.most is None:
-            return Fraction(0)
-        taken = self.layers.steps(home, others)
-        if (runs, taken) not in self._known:
-            passed = tuple(name for name, _ in runs.passed)
-            asked = Asked(operator, passed, self._shared[runs.layer], taken)
-            self._known[runs, taken] = self.layers.floor(asked, home, self.most)
-        return self._known[runs, taken]
+        if home is None:
+            return None
+        passed = tuple(name for name, _ in runs.passed)
+        return Asked(operator, passed, self._shared[runs.layer], self.layers.steps(home, others)), home
 
 
 def _shared_dims(group: FusedGroup, trees: SkeletonSpace) -> dict[str, frozenset[str]]:
