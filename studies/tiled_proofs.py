@@ -26,8 +26,8 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.solvers.scheduling.tiled.exact.incumbent import quick_plans
-from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
+from tilewright.solvers.scheduling.tiled.exact.incumbent import first_plans
+from tilewright.solvers.scheduling.tiled.exact.priced_proof import proof_of
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 
 ROWS = ((10, 4), (5, 4), (4, 6), (2, 6), (5, 6), (3, 5), (4, 8))
@@ -43,9 +43,9 @@ def proven(graph: SmallGraph, seconds: float, threads: int = 2) -> TiledSearch:
     """A search that the exact method has ended, heuristics' plans included in the time."""
     space = RoundSpace(graph.problem, graph.dag)
     search: TiledSearch = TiledSearch(space, Limits(seconds, threads=threads, clock=time.process_time))
-    for plan in quick_plans(graph.dag, graph.problem.machine):
+    for plan in first_plans(graph.problem, graph.dag):
         search.offer(AtomicPlan(graph.dag, plan), "heuristics", Origin.HEURISTIC)
-    RoundProof(search, space).run()
+    proof_of(search, space).run()
     return search
 
 

@@ -101,6 +101,20 @@ class OrderModel:
             model.add(starts[r] >= unit * int(heads[task])).only_enforce_if(run)
             model.add(starts[r] + unit * int(tails[task]) <= unit * rounds.cycles).only_enforce_if(run)
 
+    def on_engines(self) -> dict[tuple[int, int, int], Literal]:
+        """An engine for each task, which no other task of its round has: (task, engine, round)."""
+        model, engines = self.model, range(self.instance.engines)
+        runs: dict[tuple[int, int, int], Literal] = {}
+        for (task, r), run in self.runs.items():
+            for e in engines:
+                runs[task, e, r] = self.literal()
+            model.add(sum(runs[task, e, r] for e in engines) == run)
+        for r in range(self.count - 1):
+            here = [task for task, window in enumerate(self.window) if r in window]
+            for e in engines:
+                model.add_at_most_one(runs[task, e, r] for task in here)
+        return runs
+
     def hint(self, order: Sequence[int]) -> None:
         """Begin with the order of a plan."""
         for (task, r), run in self.runs.items():

@@ -9,6 +9,7 @@ from fractions import Fraction
 from ortools.sat.python import cp_model
 
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
+from tilewright.solvers.scheduling.tiled.exact.prices import EnergyUnits, moved_energy
 from tilewright.solvers.scheduling.tiled.exact.rounds import Rounds, Terms
 from tilewright.solvers.scheduling.tiled.exact.variables import Literal, PlanStatement
 
@@ -32,6 +33,8 @@ def plan_statement(
     order: Sequence[int] | None = None,
     places: Sequence[int] | None = None,
     open_rounds: range = range(0),
+    prices: EnergyUnits | None = None,
+    serial: bool = False,
     check: Callable[[], None] = lambda: None,
 ) -> PlanStatement:
     """All round plans of some length.
@@ -44,11 +47,12 @@ def plan_statement(
     order : the round of each task, where it is given
     places : the engine of each task, where it is given
     open_rounds : tasks that the order puts into them may run in any of them, on any engine
+    prices : of what is moved, where energy counts, too
+    serial : whether one task runs at a time, and lengths are left out: energy without power does not know them
     check : raises where a limit has struck; it is called between groups of constraints
     """
-    window = [
-        range(head, count - 1 - tail) for head, tail in zip(instance.heads, instance.tails, strict=True)
-    ]
+    heads, tails = instance.rounds_around(1 if serial else instance.engines)
+    window = [range(head, count - 1 - tail) for head, tail in zip(heads, tails, strict=True)]
     if order is not None:
         window = [
             range(max(open_rounds.start, all_rounds.start), min(open_rounds.stop, all_rounds.stop))
@@ -61,7 +65,8 @@ def plan_statement(
         engines if places is None or order is None or order[t] in open_rounds else (places[t],)
         for t in range(instance.tasks)
     ]
-    return _Groups(instance, Rounds(instance, count, idle, least, most), window, may_run).stated(check)
+    rounds = Rounds(instance, count, idle, least, most, timed=not serial)
+    return _Groups(instance, rounds, window, may_run, prices).stated(check)
 
 
 class _Groups:
@@ -71,6 +76,7 @@ class _Groups:
     ----------
     window : per task, the rounds in which it may run
     may_run : per task, the engines on which it may run
+    prices : of what is moved, where energy counts
     """
 
     def __init__(
@@ -79,10 +85,11 @@ class _Groups:
         rounds: Rounds,
         window: Sequence[range],
         may_run: Sequence[Sequence[int]],
+        prices: EnergyUnits | None,
     ) -> None:
         self.instance, self.rounds, self.model = instance, rounds, rounds.model
         self.count, self.engines = rounds.count, range(instance.engines)
-        self.window, self.may_run = window, may_run
+        self.window, self.may_run, self.prices = window, may_run, prices
         self.statement = PlanStatement(instance, rounds)
         self.runs, self.held = self.statement.runs, self.statement.held
         self.arrives, self.moves = self.statement.arrives, self.statement.moves
@@ -104,7 +111,11 @@ class _Groups:
         for group in (self._supply, self._sources, self._write_backs, self._buffers):
             group()
             check()
-        self._delays(*self._loads())
+        if self.rounds.timed:
+            self._delays(*self._loads())
+            check()
+        if self.prices is not None:
+            self.statement.energy = moved_energy(self.statement, self.prices)
         return self.statement
 
     def literal(self, *_about: object) -> Literal:
@@ -118,8 +129,9 @@ class _Groups:
                     self.runs[task, e, r] = self.literal()
             self.model.add_exactly_one(self.runs[task, e, r] for r in window for e in self.may_run[task])
         for r in range(self.count - 1):
-            for e in self.engines:
-                self.model.add_at_most_one(run for _, run in self.running(e, r))
+            alone = [self.engines] if not self.rounds.timed else [[e] for e in self.engines]
+            for group in alone:
+                self.model.add_at_most_one(run for e in group for _, run in self.running(e, r))
             self.rounds.place(r, [running for e in self.engines for running in self.running(e, r)])
         self.rounds.thresholds()
 
@@ -256,7 +268,8 @@ class _Groups:
         instance, model = self.instance, self.model
         stored_by: dict[tuple[int, int], Literal] = {}
         for task in range(instance.tasks):
-            if not instance.outputs[task] and instance.roomy and not instance.networked:
+            free = instance.roomy and not instance.networked and self.prices is None
+            if free and not instance.outputs[task]:
                 continue
             begin = self.window[task].start + 1
             last = self.count - 1 if instance.outputs[task] else self.last_use(task) - 1
