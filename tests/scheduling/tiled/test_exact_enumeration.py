@@ -15,9 +15,9 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts, alike, twins
-from tilewright.solvers.scheduling.tiled.exact.incumbent import quick_plans
+from tilewright.solvers.scheduling.tiled.exact.incumbent import first_plans
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
-from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
+from tilewright.solvers.scheduling.tiled.exact.priced_proof import proof_of
 from tilewright.solvers.scheduling.tiled.exact.sequences import searched
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 
@@ -31,9 +31,9 @@ def proven(problem: TiledProblem, dag: AtomicDag, idle: int, *, begin: bool) -> 
     space = RoundSpace(problem, dag, idle)
     search: TiledSearch = TiledSearch(space, Limits(60, threads=1))
     if begin:
-        for plan in quick_plans(dag, problem.machine):
+        for plan in first_plans(problem, dag):
             search.offer(AtomicPlan(dag, plan), "heuristics", Origin.HEURISTIC)
-    outcome = RoundProof(search, space).run()
+    outcome = proof_of(search, space).run()
     result = search.result("exact", "", outcome.exhausted, outcome.message, outcome.error)
     assert result.status in (Status.OPTIMAL, Status.INFEASIBLE), (result.status, result.message)
     return search

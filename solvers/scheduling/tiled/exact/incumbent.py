@@ -153,15 +153,27 @@ def quick_plans(dag: AtomicDag, machine: TiledMachine) -> Iterator[Plan]:
         yield from placed_plans(dag, machine, step)
 
 
-def placed_plans(dag: AtomicDag, machine: TiledMachine, step: Int32s) -> Iterator[Plan]:
-    """Round plans of one order by the heuristics for places, as completed and with transfers moved."""
+def placed_plans(
+    dag: AtomicDag, machine: TiledMachine, step: Int32s, own: Int32s | None = None
+) -> Iterator[Plan]:
+    """Round plans of one order, as completed and with transfers moved.
+
+    Parameters
+    ----------
+    dag, machine : the atoms, and where they run
+    step : of each atom
+    own : engines to try, besides those that heuristics choose
+    """
+    if own is not None:
+        yield from _completed(dag, machine, own, step)
     for how in PLACES:
-        engine = place(dag, machine, step, how)
-        try:
-            plan = complete(dag, machine, engine, step, ahead=1)
-        except IllegalPlanError:
-            continue
-        rounds = as_round_plan(dag, plan, machine.engines)
+        yield from _completed(dag, machine, place(dag, machine, step, how), step)
+
+
+def _completed(dag: AtomicDag, machine: TiledMachine, engine: Int32s, step: Int32s) -> Iterator[Plan]:
+    """Round plans of one order and its places; none where residency exceeds a buffer."""
+    with suppress(IllegalPlanError):
+        rounds = as_round_plan(dag, complete(dag, machine, engine, step, ahead=1), machine.engines)
         yield rounds
         yield single_steps(dag, machine, rounds)
 

@@ -50,6 +50,7 @@ class OrderModel:
         self.runs: dict[tuple[int, int], Literal] = {}
         self.fetched: dict[tuple[int, int], Literal] = {}
         self.stored: dict[tuple[int, int], Literal] = {}
+        self.places: dict[tuple[int, int, int], Literal] = {}
         for group in (self._tasks, self._starts, self._fetches, self._stores, self._loads, self._waits):
             check()
             group()
@@ -113,7 +114,13 @@ class OrderModel:
             here = [task for task, window in enumerate(self.window) if r in window]
             for e in engines:
                 model.add_at_most_one(runs[task, e, r] for task in here)
+        self.places = runs
         return runs
+
+    def engines(self, values: Values) -> list[int] | None:
+        """The engine of each task in a solution, where they are stated."""
+        chosen = {task: e for (task, e, _), run in self.places.items() if values.boolean_value(run)}
+        return [chosen[task] for task in range(self.instance.tasks)] if chosen else None
 
     def hint(self, order: Sequence[int]) -> None:
         """Begin with the order of a plan."""

@@ -39,10 +39,11 @@ from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Per atom its round, and the cycles that the relaxation gives to them."""
+    """Per atom its round, the cycles that the relaxation gives to them, and engines where it knows them."""
 
     rounds: list[int]
     cycles: int
+    engines: list[int] | None = None
 
 
 class RoundProof:
@@ -244,7 +245,11 @@ class RoundProof:
         if whole and self.closed(status, run, "orders", self.raise_value):
             return None
         return (
-            Order(model.order(run.solver), run.solver.value(model.rounds.cycles))
+            Order(
+                model.order(run.solver),
+                run.solver.value(model.rounds.cycles),
+                model.engines(run.solver),
+            )
             if run.has_solution
             else None
         )
@@ -255,19 +260,24 @@ class RoundProof:
         return OrderModel(self.instance, count, self.space.idle, self.least, most, check=check)
 
     def offer_placed(self, order: Order) -> None:
-        """Offer plans of one order by heuristics for places."""
+        """Offer plans of one order on its own engines, and by heuristics for places."""
         dag, machine = self.space.dag, self.space.problem.machine
-        for plan in placed_plans(dag, machine, np.array(order.rounds, dtype=np.int32)):
+        step = np.array(order.rounds, dtype=np.int32)
+        own = None if order.engines is None else np.array(order.engines, dtype=np.int32)
+        for plan in placed_plans(dag, machine, step, own):
             self.search.offer(AtomicPlan(dag, plan), "orders, placed", Origin.HEURISTIC)
 
     def placed(self, order: Order) -> None:
         """Offer plans of one order: by heuristics for places, then by the statement with the order given."""
         search = self.search
         self.offer_placed(order)
-        for most in (order.cycles, self.most):
+        trials = [(order.cycles, None), (self.most, None)]
+        if order.engines is not None:
+            trials.insert(0, (self.most, order.engines))
+        for most, places in trials:
             if search.done or self.most < max(self.least, order.cycles):
                 return
-            statement = self.statement(order.rounds, min(most, self.most))
+            statement = self.statement(order.rounds, min(most, self.most), places)
             share = effort.CLOSING_SHARE if order.cycles <= self.least else effort.FIXED_SHARE
             run = self.start(statement, "places", search.limits.share(share), None)
             run.solve()
