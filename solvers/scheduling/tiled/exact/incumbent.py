@@ -175,6 +175,7 @@ def _completed(dag: AtomicDag, machine: TiledMachine, engine: Int32s, step: Int3
     with suppress(IllegalPlanError):
         rounds = as_round_plan(dag, complete(dag, machine, engine, step, ahead=1), machine.engines)
         yield rounds
+        yield by_nearest_ports(rounds, machine)
         yield single_steps(dag, machine, rounds)
 
 

@@ -20,7 +20,6 @@ from tilewright.solvers.scheduling.tiled.exact import effort
 from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
 from tilewright.solvers.scheduling.tiled.exact.prices import energy_units, most_energy
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
-from tilewright.solvers.scheduling.tiled.exact.rounds import Rounds
 from tilewright.solvers.scheduling.tiled.exact.sharing import Runs, energy_of_places
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, in_turn
 from tilewright.solvers.scheduling.tiled.exact.statement import plan_statement
@@ -29,6 +28,9 @@ from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
 STATED = ((0, 1), (1, 0), (1, 1))
 """Powers of energy and cycles that can be proven."""
 
+FINEST = Fraction(1, 10**5)
+"""Part of a bound by which the next must be better to be told while a statement is solved."""
+
 
 class PricedProof(RoundProof):
     """Proves the round plan of least energy, or of least energy times cycles."""
@@ -36,16 +38,21 @@ class PricedProof(RoundProof):
     def __init__(self, search: TiledSearch, space: RoundSpace) -> None:
         super().__init__(search, space)
         self.product = space.problem.objective.key_powers == (1, 1)
-        machine, instance = space.problem.machine, self.instance
-        self.serial = not self.product and machine.engine.static_power == 0
+        self.serial = not self.product and space.problem.machine.engine.static_power == 0
         self._least = 0
-        if search.evaluation is not None:
-            energy, cycles = Fraction(search.evaluation.energy.total), search.evaluation.cycles
+        self._settle()
+
+    def _settle(self) -> None:
+        """Count in the finest units that the best plan allows; bounds of a model are in those it began with."""
+        machine, known = self.space.problem.machine, self.search.evaluation
+        if known is not None:
+            energy, cycles = Fraction(known.energy.total), known.cycles
         else:
-            cycles = super().longest
-            energy = most_energy(instance) + Fraction(machine.engine.static_power * machine.engines) * cycles
-        self.units = energy_units(instance, energy, cycles if self.product else 1)
-        self.moved = self.units.least(instance)
+            cycles = self.longest
+            power = Fraction(machine.engine.static_power * machine.engines)
+            energy = most_energy(self.instance) + power * cycles
+        self.units = energy_units(self.instance, energy, cycles if self.product else 1)
+        self.moved = self.units.least(self.instance)
 
     def pursued(self) -> Outcome:
         """Where lengths do not count, the whole statement at once, and windows of the best plan."""
@@ -105,6 +112,8 @@ class PricedProof(RoundProof):
     @property
     def count(self) -> int:
         """Rounds of plans of interest; those of one task each where lengths do not count."""
+        if self.most < self.least:
+            return 0
         return self.instance.tasks + self.space.idle + 1 if self.serial else super().count
 
     # -- statements ------------------------------------------------------------------------------------
@@ -121,6 +130,7 @@ class PricedProof(RoundProof):
         open_rounds: range = range(0),
     ) -> PlanStatement:
         """The statement of plans of interest, which minimises their energy or its product with cycles."""
+        self._settle()
         statement = plan_statement(
             self.instance,
             self.count if order is None else max(order) + 2,
@@ -134,30 +144,37 @@ class PricedProof(RoundProof):
             serial=self.serial,
             check=self.search.limits.check,
         )
-        self.minimise(statement.model, statement.rounds, statement.energy, statement.runs)
+        rounds = statement.rounds
+        self.minimise(statement.model, rounds.cycles, rounds.longest, statement.runs, statement.energy)
         return statement
 
     def order_model(self, count: int, most: int) -> OrderModel:
         """The relaxation with an engine for each task, which minimises what follows from both."""
+        self._settle()
         model = super().order_model(count, most)
-        if not self.serial:
-            self.minimise(model.model, model.rounds, None, model.on_engines())
+        self.minimise(model.model, model.rounds.cycles, model.rounds.longest, model.on_engines())
         return model
 
     def minimise(
-        self, model: cp_model.CpModel, rounds: Rounds, moved: cp_model.LinearExprT | None, runs: Runs
+        self,
+        model: cp_model.CpModel,
+        cycles: cp_model.IntVar,
+        longest: int,
+        runs: Runs,
+        moved: cp_model.LinearExprT | None = None,
     ) -> None:
         """State the objective: energy that follows from places, and from movements where they are known.
 
         Parameters
         ----------
-        model, rounds : of a statement
-        moved : units that its movements take
+        model, cycles : of a statement
+        longest : parts of a cycle that it may take
         runs : where and when tasks may run
+        moved : units that its movements take
         """
-        cycles, below = rounds.cycles, self.below
+        below, longest = self.below, longest // self.instance.unit
         power = 0 if self.serial else self.units.cycle * cycles
-        least, longest = self.energy(self.least), rounds.longest // self.instance.unit
+        least = self.energy(self.least)
         if below is None:
             most = int(most_energy(self.instance) * self.units.scale) + self.units.cycle * longest
         else:
@@ -188,6 +205,12 @@ class PricedProof(RoundProof):
             self.search.raise_bound(key, source)
         else:
             self.search.raise_bound(Fraction(value, self.units.scale) * (1 - ROUNDING), source)
+
+    def reported(self, value: int, source: str) -> None:
+        """Take a bound that is better by more than a trace can show."""
+        shown = Fraction(value, self.units.scale)
+        if self.search.bound is None or shown > self.search.bound * (1 + FINEST):
+            self.raise_value(value, source)
 
 
 def proof_of(search: TiledSearch, space: RoundSpace) -> RoundProof:

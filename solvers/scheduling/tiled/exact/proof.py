@@ -234,12 +234,15 @@ class RoundProof:
         most : cycles, fewer than those of interest
         sequence : what each round runs, where it is given
         """
-        model = self.order_model(count, self.most if most is None else most)
+        longest = self.most if most is None else most
+        if longest < self.least:
+            return None
+        model = self.order_model(count, longest)
         if sequence is not None:
             model.follow(sequence)
         elif self.search.answer is not None and most is None:
             model.hint(self.search.answer.plan.first.tolist())
-        on_bound = (lambda bound: self.raise_value(bound, "orders")) if whole else None
+        on_bound = (lambda bound: self.reported(bound, "orders")) if whole else None
         run = CpSatRun(model.model, limits, lambda: self.search.done, None, on_bound)
         status = run.solve()
         if whole and self.closed(status, run, "orders", self.raise_value):
@@ -288,7 +291,7 @@ class RoundProof:
         search = self.search
         limits = search.limits.share(effort.POLISH_SHARE)
         chance, width, left = random.Random(search.limits.seed), effort.FEWEST_OPEN, list[int]()
-        while search.answer is not None and not (search.done or limits.expired):
+        while search.answer is not None and not (search.done or limits.expired or self.closed()):
             plan, key = self.begun(search.answer.plan), search.key
             rounds = int(plan.first.max()) + 1
             if not left:
@@ -312,7 +315,7 @@ class RoundProof:
         statement = self.statement(None)
         if self.search.answer is not None:
             hint(statement, self.begun(self.search.answer.plan))
-        run = self.start(statement, "plans", limits, lambda bound: self.raise_value(bound, "plans"))
+        run = self.start(statement, "plans", limits, lambda bound: self.reported(bound, "plans"))
         self.closed(run.solve(), run, "plans", self.raise_value)
 
     def begun(self, plan: Plan) -> Plan:
@@ -392,3 +395,7 @@ class RoundProof:
     def raise_value(self, value: int, source: str) -> None:
         """Report a bound on the whole statement's objective: cycles."""
         self.raise_bound(value, source)
+
+    def reported(self, value: int, source: str) -> None:
+        """Take a bound of a statement that is still being solved."""
+        self.raise_value(value, source)
