@@ -3,8 +3,8 @@
     python -m studies.tiled_proofs --seconds 60
     python -m studies.tiled_proofs --seconds 60 --networks real --objective edp
 
-Every case is run with a network that costs nothing and with hops and link loads.  Energies are in pJ.  Seconds
-are those of the processor.
+Every case is run with a network that costs nothing and with hops and link loads.  Energies are in pJ.
+Seconds are those of the processor.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ ROWS = ((10, 4), (5, 4), (4, 6), (2, 6), (5, 6), (3, 5), (4, 8))
 """Layers and their width."""
 
 HEAD = (
-    "| graph | network | atoms | heuristics | {} | bound | status | s |\n|---|---|---:|---:|---:|---:|---|---:|"
+    "| graph | network | atoms | heuristics | {} | bound | status | s |\n"
+    "|---|---|---:|---:|---:|---:|---|---:|"
 )
 
 COLUMNS = {"makespan": "cycles", "energy": "energy", "edp": "EDP"}

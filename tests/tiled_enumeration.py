@@ -227,7 +227,7 @@ class Enumeration:
             moves.pop()
 
     def extra(self, moves: list[Move], written: list[Move], held: tuple[frozenset[int], ...]) -> float:
-        """Energy of movements, without what is counted from the start: first copies, and outputs that leave."""
+        """Energy of movements beyond what is counted from the start: first copies, outputs that leave."""
         if not self.powers[0]:
             return 0.0
         energy, passed = 0.0, set[object]()
@@ -294,9 +294,7 @@ class Enumeration:
                 continue
             end = now + self.length(runs, kept, moves, written)
             after = tuple(
-                kept[e]
-                | {b for b, _, target in moves if target == e}
-                | ({runs[e]} if e in runs else set())
+                kept[e] | {b for b, _, target in moves if target == e} | ({runs[e]} if e in runs else set())
                 for e in self.engines
             )
             ran = done | set(runs.values())

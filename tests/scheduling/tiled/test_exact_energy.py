@@ -1,4 +1,4 @@
-"""Energy in exact round plans: whole units, tasks in turn, ports, and the bound of places below random plans."""
+"""Energy in exact round plans: units, tasks in turn, ports, and the bound of places below random plans."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_nearest_ports_need_no_more_links() -> None:
 
 
 def test_prices_that_are_no_decimals_leave_a_gap() -> None:
-    """Where a price has more places than are counted, the bound stays below the plan, and nothing is optimal."""
+    """Where a price has more places than are counted, the bound stays below the plan."""
     case = block("residual block", machine_of("atomic-2x2", free=False), 24)
     machine = case.problem.machine.changed(hop_energy=1 / 3, dram_energy=100 / 7)
     problem = replace(case.problem, machine=machine, objective=tiled_objective("energy"))

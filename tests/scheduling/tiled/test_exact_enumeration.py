@@ -112,7 +112,7 @@ def test_exact_equals_enumeration(seed: int) -> None:
     ("objective", "seed"), [(objective, seed) for objective, seeds in PRICED.items() for seed in seeds]
 )
 def test_exact_energies_equal_enumeration(objective: str, seed: int) -> None:
-    """No order, place, movement or eviction takes less energy, or less energy times cycles, than is proven."""
+    """No order, place, movement or eviction takes less energy, or energy times cycles, than is proven."""
     assert check_priced(seed, objective, 10**6, power=20.0 if seed % 4 == 3 else 0.0)
 
 

@@ -20,8 +20,8 @@ from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.hardware.scheduling.tiled.topology import topology
+from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.lists import depth_first, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import quiet_end
@@ -217,7 +217,11 @@ def by_nearest_ports(plan: Plan, machine: TiledMachine) -> Plan:
     source, target = moving.source.astype(np.int64), moving.target.astype(np.int64)
     for (_, _, back), members in together.items():
         links = [
-            {link for i in members for link in (net.route(int(source[i]), p) if back else net.route(p, target[i]))}
+            {
+                link
+                for i in members
+                for link in (net.route(int(source[i]), p) if back else net.route(p, target[i]))
+            }
             for p in ports
         ]
         nearest = engines + min(range(len(links)), key=lambda p: len(links[p]))

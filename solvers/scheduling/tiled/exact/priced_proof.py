@@ -7,7 +7,7 @@ or the product.  Energy without power knows no lengths: there, tasks run one at 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from ortools.sat.python import cp_model
@@ -18,7 +18,7 @@ from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.solvers.scheduling.tiled.bounds import ROUNDING
 from tilewright.solvers.scheduling.tiled.exact import effort
 from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
-from tilewright.solvers.scheduling.tiled.exact.prices import energy_units, most_energy
+from tilewright.solvers.scheduling.tiled.exact.prices import energy_units, most_energy, moved_energy
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.sharing import Runs, energy_of_places
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, in_turn
@@ -43,7 +43,7 @@ class PricedProof(RoundProof):
         self._settle()
 
     def _settle(self) -> None:
-        """Count in the finest units that the best plan allows; bounds of a model are in those it began with."""
+        """Count in the finest units that the best plan allows; a model keeps those it was stated in."""
         machine, known = self.space.problem.machine, self.search.evaluation
         if known is not None:
             energy, cycles = Fraction(known.energy.total), known.cycles
@@ -59,12 +59,14 @@ class PricedProof(RoundProof):
         if not self.serial:
             return super().pursued()
         self.raise_bound(0, "these atoms")
-        for step in (
-            lambda: self.whole(self.search.limits.share(effort.EARLY_SHARE)),
+        early = self.search.limits.share(effort.EARLY_SHARE)
+        steps: tuple[Callable[[], None], ...] = (
+            lambda: self.whole(early),
             self.climbed,
             self.polished,
             lambda: self.whole(self.search.limits),
-        ):
+        )
+        for step in steps:
             if not self.search.done and not self.refuted:
                 step()
         return self.outcome()
@@ -81,7 +83,7 @@ class PricedProof(RoundProof):
 
     @property
     def best(self) -> int | None:
-        """Units that the best plan takes, or their product with its cycles; more where prices were rounded."""
+        """Units, or units times cycles, of the best plan; more than those where prices were rounded."""
         plan = self.search.evaluation
         if plan is None:
             return None
@@ -101,7 +103,9 @@ class PricedProof(RoundProof):
         low, high = 0, self.longest
         while low < high:
             middle = -(-(low + high) // 2)
-            low, high = (middle, high) if self.value(self.energy(middle), middle) <= below else (low, middle - 1)
+            low, high = (
+                (middle, high) if self.value(self.energy(middle), middle) <= below else (low, middle - 1)
+            )
         return low
 
     @property
@@ -140,12 +144,12 @@ class PricedProof(RoundProof):
             order=order,
             places=places,
             open_rounds=open_rounds,
-            prices=self.units,
+            priced=True,
             serial=self.serial,
             check=self.search.limits.check,
         )
-        rounds = statement.rounds
-        self.minimise(statement.model, rounds.cycles, rounds.longest, statement.runs, statement.energy)
+        rounds, moved = statement.rounds, moved_energy(statement, self.units)
+        self.minimise(statement.model, rounds.cycles, rounds.longest, statement.runs, moved)
         return statement
 
     def order_model(self, count: int, most: int) -> OrderModel:
@@ -161,7 +165,7 @@ class PricedProof(RoundProof):
         cycles: cp_model.IntVar,
         longest: int,
         runs: Runs,
-        moved: cp_model.LinearExprT | None = None,
+        moved: cp_model.LinearExpr | None = None,
     ) -> None:
         """State the objective: energy that follows from places, and from movements where they are known.
 
@@ -173,16 +177,16 @@ class PricedProof(RoundProof):
         moved : units that its movements take
         """
         below, longest = self.below, longest // self.instance.unit
-        power = 0 if self.serial else self.units.cycle * cycles
+        power = self.units.cycle  # none where lengths are not stated
         least = self.energy(self.least)
         if below is None:
             most = int(most_energy(self.instance) * self.units.scale) + self.units.cycle * longest
         else:
             most = below // max(1, self.least) if self.product else below
         energy = model.new_int_var(least, max(least, most), "energy")
-        model.add(energy >= energy_of_places(model, self.instance, runs, self.units) + power)
+        model.add(energy >= energy_of_places(model, self.instance, runs, self.units) + power * cycles)
         if moved is not None:
-            model.add(energy >= self.units.atoms + moved + power)
+            model.add(energy >= moved + power * cycles + self.units.atoms)
         if not self.product:
             model.minimize(energy)
             return
@@ -199,7 +203,7 @@ class PricedProof(RoundProof):
         self.raise_value(self.value(self.energy(self._least), self._least), source)
 
     def raise_value(self, value: int, source: str) -> None:
-        """Report a bound in units; one that the best plan meets is its key, however its energy was rounded."""
+        """Report a bound in units; where nothing is rounded, one that the best plan meets is its key."""
         best, key = self.best, self.search.key
         if self.units.whole and key is not None and best is not None and value >= best:
             self.search.raise_bound(key, source)

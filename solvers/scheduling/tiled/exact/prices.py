@@ -1,4 +1,4 @@
-"""Energy in statements of round plans: whole numbers of a unit, per byte that moves, per cycle and of atoms."""
+"""Energy in statements of round plans as whole numbers: per byte that moves, per cycle, and of atoms."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ integers of CP-SAT, the latter come from floats."""
 
 NEAR = 2.0**-44
 """Part of a float by which a whole number of units may miss it."""
+
 
 @dataclass(frozen=True, slots=True)
 class EnergyUnits:
@@ -46,7 +47,7 @@ class EnergyUnits:
 
     def counted(self, energy: float) -> int:
         """An evaluated energy in units."""
-        return round(Fraction(energy) * self.scale)
+        return int(Fraction(energy) * self.scale + Fraction(1, 2))
 
     def least(self, instance: RoundInstance) -> int:
         """Of every plan but for its power: data from DRAM enter a buffer once, outputs leave one."""
@@ -78,7 +79,7 @@ def _units(instance: RoundInstance, digits: int) -> EnergyUnits:
     def units(price: float) -> int:
         nonlocal rounded
         exact = Fraction(price) * scale
-        nearest = round(exact)
+        nearest: int = round(exact)
         if abs(exact - nearest) <= Fraction(NEAR) * abs(exact):
             return nearest
         rounded = True
@@ -97,13 +98,13 @@ def _units(instance: RoundInstance, digits: int) -> EnergyUnits:
 
 
 def most_energy(instance: RoundInstance) -> Fraction:
-    """pJ that no best plan exceeds, but for its power: all data move into every engine, twice, over all links."""
+    """pJ that no best plan exceeds, but for its power: all data enter every engine twice, over all links."""
     units = _units(instance, 0)
     each = len(instance.net.rates) * (units.hop + 1) + units.dram + units.read + units.write + 3
     return Fraction(units.atoms + 3 * instance.tasks + 2 * sum(instance.size) * each * (instance.engines + 1))
 
 
-def moved_energy(statement: PlanStatement, units: EnergyUnits) -> cp_model.LinearExprT:
+def moved_energy(statement: PlanStatement, units: EnergyUnits) -> cp_model.LinearExpr:
     """Units that movements take: a multicast reads its source, and passes a link, once for all targets."""
     instance = statement.instance
     net, size = instance.net, instance.size
@@ -115,7 +116,7 @@ def moved_energy(statement: PlanStatement, units: EnergyUnits) -> cp_model.Linea
                 users[block, source, link, r].append(move)
         users[block, source, -1, r].append(move)
         terms.append((move, size[block] * units.write))
-    for (block, source, link, r), moves in users.items():
+    for (block, source, link, _), moves in users.items():
         own = units.read if source < instance.engines else units.dram
         price = units.hop if link >= 0 else own
         terms.append((_any_of(statement, moves), size[block] * price))
@@ -133,4 +134,3 @@ def _any_of(statement: PlanStatement, literals: list[Literal]) -> Literal:
     for literal in literals:
         statement.model.add_implication(literal, either)
     return either
-

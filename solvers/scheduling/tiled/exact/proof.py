@@ -248,11 +248,7 @@ class RoundProof:
         if whole and self.closed(status, run, "orders", self.raise_value):
             return None
         return (
-            Order(
-                model.order(run.solver),
-                run.solver.value(model.rounds.cycles),
-                model.engines(run.solver),
-            )
+            Order(model.order(run.solver), run.solver.value(model.rounds.cycles), model.engines(run.solver))
             if run.has_solution
             else None
         )
@@ -274,7 +270,7 @@ class RoundProof:
         """Offer plans of one order: by heuristics for places, then by the statement with the order given."""
         search = self.search
         self.offer_placed(order)
-        trials = [(order.cycles, None), (self.most, None)]
+        trials: list[tuple[int, list[int] | None]] = [(order.cycles, None), (self.most, None)]
         if order.engines is not None:
             trials.insert(0, (self.most, order.engines))
         for most, places in trials:

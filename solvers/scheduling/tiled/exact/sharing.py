@@ -27,7 +27,7 @@ Runs = Mapping[tuple[int, int, int], Literal]
 
 def energy_of_places(
     model: cp_model.CpModel, instance: RoundInstance, runs: Runs, units: EnergyUnits
-) -> cp_model.LinearExprT:
+) -> cp_model.LinearExpr:
     """Units of energy that every plan with these places takes at least, but for power.
 
     Parameters
@@ -49,6 +49,7 @@ class _Places:
         self.away = [
             min(instance.net.distance(port, e) for port in instance.ports) for e in range(instance.engines)
         ]
+        self.terms: list[tuple[cp_model.IntVar, int]] = []
         of: dict[tuple[int, int], list[Literal]] = {}
         self.in_round: dict[tuple[int, int], list[Literal]] = {}
         for (task, e, r), run in runs.items():
@@ -65,29 +66,31 @@ class _Places:
         self.model.add(sum(literals) == either)
         return either
 
-    def energy(self) -> cp_model.LinearExprT:
+    def energy(self) -> cp_model.LinearExpr:
         """Atoms, what comes from DRAM, results on other engines, and outputs."""
         instance, units = self.instance, self.units
-        total: cp_model.LinearExprT = units.atoms
+        constant = units.atoms
         for block in instance.readers:
             if instance.parent[block] < 0:
-                total += self._from_dram(block)
+                constant += instance.size[block] * units.dram
+                self._from_dram(block)
         for task in range(instance.tasks):
-            total += self._result(task)
+            self._result(task)
             if instance.outputs[task]:
-                size = instance.size[task]
-                total += size * (units.dram + units.read)
-                total += sum(
-                    size * units.hop * self.away[e] * literal
-                    for e in range(instance.engines)
-                    if (literal := self.on.get((task, e))) is not None
-                )
-        return total
+                constant += instance.size[task] * (units.dram + units.read)
+                for e in range(instance.engines):
+                    if (task, e) in self.on:
+                        self._charge(self.on[task, e], task, units.hop * self.away[e])
+        variables, prices = [variable for variable, _ in self.terms], [price for _, price in self.terms]
+        return cp_model.LinearExpr.weighted_sum(variables, prices) + constant
 
-    def _from_dram(self, block: int) -> cp_model.LinearExprT:
-        """Data in DRAM: fetched once, written into every buffer that needs them, over links between these."""
-        instance, units, model = self.instance, self.units, self.model
-        size, readers = instance.size[block], instance.readers[block]
+    def _charge(self, variable: cp_model.IntVar, block: int, price: int) -> None:
+        """Count so many units a byte of a block, times a variable."""
+        self.terms.append((variable, self.instance.size[block] * price))
+
+    def _from_dram(self, block: int) -> None:
+        """Data in DRAM: written into every buffer that needs them, over links between these."""
+        instance, model, readers = self.instance, self.model, self.instance.readers[block]
         there: list[Literal] = []
         links = model.new_int_var(0, instance.engines + max(self.away), "")
         for e in range(instance.engines):
@@ -100,45 +103,43 @@ class _Places:
                 model.add_implication(literal, needed)
             if self.away[e]:
                 model.add(links >= self.away[e] * needed)
+            self._charge(needed, block, self.units.write)
         model.add(links >= sum(there) - 1)
-        self._apart(readers, sum(there))
-        return size * (units.dram + units.write * sum(there) + self.link * links)
+        self._charge(links, block, self.link)
+        self._apart(readers, there, 0)
 
-    def _result(self, task: int) -> cp_model.LinearExprT:
+    def _result(self, task: int) -> None:
         """Copies of a result, or of its parts, on engines that have not made it."""
-        instance, units, model = self.instance, self.units, self.model
+        instance, model = self.instance, self.model
         parts = [block for block in instance.readers if instance.parent[block] == task and block != task]
-        copy = units.write + self.link
-        total: cp_model.LinearExprT = 0
-        wholes: dict[int, Literal] = {}
-        of_parts: dict[int, dict[int, Literal]] = {part: {} for part in parts}
+        wholes: list[Literal] = []
+        of_parts: dict[int, list[Literal]] = {part: [] for part in parts}
         for e in range(instance.engines):
             own = [self.on[task, e]] if (task, e) in self.on else []
-            whole = wholes[e] = model.new_bool_var("")
+            whole = model.new_bool_var("")
+            wholes.append(whole)
             for block in (task, *parts):
                 here = [self.on[t, e] for t in instance.readers.get(block, ()) if (t, e) in self.on]
                 ways = [whole, *own]
                 if here and block != task:
-                    of_parts[block][e] = model.new_bool_var("")
-                    ways.append(of_parts[block][e])
+                    ways.append(model.new_bool_var(""))
+                    of_parts[block].append(ways[-1])
                 for literal in here:
                     model.add_bool_or([*ways, ~literal])
         for block, copies in ((task, wholes), *of_parts.items()):
-            if not copies:
-                continue
             some = model.new_bool_var("")
-            for literal in copies.values():
+            for literal in copies:
                 model.add_implication(literal, some)
-            total += instance.size[block] * (copy * sum(copies.values()) + self.sent * some)
-            served = sum(copies.values()) + 1 + (sum(wholes.values()) if block != task else 0)
-            self._apart(instance.readers.get(block, ()), served)
-        return total
+                self._charge(literal, block, self.units.write + self.link)
+            self._charge(some, block, self.sent)
+            served = copies if block == task else [*copies, *wholes]
+            self._apart(instance.readers.get(block, ()), served, 1)
 
-    def _apart(self, readers: Sequence[int], copies: cp_model.LinearExprT) -> None:
-        """The readers of one round need a copy each."""
+    def _apart(self, readers: Sequence[int], copies: list[Literal], made: int) -> None:
+        """The readers of one round need a copy each, but for so many that are where it was made."""
         rounds: dict[int, list[Literal]] = {}
         for task in readers:
             for r in self.rounds_of[task]:
                 rounds.setdefault(r, []).extend(self.in_round[task, r])
         for literals in rounds.values():
-            self.model.add(sum(literals) <= copies)
+            self.model.add(sum(literals) <= sum(copies) + made)

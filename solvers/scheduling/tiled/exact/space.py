@@ -123,7 +123,9 @@ def in_turn(plan: Plan, tasks: int, engines: int) -> Plan:
     step = np.empty(tasks, dtype=np.int64)
     step[order] = begins[first[order]] + np.arange(tasks) - np.searchsorted(first[order], first[order])
     at = begins[moving.first]
-    columns = [column.astype(np.int64) for column in (moving.block, moving.source, moving.target, moving.bytes)]
+    block, source, target, size = (
+        column.astype(np.int64) for column in (moving.block, moving.source, moving.target, moving.bytes)
+    )
     start = begins[held.start]
     made = np.flatnonzero(held.block < tasks)
     here = made[
@@ -134,6 +136,5 @@ def in_turn(plan: Plan, tasks: int, engines: int) -> Plan:
         held.block.astype(np.int64), held.engine.astype(np.int64), start, begins[held.end + 1] - 1
     )
     steps = step.astype(np.int32)
-    return Plan(
-        plan.engine, steps, steps.copy(), make_transfers(engines, *columns, at, at), stays, int(begins[-1])
-    )
+    transfers = make_transfers(engines, block, source, target, size, at, at)
+    return Plan(plan.engine, steps, steps.copy(), transfers, stays, int(begins[-1]))

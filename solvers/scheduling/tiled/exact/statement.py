@@ -9,7 +9,6 @@ from fractions import Fraction
 from ortools.sat.python import cp_model
 
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
-from tilewright.solvers.scheduling.tiled.exact.prices import EnergyUnits, moved_energy
 from tilewright.solvers.scheduling.tiled.exact.rounds import Rounds, Terms
 from tilewright.solvers.scheduling.tiled.exact.variables import Literal, PlanStatement
 
@@ -33,7 +32,7 @@ def plan_statement(
     order: Sequence[int] | None = None,
     places: Sequence[int] | None = None,
     open_rounds: range = range(0),
-    prices: EnergyUnits | None = None,
+    priced: bool = False,
     serial: bool = False,
     check: Callable[[], None] = lambda: None,
 ) -> PlanStatement:
@@ -47,8 +46,7 @@ def plan_statement(
     order : the round of each task, where it is given
     places : the engine of each task, where it is given
     open_rounds : tasks that the order puts into them may run in any of them, on any engine
-    prices : of what is moved, where energy counts, too
-    serial : whether one task runs at a time, and lengths are left out: energy without power does not know them
+    priced, serial : whether energy counts; whether one task runs at a time, and lengths are left out
     check : raises where a limit has struck; it is called between groups of constraints
     """
     heads, tails = instance.rounds_around(1 if serial else instance.engines)
@@ -66,7 +64,7 @@ def plan_statement(
         for t in range(instance.tasks)
     ]
     rounds = Rounds(instance, count, idle, least, most, timed=not serial)
-    return _Groups(instance, rounds, window, may_run, prices).stated(check)
+    return _Groups(instance, rounds, window, may_run, priced).stated(check)
 
 
 class _Groups:
@@ -76,7 +74,7 @@ class _Groups:
     ----------
     window : per task, the rounds in which it may run
     may_run : per task, the engines on which it may run
-    prices : of what is moved, where energy counts
+    priced : whether energy counts
     """
 
     def __init__(
@@ -85,11 +83,11 @@ class _Groups:
         rounds: Rounds,
         window: Sequence[range],
         may_run: Sequence[Sequence[int]],
-        prices: EnergyUnits | None,
+        priced: bool,
     ) -> None:
         self.instance, self.rounds, self.model = instance, rounds, rounds.model
         self.count, self.engines = rounds.count, range(instance.engines)
-        self.window, self.may_run, self.prices = window, may_run, prices
+        self.window, self.may_run, self.priced = window, may_run, priced
         self.statement = PlanStatement(instance, rounds)
         self.runs, self.held = self.statement.runs, self.statement.held
         self.arrives, self.moves = self.statement.arrives, self.statement.moves
@@ -113,26 +111,24 @@ class _Groups:
             check()
         if self.rounds.timed:
             self._delays(*self._loads())
-            check()
-        if self.prices is not None:
-            self.statement.energy = moved_energy(self.statement, self.prices)
         return self.statement
 
     def literal(self, *_about: object) -> Literal:
         return self.model.new_bool_var("")
 
     def _tasks(self) -> None:
-        """Every task runs once; an engine runs one task of a round at most."""
+        """Every task runs once; an engine, or all of them, one task of a round at most."""
         for task, window in enumerate(self.window):
             for r in window:
                 for e in self.may_run[task]:
                     self.runs[task, e, r] = self.literal()
             self.model.add_exactly_one(self.runs[task, e, r] for r in window for e in self.may_run[task])
         for r in range(self.count - 1):
-            alone = [self.engines] if not self.rounds.timed else [[e] for e in self.engines]
-            for group in alone:
-                self.model.add_at_most_one(run for e in group for _, run in self.running(e, r))
-            self.rounds.place(r, [running for e in self.engines for running in self.running(e, r)])
+            here = [self.running(e, r) for e in self.engines]
+            together = [running for on_one in here for running in on_one]
+            for group in here if self.rounds.timed else [together]:
+                self.model.add_at_most_one(run for _, run in group)
+            self.rounds.place(r, together)
         self.rounds.thresholds()
 
     def running(self, e: int, r: int) -> list[tuple[int, Literal]]:
@@ -268,8 +264,7 @@ class _Groups:
         instance, model = self.instance, self.model
         stored_by: dict[tuple[int, int], Literal] = {}
         for task in range(instance.tasks):
-            free = instance.roomy and not instance.networked and self.prices is None
-            if free and not instance.outputs[task]:
+            if instance.roomy and not (instance.outputs[task] or instance.networked or self.priced):
                 continue
             begin = self.window[task].start + 1
             last = self.count - 1 if instance.outputs[task] else self.last_use(task) - 1

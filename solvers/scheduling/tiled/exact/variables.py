@@ -23,7 +23,6 @@ class PlanStatement:
     arrives : (block, engine, round)
     moves : (block, source place, target engine, round)
     written : (task, engine, port, round)
-    energy : of what is moved, in units of the prices that it was stated with
     """
 
     instance: RoundInstance
@@ -33,7 +32,6 @@ class PlanStatement:
     arrives: dict[tuple[int, int, int], Literal] = field(default_factory=dict)
     moves: dict[tuple[int, int, int, int], Literal] = field(default_factory=dict)
     written: dict[tuple[int, int, int, int], Literal] = field(default_factory=dict)
-    energy: cp_model.LinearExprT = 0
 
     @property
     def model(self) -> cp_model.CpModel:
