@@ -16,6 +16,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.solvers.scheduling.tiled.exact.incumbent import by_nearest_ports
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
@@ -36,14 +37,16 @@ PRICES = ((4.88, 56.0), (0.0, 160.0), (90.0, 7.0), (4.88, 3.0))
 
 
 def random_case(seed: int) -> tuple[TiledProblem, AtomicDag, Plan]:
-    """A random problem, its atoms, and a random round plan of them."""
+    """A random problem, its atoms, and a random round plan of them; of odd seeds results go through DRAM."""
     rng = random.Random(seed)
     problem, dag = random_problem(rng, MACHINES[seed % len(MACHINES)])
     hop, dram = rng.choice(PRICES)
     machine = problem.machine.changed(hop_energy=hop, dram_energy=dram)
     problem = replace(problem, machine=machine)
-    plan = as_round_plan(dag, random_plan(rng, problem, dag), machine.engines)
-    return problem, dag, plan
+    plan = random_plan(rng, problem, dag)
+    if seed % 2:
+        plan = complete(dag, machine, plan.engine, plan.first, through_dram=True)
+    return problem, dag, as_round_plan(dag, plan, machine.engines)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -50,7 +50,7 @@ class PricedProof(RoundProof):
         else:
             cycles = self.longest
             power = Fraction(machine.engine.static_power * machine.engines)
-            energy = most_energy(self.instance) + power * cycles
+            energy = most_energy(self.instance, self._rounds) + power * cycles
         self.units = energy_units(self.instance, energy, cycles if self.product else 1)
         self.moved = self.units.least(self.instance)
 
@@ -118,7 +118,12 @@ class PricedProof(RoundProof):
         """Rounds of plans of interest; those of one task each where lengths do not count."""
         if self.most < self.least:
             return 0
-        return self.instance.tasks + self.space.idle + 1 if self.serial else super().count
+        return self._rounds if self.serial else super().count
+
+    @property
+    def _rounds(self) -> int:
+        """Rounds of any plan, at most."""
+        return self.instance.tasks + self.space.idle + 1
 
     # -- statements ------------------------------------------------------------------------------------
 
@@ -180,7 +185,9 @@ class PricedProof(RoundProof):
         power = self.units.cycle  # none where lengths are not stated
         least = self.energy(self.least)
         if below is None:
-            most = int(most_energy(self.instance) * self.units.scale) + self.units.cycle * longest
+            most = (
+                int(most_energy(self.instance, self._rounds) * self.units.scale) + self.units.cycle * longest
+            )
         else:
             most = below // max(1, self.least) if self.product else below
         energy = model.new_int_var(least, max(least, most), "energy")

@@ -14,7 +14,7 @@ from tilewright.solvers.scheduling.tiled.exact.variables import Literal, PlanSta
 DIGITS = 6
 """Decimal places of a pJ that are counted, at most."""
 
-LARGEST, LARGEST_ENERGY = 1 << 60, 1 << 48
+LARGEST, LARGEST_ENERGY = 1 << 60, 1 << 44
 """No product of an energy and a number of cycles, and no energy, may be larger in such units: the former are
 integers of CP-SAT, the latter come from floats."""
 
@@ -97,11 +97,12 @@ def _units(instance: RoundInstance, digits: int) -> EnergyUnits:
     return EnergyUnits(scale, **prices, whole=not rounded)
 
 
-def most_energy(instance: RoundInstance) -> Fraction:
-    """pJ that no best plan exceeds, but for its power: all data enter every engine twice, over all links."""
+def most_energy(instance: RoundInstance, rounds: int) -> Fraction:
+    """pJ that no plan of so many rounds exceeds, but for its power: all data enter every engine in each."""
     units = _units(instance, 0)
     each = len(instance.net.rates) * (units.hop + 1) + units.dram + units.read + units.write + 3
-    return Fraction(units.atoms + 3 * instance.tasks + 2 * sum(instance.size) * each * (instance.engines + 1))
+    moved = rounds * sum(instance.size) * each * (instance.engines + 1)
+    return Fraction(units.atoms + 3 * instance.tasks + moved)
 
 
 def moved_energy(statement: PlanStatement, units: EnergyUnits) -> cp_model.LinearExpr:
