@@ -27,14 +27,31 @@ class TooLargeError(Exception):
 class Enumeration:
     """All plans in rounds, depth first: tasks and engines of a round, then movements, then evictions.
 
-    A plan is given up where it cannot end within ``limit`` cycles; states are remembered with the least time
-    at which they were reached.  Costs are computed here from bytes, rates and ways through the mesh.
+    A plan is given up where it cannot end within ``limit``; states are remembered with the least times and
+    energies at which they were reached.  Costs are computed here from bytes, rates and ways through the mesh.
+    Energy is counted with all that must still pass DRAM: the first fetch of what is needed, and outputs.
+
+    Parameters
+    ----------
+    limit : cycles, or pJ, or pJ times cycles
+    powers : of energy and cycles in what is minimised
     """
 
     def __init__(
-        self, dag: AtomicDag, machine: TiledMachine, idle: int, limit: float, budget: int = 10**9
+        self,
+        dag: AtomicDag,
+        machine: TiledMachine,
+        idle: int,
+        limit: float,
+        budget: int = 10**9,
+        powers: tuple[int, int] = (0, 1),
     ) -> None:
-        self.budget = budget
+        self.budget, self.powers = budget, powers
+        engine = machine.engine
+        self.read, self.write = engine.buffer_read_energy, engine.buffer_write_energy
+        self.hop, self.dram = machine.hop_energy, machine.dram_energy
+        self.power = engine.static_power * machine.engines
+        self.inside = float((dag.compute_energy + dag.register_energy + dag.buffer_energy).sum())
         self.machine, self.idle, self.limit = machine, idle, limit
         self.count = dag.tasks
         self.size = [int(size) for size in dag.block_bytes]
@@ -45,22 +62,36 @@ class Enumeration:
         self.engines = range(machine.engines)
         self.ports = range(machine.engines, machine.engines + len(machine.dram_ports))
         self.best = math.inf
-        self.seen: dict[object, float] = {}
+        self.seen: dict[object, list[tuple[float, float]]] = {}
         self.ways: dict[tuple[int, int], list[object]] = {}
 
     def run(self) -> float:
-        """The least cycles, at most ``limit``; infinite where there is no such plan."""
+        """The least value, at most ``limit``; infinite where there is no such plan."""
         empty: tuple[frozenset[int], ...] = tuple(frozenset() for _ in self.engines)
-        self.step(0.0, frozenset(), empty, frozenset(), 0)
+        fetched = {b for reads in self.reads for b in reads if self.parent[b] < 0}
+        paid = self.inside + sum(self.first(b) for b in fetched)
+        paid += sum(self.size[t] * (self.dram + self.read) for t in self.leaves)
+        self.step(0.0, paid, frozenset(), empty, frozenset(), 0)
         return self.best
 
-    def within(self, cycles: float) -> bool:
+    def value(self, cycles: float, paid: float) -> float:
+        """What is minimised, of a plan that ends after these cycles."""
+        whole = math.ceil(cycles - 1e-6)
+        return float((paid + self.power * whole) ** self.powers[0] * whole ** self.powers[1])
+
+    def within(self, cycles: float, paid: float) -> bool:
         """Whether that can still lead to something better."""
-        return cycles <= min(self.limit, self.best - 1) + 1e-6
+        value = self.value(cycles, paid)
+        return value <= self.limit * (1 + 1e-11) and value < self.best * (1 - 1e-11)
+
+    def first(self, block: int) -> float:
+        """Energy that the first copy of a block from DRAM takes at least."""
+        return self.size[block] * (self.dram + self.write)
 
     def step(
         self,
         now: float,
+        paid: float,
         done: frozenset[int],
         held: tuple[frozenset[int], ...],
         stored: frozenset[int],
@@ -68,16 +99,17 @@ class Enumeration:
     ) -> None:
         """All next rounds of a state: tasks that have run, what buffers hold and DRAM has, idle rounds."""
         if len(done) == self.count:
-            self.finish(now, held, stored)
+            self.finish(now, paid, held, stored)
             return
-        if not self.within(now + self.rest(done, stored)):
+        if not self.within(now + self.rest(done, stored), paid):
             return
-        state = (done, held, stored, gaps)
-        if self.seen.get(state, math.inf) <= now:
+        reached = self.seen.setdefault((done, held, stored, gaps), [])
+        own = (now if self.powers[1] or self.power else 0.0, paid if self.powers[0] else 0.0)
+        if any(time <= own[0] and energy <= own[1] + 1e-6 for time, energy in reached):
             return
-        self.seen[state] = now
+        reached[:] = [other for other in reached if other[0] < own[0] or other[1] < own[1]] + [own]
         for runs in self.next_rounds(done, gaps):
-            self.round(now, done, held, stored, gaps + (not runs), runs)
+            self.round(now, paid, done, held, stored, gaps + (not runs), runs)
 
     def next_rounds(self, done: frozenset[int], gaps: int) -> Iterator[dict[int, int]]:
         """The tasks by engine of all rounds that may follow; one without tasks is idle."""
@@ -107,18 +139,22 @@ class Enumeration:
         written = sum(self.size[t] for t in self.leaves - stored) / self.machine.dram_rate
         return max([work, written, *(self.cycles[t] + after[t] for t in left)])
 
-    def finish(self, now: float, held: tuple[frozenset[int], ...], stored: frozenset[int]) -> None:
+    def finish(
+        self, now: float, paid: float, held: tuple[frozenset[int], ...], stored: frozenset[int]
+    ) -> None:
         """Whatever was not written leaves in one more round."""
         missing = sorted(self.leaves - stored)
         ways = [[(t, e, p) for e in self.engines if t in held[e] for p in self.ports] for t in missing]
         for writes in product(*ways):
-            end = math.ceil(now + self.length({}, held, [], list(writes)) - 1e-6)
-            if end <= self.limit:
-                self.best = min(self.best, end)
+            end = now + self.length({}, held, [], list(writes))
+            energy = paid + self.extra([], list(writes), held)
+            if self.within(end, energy):
+                self.best = self.value(end, energy)
 
     def round(
         self,
         now: float,
+        paid: float,
         done: frozenset[int],
         held: tuple[frozenset[int], ...],
         stored: frozenset[int],
@@ -128,7 +164,7 @@ class Enumeration:
         """All ways to do a round with these tasks on these engines."""
         rest = self.rest(done | set(runs.values()), stored | done)
         floor = max((self.cycles[t] for t in runs.values()), default=0)
-        if not self.within(now + floor + rest):
+        if not self.within(now + floor + rest, paid):
             return
         needed = set().union(*(self.reads[t] for t in range(self.count) if t not in done))
         wanted = needed | {self.parent[b] for b in needed if self.parent[b] >= 0}
@@ -153,25 +189,27 @@ class Enumeration:
                 writes_of.append([None, *ways])
         for writes in product(*writes_of):
             written = [write for write in writes if write is not None]
-            over: dict[object, float] = {}
-            for t, e, p in written:
-                for link in [*self.way(e, p), "dram"]:
-                    over[link] = over.get(link, 0.0) + self.size[t] / self.rate(link)
-            spare = min(self.limit, self.best - 1) + 1e-6 - now - rest
-            if max([floor, *over.values()]) > spare:
+            longest = max([floor, *self.taken([], written).values()])
+            if not self.within(now + longest + rest, paid + self.extra([], written, held)):
                 continue
-            for moves in self.choices(spare, over, options, 0, []):
-                self.evict(now, done, held, stored, gaps, runs, moves, written, rest)
+            for moves in self.choices(now + rest, paid, floor, written, held, options, []):
+                self.evict(now, paid, done, held, stored, gaps, runs, moves, written, rest)
 
     def choices(
         self,
-        spare: float,
-        over: dict[object, float],
+        begun: float,
+        paid: float,
+        floor: float,
+        written: list[Move],
+        held: tuple[frozenset[int], ...],
         options: list[list[Move | None]],
-        at: int,
         moves: list[Move],
+        at: int = 0,
     ) -> Iterator[list[Move]]:
-        """All sets of movements that take no link longer than ``spare``; ``over`` is what they carry."""
+        """All sets of movements with which a plan can still be better.
+
+        ``begun`` are the cycles before and after the round, which takes ``floor`` at least.
+        """
         if at == len(options):
             yield list(moves)
             return
@@ -180,27 +218,44 @@ class Enumeration:
             raise TooLargeError
         for option in options[at]:
             if option is None:
-                yield from self.choices(spare, over, options, at + 1, moves)
+                yield from self.choices(begun, paid, floor, written, held, options, moves, at + 1)
                 continue
-            b, s, e = option
-            passed = {
-                link for c, source, target in moves if (c, source) == (b, s) for link in self.way(s, target)
-            }
-            passed |= {"dram" for c, source, _ in moves if (c, source) == (b, s)}
-            added = [
-                link
-                for link in (*self.way(s, e), *(["dram"] if s >= len(self.engines) else []))
-                if link not in passed
-            ]
-            grown = {**over, **{link: over.get(link, 0.0) + self.size[b] / self.rate(link) for link in added}}
-            if all(grown[link] <= spare for link in added):
-                moves.append(option)
-                yield from self.choices(spare, grown, options, at + 1, moves)
-                moves.pop()
+            moves.append(option)
+            longest = max(floor, *self.taken(moves, written).values())
+            if self.within(begun + longest, paid + self.extra(moves, written, held)):
+                yield from self.choices(begun, paid, floor, written, held, options, moves, at + 1)
+            moves.pop()
+
+    def extra(self, moves: list[Move], written: list[Move], held: tuple[frozenset[int], ...]) -> float:
+        """Energy of movements beyond what is counted from the start: first copies, outputs that leave."""
+        if not self.powers[0]:
+            return 0.0
+        energy, passed = 0.0, set[object]()
+        first = {b for b, _, _ in moves if self.parent[b] < 0 and not any(b in here for here in held)}
+        energy -= sum(self.first(b) for b in first)
+        for b, s, e in moves:
+            energy += self.size[b] * self.write
+            sent = self.dram if s >= len(self.engines) else self.read
+            for link, price in [("sent", sent), *((link, self.hop) for link in self.way(s, e)[1:-1])]:
+                if (b, s, link) not in passed:
+                    passed.add((b, s, link))
+                    energy += self.size[b] * price
+        for t, e, p in written:
+            energy += self.size[t] * self.hop * (len(self.way(e, p)) - 2)
+            if t not in self.leaves:
+                energy += self.size[t] * (self.dram + self.read)
+        return energy
+
+    def forgotten(self, done: set[int], after: tuple[frozenset[int], ...], before: set[int]) -> float:
+        """Energy to fetch again what was on chip, is still needed, and is nowhere any more."""
+        needed = set().union(*(self.reads[t] for t in range(self.count) if t not in done))
+        lost = (needed & before) - set().union(*after)
+        return sum(self.first(b) for b in lost if self.parent[b] < 0)
 
     def evict(
         self,
         now: float,
+        paid: float,
         done: frozenset[int],
         held: tuple[frozenset[int], ...],
         stored: frozenset[int],
@@ -238,14 +293,15 @@ class Enumeration:
             if not self.supplied(runs, kept, moves):
                 continue
             end = now + self.length(runs, kept, moves, written)
-            if self.within(end + rest):
-                after = tuple(
-                    kept[e]
-                    | {b for b, _, target in moves if target == e}
-                    | ({runs[e]} if e in runs else set())
-                    for e in self.engines
-                )
-                self.step(end, done | set(runs.values()), after, stored | {t for t, _, _ in written}, gaps)
+            after = tuple(
+                kept[e] | {b for b, _, target in moves if target == e} | ({runs[e]} if e in runs else set())
+                for e in self.engines
+            )
+            ran = done | set(runs.values())
+            before = set().union(*held, (b for b, _, _ in moves))
+            energy = paid + self.extra(moves, written, held) + self.forgotten({*ran}, after, before)
+            if self.within(end + rest, energy):
+                self.step(end, energy, ran, after, stored | {t for t, _, _ in written}, gaps)
 
     def supplied(self, runs: dict[int, int], kept: tuple[frozenset[int], ...], moves: list[Move]) -> bool:
         """Whether everything that is read is there, or comes."""
@@ -327,8 +383,16 @@ class Enumeration:
         return place % self.machine.width, place // self.machine.width
 
 
-def tiny_problem(seed: int) -> tuple[TiledProblem, AtomicDag]:
-    """One to three small layers cut into two to five atoms with halos, on one to four engines."""
+def tiny_problem(
+    seed: int, objective: str = "makespan", fewest: int = 2, most: int = 36
+) -> tuple[TiledProblem, AtomicDag]:
+    """One to three small layers cut into atoms with halos, on one to four engines.
+
+    Parameters
+    ----------
+    fewest : atoms
+    most : atoms times blocks times engines
+    """
     rng = random.Random(seed)
     while True:
         grid = rng.choice(["1x1", "2x1", "2x1", "1x2", "2x2", "3x1"])
@@ -350,7 +414,7 @@ def tiny_problem(seed: int) -> tuple[TiledProblem, AtomicDag]:
         problem = TiledProblem(
             Network("tiny", layers, links),
             machine,
-            tiled_objective("makespan"),
+            tiled_objective(objective),
             partial_sums=rng.choice(["chain", "reduction"]),
         )
         sizes = [
@@ -359,7 +423,7 @@ def tiny_problem(seed: int) -> tuple[TiledProblem, AtomicDag]:
         ]
         dag = problem.dag(sizes)
         blocks = len({*dag.reads.tolist()})
-        if dag.tasks < 2 or dag.tasks * blocks * machine.engines > 36:
+        if not fewest <= dag.tasks <= 8 or dag.tasks * blocks * machine.engines > most:
             continue
         needs, total = int(dag.needs.max()), int(dag.block_bytes.sum())
         room = rng.choice([needs, needs + rng.randrange(400), (needs + total) // 2, total])

@@ -14,6 +14,7 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
 from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.tiled.bounds import bound_key, dag_bounds
 from tilewright.solvers.scheduling.tiled.exact.method import Exact
+from tilewright.solvers.scheduling.tiled.exact.priced_proof import proof_of
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 from tilewright.solvers.scheduling.tiled.exact.transfers import GivenOrder, TransferProof, Transfers
@@ -130,7 +131,7 @@ def _proven_anew(
         return Verdict.UNDECIDED, "-", "no method proves claims about such a space"
     search = TiledSearch(space, replace(limits, seed=limits.seed + 1), exact=True)
     search.offer(own, "document", Origin.HEURISTIC)
-    kind = TransferProof(search, space) if isinstance(space, GivenOrder) else RoundProof(search, space)
+    kind = TransferProof(search, space) if isinstance(space, GivenOrder) else proof_of(search, space)
     proof = _Again(method, kind)
     result = run_method(search, proof, claim.method)
     if result.key is not None and result.key < bound:

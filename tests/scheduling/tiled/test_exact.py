@@ -190,11 +190,11 @@ def test_what_is_not_stated_is_refused_by_name() -> None:
     assert many.status is Status.FEASIBLE
     assert "exact states up to 2 atoms" in many.message
     assert many.bound is not None
-    other = replace(case.problem, objective=tiled_objective("energy"))
-    energy = solved(other, "exact", Limits(20))
-    assert energy.status is Status.FEASIBLE
-    assert "exact states the makespan alone" in energy.message
-    assert energy.bound is not None
+    other = replace(case.problem, objective=tiled_objective("ed2p"))
+    squared = solved(other, "exact", Limits(20))
+    assert squared.status is Status.FEASIBLE
+    assert "exact states makespan, energy and EDP alone" in squared.message
+    assert squared.bound is not None
 
 
 def test_coarse_sizes_keep_to_the_number_of_atoms() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -15,28 +16,73 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts, alike, twins
-from tilewright.solvers.scheduling.tiled.exact.incumbent import quick_plans
+from tilewright.solvers.scheduling.tiled.exact.incumbent import first_plans
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
-from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
+from tilewright.solvers.scheduling.tiled.exact.priced_proof import proof_of
 from tilewright.solvers.scheduling.tiled.exact.sequences import searched
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 
 EFFORT = int(os.environ.get("TEST_EFFORT", "1"))
 QUICK = (70, 131, 64, 17, 4, 76, 77, 35, 37, 197, 10, 121, 47, 146, 184, 2, 20, 44, 21, 89)
 """Problems on which enumeration takes a fraction of a second."""
+PRICED = {"energy": (0, 1, 2, 3, 4, 6, 7, 8, 10), "edp": (2, 3, 4, 7, 10, 11)}
+"""The same where energy counts."""
 
 
-def proven(problem: TiledProblem, dag: AtomicDag, idle: int, *, begin: bool) -> TiledSearch:
-    """A search that the exact method has ended on given atoms."""
+def proven(
+    problem: TiledProblem, dag: AtomicDag, idle: int, *, begin: bool, seconds: float = 60
+) -> TiledSearch:
+    """A search that the exact method has ended on given atoms; in less than a minute it may be left open."""
     space = RoundSpace(problem, dag, idle)
-    search: TiledSearch = TiledSearch(space, Limits(60, threads=1))
+    search: TiledSearch = TiledSearch(space, Limits(seconds, threads=1))
     if begin:
-        for plan in quick_plans(dag, problem.machine):
+        for plan in first_plans(problem, dag):
             search.offer(AtomicPlan(dag, plan), "heuristics", Origin.HEURISTIC)
-    outcome = RoundProof(search, space).run()
+    outcome = proof_of(search, space).run()
     result = search.result("exact", "", outcome.exhausted, outcome.message, outcome.error)
-    assert result.status in (Status.OPTIMAL, Status.INFEASIBLE), (result.status, result.message)
+    done = result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    assert done or seconds < 60, (result.status, result.message)
     return search
+
+
+def check_priced(
+    seed: int,
+    objective: str,
+    budget: int,
+    fewest: int = 2,
+    most: int = 36,
+    power: float = 0.0,
+    seconds: float = 60,
+) -> bool:
+    """Exact and enumeration agree on energy, or its product with cycles; false where enumeration would take
+    too long, or where exact has only a bound, which is then below.
+
+    Parameters
+    ----------
+    seed, objective : the problem
+    budget : of the enumeration
+    fewest, most : as of `tiny_problem`
+    power : of an engine, in pJ a cycle
+    seconds : for the proof; less than 60 where it may stay open
+    """
+    problem, dag = tiny_problem(seed, objective, fewest, most)
+    machine = problem.machine
+    powered = machine.changed(engine=replace(machine.engine, static_power=power))
+    problem = replace(problem, machine=powered)
+    idle = int(seed % 3 == 0)
+    begin = seed % 2 == 0 or seconds < 60
+    search = proven(problem, dag, idle, begin=begin, seconds=seconds)
+    limit = math.inf if search.key is None else float(search.key)
+    try:
+        least = Enumeration(dag, powered, idle, limit, budget, problem.objective.key_powers).run()
+    except TooLargeError:
+        return False
+    if search.key is not None and search.key != search.bound:  # left open
+        assert search.bound is not None
+        assert float(search.bound) <= least * (1 + 1e-10) <= limit * (1 + 1e-9), seed
+        return False
+    assert least == pytest.approx(limit, rel=1e-10), seed
+    return True
 
 
 def check(seed: int, budget: int) -> bool:
@@ -74,6 +120,28 @@ def compared(first: int, many: int, budget: int) -> int:
 def test_exact_equals_enumeration(seed: int) -> None:
     """On tiny problems with buffers, halos and hops the proven plan is the fastest that there is."""
     assert check(seed, 10**6)
+
+
+@pytest.mark.parametrize(
+    ("objective", "seed"), [(objective, seed) for objective, seeds in PRICED.items() for seed in seeds]
+)
+def test_exact_energies_equal_enumeration(objective: str, seed: int) -> None:
+    """No order, place, movement or eviction takes less energy, or energy times cycles, than is proven."""
+    assert check_priced(seed, objective, 10**6, power=20.0 if seed % 4 == 3 else 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_exact_energies_equal_enumeration_on_many_problems(objective: str) -> None:
+    """The same on more problems with and without power, and on those of up to eight atoms on few engines."""
+    compared = 0
+    for seed in range(1000, 1120 * EFFORT):
+        compared += check_priced(seed, objective, 20_000, power=20.0 * (seed % 4 == 3), seconds=15)
+    assert compared > 20 * EFFORT
+    large = [
+        check_priced(seed, objective, 30_000, fewest=6, most=120, seconds=15) for seed in range(100, 115)
+    ]
+    assert any(large)
 
 
 @pytest.mark.slow

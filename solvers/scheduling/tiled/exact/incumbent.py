@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
-from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.plan import Plan, make_transfers
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
@@ -19,8 +20,9 @@ from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
-from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
+from tilewright.heuristics.scheduling.tiled.lists import depth_first, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import quiet_end
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
@@ -39,8 +41,8 @@ MOVES = 100
 
 SIZES = ("auto", "incumbent", "coarse")
 
-WORSE = 1.5
-"""Times as long as the best plan that one of coarse atoms may take, to be proven instead."""
+WORSE = Fraction(3, 2)
+"""Times the best plan's value that one of coarse atoms may have, to be proven instead."""
 
 PLACES = ("matching", "nearest", "zigzag")
 
@@ -84,7 +86,7 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
             AtomicDataflow(moves=MOVES).offer(inner)
     free = inner.answer
     if free is not None and free.dag.tasks <= most:
-        return Beginning(free.dag, [*quick_plans(free.dag, problem.machine)], free)
+        return Beginning(free.dag, [*first_plans(problem, free.dag)], free)
     if free is not None and sizes == "incumbent":
         return Beginning(free.dag, [], free)
     search.limits.check()
@@ -96,8 +98,9 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
             coarse = problem.dag(few, search.limits)
     if coarse is None or coarse.tasks > most:
         return _unstated_plan(search) if free is None else Beginning(free.dag, [], free)
-    plans = [*quick_plans(coarse, problem.machine)]
-    least = min((problem.evaluate(coarse, plan).cycles for plan in plans), default=None)
+    plans = [*first_plans(problem, coarse)]
+    results = [problem.evaluate(coarse, plan) for plan in plans]
+    least = min((problem.objective.key(Fraction(r.energy.total), r.cycles) for r in results), default=None)
     if free is not None and inner.key is not None and (least is None or least > WORSE * inner.key):
         return Beginning(free.dag, [], free)
     return Beginning(coarse, plans, free)
@@ -150,14 +153,79 @@ def quick_plans(dag: AtomicDag, machine: TiledMachine) -> Iterator[Plan]:
         yield from placed_plans(dag, machine, step)
 
 
-def placed_plans(dag: AtomicDag, machine: TiledMachine, step: Int32s) -> Iterator[Plan]:
-    """Round plans of one order by the heuristics for places, as completed and with transfers moved."""
+def placed_plans(
+    dag: AtomicDag, machine: TiledMachine, step: Int32s, own: Int32s | None = None
+) -> Iterator[Plan]:
+    """Round plans of one order, as completed and with transfers moved.
+
+    Parameters
+    ----------
+    dag, machine : the atoms, and where they run
+    step : of each atom
+    own : engines to try, besides those that heuristics choose
+    """
+    if own is not None:
+        yield from _completed(dag, machine, own, step)
     for how in PLACES:
-        engine = place(dag, machine, step, how)
-        try:
-            plan = complete(dag, machine, engine, step, ahead=1)
-        except IllegalPlanError:
-            continue
-        rounds = as_round_plan(dag, plan, machine.engines)
+        yield from _completed(dag, machine, place(dag, machine, step, how), step)
+
+
+def _completed(dag: AtomicDag, machine: TiledMachine, engine: Int32s, step: Int32s) -> Iterator[Plan]:
+    """Round plans of one order and its places; none where residency exceeds a buffer."""
+    with suppress(IllegalPlanError):
+        rounds = as_round_plan(dag, complete(dag, machine, engine, step, ahead=1), machine.engines)
         yield rounds
+        yield by_nearest_ports(rounds, machine)
         yield single_steps(dag, machine, rounds)
+
+
+def first_plans(problem: TiledProblem, dag: AtomicDag) -> Iterator[Plan]:
+    """Round plans to begin with; those of few engines, too, where energy counts."""
+    yield from quick_plans(dag, problem.machine)
+    if problem.objective.energy_power:
+        yield from _plans_of_few_engines(dag, problem.machine)
+
+
+def _plans_of_few_engines(dag: AtomicDag, machine: TiledMachine) -> Iterator[Plan]:
+    """Round plans on the engines that are nearest to ports: those move less, and take longer."""
+    net = topology(machine)
+    ports = range(machine.engines, machine.engines + len(machine.dram_ports))
+    near = sorted(range(machine.engines), key=lambda e: min(net.distance(port, e) for port in ports))
+    for many in range(1, machine.engines + 1):
+        along = np.array(near[:many], dtype=np.int32)
+        for engine, step in (
+            layer_sequential(dag, machine, along=along),
+            list_order(dag, machine, along=along),
+            list_order(dag, machine, priority=depth_first(dag), along=along),
+        ):
+            try:
+                plan = complete(dag, machine, engine, step, ahead=1)
+            except IllegalPlanError:
+                continue
+            yield by_nearest_ports(as_round_plan(dag, plan, machine.engines), machine)
+
+
+def by_nearest_ports(plan: Plan, machine: TiledMachine) -> Plan:
+    """The same plan, with every movement from or to DRAM by the port that needs the fewest links for it."""
+    net, moving, engines = topology(machine), plan.transfers, machine.engines
+    ports = range(engines, net.places)
+    together: dict[tuple[int, int, bool], list[int]] = {}
+    for i in range(len(moving)):
+        if max(moving.source[i], moving.target[i]) >= engines:
+            back = bool(moving.target[i] >= engines)
+            together.setdefault((int(moving.block[i]), int(moving.first[i]), back), []).append(i)
+    source, target = moving.source.astype(np.int64), moving.target.astype(np.int64)
+    for (_, _, back), members in together.items():
+        links = [
+            {
+                link
+                for i in members
+                for link in (net.route(int(source[i]), p) if back else net.route(p, target[i]))
+            }
+            for p in ports
+        ]
+        nearest = engines + min(range(len(links)), key=lambda p: len(links[p]))
+        (target if back else source)[members] = nearest
+    columns = [column.astype(np.int64) for column in (moving.bytes, moving.first, moving.last)]
+    transfers = make_transfers(engines, moving.block.astype(np.int64), source, target, *columns)
+    return Plan(plan.engine, plan.first, plan.last, transfers, plan.residency, plan.steps)

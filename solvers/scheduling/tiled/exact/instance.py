@@ -101,12 +101,19 @@ class RoundInstance:
     @cached_property
     def heads(self) -> tuple[int, ...]:
         """Per task the rounds that must pass before its own: its longest chain, and its ancestors' number."""
-        return _rounds_before(self.before, range(self.tasks), self.engines)
+        return self.rounds_around(self.engines)[0]
 
     @cached_property
     def tails(self) -> tuple[int, ...]:
         """Per task the rounds that must pass after its own."""
-        return _rounds_before(self.after, range(self.tasks - 1, -1, -1), self.engines)
+        return self.rounds_around(self.engines)[1]
+
+    def rounds_around(self, together: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Per task the rounds before and after its own, where so many tasks run in a round at most."""
+        return (
+            _rounds_before(self.before, range(self.tasks), together),
+            _rounds_before(self.after, range(self.tasks - 1, -1, -1), together),
+        )
 
     # -- times ---------------------------------------------------------------------------------------
 

@@ -6,14 +6,15 @@ Heuristics choose the atoms and give a first plan; what follows is the proof (`p
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from importlib.metadata import version
 
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.options import option
-from tilewright.solvers.scheduling.tiled.exact.incumbent import SIZES, Beginning, chosen_atoms, quick_plans
-from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
+from tilewright.solvers.scheduling.tiled.exact.incumbent import SIZES, Beginning, chosen_atoms, first_plans
+from tilewright.solvers.scheduling.tiled.exact.priced_proof import STATED, proof_of
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, idle_steps
 
 
@@ -41,14 +42,14 @@ class Exact:
         if given is None:
             begun = chosen_atoms(problem, search, self.atoms, self.sizes)
         else:
-            begun = Beginning(given.dag, [*quick_plans(given.dag, problem.machine)], None)
+            begun = Beginning(given.dag, [*first_plans(problem, given.dag)], None)
             outside = RoundSpace(problem, given.dag, given.plan.steps).outside(given)
             if outside is not None:
                 return Outcome(
                     message=f"the plan to begin with is no round plan, so none is proven: {outside}"
                 )
-        if problem.objective.key_powers != (0, 1):
-            return unstated(search, begun, "exact states the makespan alone")
+        if problem.objective.key_powers not in STATED:
+            return unstated(search, begun, "exact states makespan, energy and EDP alone")
         if begun.dag.tasks > self.atoms:
             most = f"exact states up to {self.atoms} atoms (option atoms), here {begun.dag.tasks}"
             return unstated(search, begun, most)
@@ -60,7 +61,7 @@ class Exact:
             search.offer(AtomicPlan(begun.dag, plan), "heuristics", Origin.HEURISTIC)
         if begun.free is not None:
             search.offer(begun.free, "heuristics", Origin.HEURISTIC)
-        outcome = RoundProof(search, space).run()
+        outcome = proof_of(search, space).run()
         return replace(outcome, message=outcome.message + out_of_space(search))
 
 
@@ -77,4 +78,11 @@ def out_of_space(search: TiledSearch) -> str:
     outside = search.out_of_space
     if outside is None or (search.key is not None and outside.key >= search.key):
         return ""
-    return f"; outside the space ({outside.reason}) {outside.source} found {int(outside.key):,} cycles"
+    return f"; outside the space ({outside.reason}) {outside.source} found {worth(search, outside.key)}"
+
+
+def worth(search: TiledSearch, key: Fraction) -> str:
+    """A key in words, such as ``5,412 cycles``."""
+    objective = search.problem.problem.objective
+    unit = {(0, 1): "cycles", (1, 0): "pJ", (1, 1): "pJ·cycles"}.get(objective.key_powers, objective.name)
+    return f"{int(key):,} {unit}"

@@ -50,6 +50,7 @@ class OrderModel:
         self.runs: dict[tuple[int, int], Literal] = {}
         self.fetched: dict[tuple[int, int], Literal] = {}
         self.stored: dict[tuple[int, int], Literal] = {}
+        self.places: dict[tuple[int, int, int], Literal] = {}
         for group in (self._tasks, self._starts, self._fetches, self._stores, self._loads, self._waits):
             check()
             group()
@@ -100,6 +101,26 @@ class OrderModel:
         for (task, r), run in self.runs.items():
             model.add(starts[r] >= unit * int(heads[task])).only_enforce_if(run)
             model.add(starts[r] + unit * int(tails[task]) <= unit * rounds.cycles).only_enforce_if(run)
+
+    def on_engines(self) -> dict[tuple[int, int, int], Literal]:
+        """An engine for each task, which no other task of its round has: (task, engine, round)."""
+        model, engines = self.model, range(self.instance.engines)
+        runs: dict[tuple[int, int, int], Literal] = {}
+        for (task, r), run in self.runs.items():
+            for e in engines:
+                runs[task, e, r] = self.literal()
+            model.add(sum(runs[task, e, r] for e in engines) == run)
+        for r in range(self.count - 1):
+            here = [task for task, window in enumerate(self.window) if r in window]
+            for e in engines:
+                model.add_at_most_one(runs[task, e, r] for task in here)
+        self.places = runs
+        return runs
+
+    def engines(self, values: Values) -> list[int] | None:
+        """The engine of each task in a solution, where they are stated."""
+        chosen = {task: e for (task, e, _), run in self.places.items() if values.boolean_value(run)}
+        return [chosen[task] for task in range(self.instance.tasks)] if chosen else None
 
     def hint(self, order: Sequence[int]) -> None:
         """Begin with the order of a plan."""

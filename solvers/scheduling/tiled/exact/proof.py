@@ -39,10 +39,11 @@ from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Per atom its round, and the cycles that the relaxation gives to them."""
+    """Per atom its round, the cycles that the relaxation gives to them, and engines where it knows them."""
 
     rounds: list[int]
     cycles: int
+    engines: list[int] | None = None
 
 
 class RoundProof:
@@ -233,43 +234,49 @@ class RoundProof:
         most : cycles, fewer than those of interest
         sequence : what each round runs, where it is given
         """
-        model = OrderModel(
-            self.instance,
-            count,
-            self.space.idle,
-            self.least,
-            self.most if most is None else most,
-            check=self.search.limits.check,
-        )
+        longest = self.most if most is None else most
+        if longest < self.least:
+            return None
+        model = self.order_model(count, longest)
         if sequence is not None:
             model.follow(sequence)
         elif self.search.answer is not None and most is None:
             model.hint(self.search.answer.plan.first.tolist())
-        on_bound = (lambda bound: self.raise_bound(bound, "orders")) if whole else None
+        on_bound = (lambda bound: self.reported(bound, "orders")) if whole else None
         run = CpSatRun(model.model, limits, lambda: self.search.done, None, on_bound)
         status = run.solve()
-        if whole and self.closed(status, run, "orders"):
+        if whole and self.closed(status, run, "orders", self.raise_value):
             return None
         return (
-            Order(model.order(run.solver), run.solver.value(model.rounds.cycles))
+            Order(model.order(run.solver), run.solver.value(model.rounds.cycles), model.engines(run.solver))
             if run.has_solution
             else None
         )
 
+    def order_model(self, count: int, most: int) -> OrderModel:
+        """The relaxation in so many rounds and cycles."""
+        check = self.search.limits.check
+        return OrderModel(self.instance, count, self.space.idle, self.least, most, check=check)
+
     def offer_placed(self, order: Order) -> None:
-        """Offer plans of one order by heuristics for places."""
+        """Offer plans of one order on its own engines, and by heuristics for places."""
         dag, machine = self.space.dag, self.space.problem.machine
-        for plan in placed_plans(dag, machine, np.array(order.rounds, dtype=np.int32)):
+        step = np.array(order.rounds, dtype=np.int32)
+        own = None if order.engines is None else np.array(order.engines, dtype=np.int32)
+        for plan in placed_plans(dag, machine, step, own):
             self.search.offer(AtomicPlan(dag, plan), "orders, placed", Origin.HEURISTIC)
 
     def placed(self, order: Order) -> None:
         """Offer plans of one order: by heuristics for places, then by the statement with the order given."""
         search = self.search
         self.offer_placed(order)
-        for most in (order.cycles, self.most):
+        trials: list[tuple[int, list[int] | None]] = [(order.cycles, None), (self.most, None)]
+        if order.engines is not None:
+            trials.insert(0, (self.most, order.engines))
+        for most, places in trials:
             if search.done or self.most < max(self.least, order.cycles):
                 return
-            statement = self.statement(order.rounds, min(most, self.most))
+            statement = self.statement(order.rounds, min(most, self.most), places)
             share = effort.CLOSING_SHARE if order.cycles <= self.least else effort.FIXED_SHARE
             run = self.start(statement, "places", search.limits.share(share), None)
             run.solve()
@@ -280,23 +287,14 @@ class RoundProof:
         search = self.search
         limits = search.limits.share(effort.POLISH_SHARE)
         chance, width, left = random.Random(search.limits.seed), effort.FEWEST_OPEN, list[int]()
-        while search.answer is not None and not (search.done or limits.expired):
-            plan, key = search.answer.plan, search.key
+        while search.answer is not None and not (search.done or limits.expired or self.closed()):
+            plan, key = self.begun(search.answer.plan), search.key
             rounds = int(plan.first.max()) + 1
             if not left:
                 left = chance.sample(range(max(1, rounds - width + 1)), k=max(1, rounds - width + 1))
             begin = left.pop()
-            statement = plan_statement(
-                self.instance,
-                rounds + 1,
-                self.space.idle,
-                self.least,
-                self.most,
-                order=plan.first.tolist(),
-                places=plan.engine.tolist(),
-                open_rounds=range(begin, min(begin + width, rounds)),
-                check=search.limits.check,
-            )
+            open_rounds = range(begin, min(begin + width, rounds))
+            statement = self.statement(plan.first.tolist(), None, plan.engine.tolist(), open_rounds)
             hint(statement, plan)
             self.start(statement, "windows", limits.share(1.0, effort.LONGEST_WINDOW), None).solve()
             if search.key != key:
@@ -312,12 +310,22 @@ class RoundProof:
             return
         statement = self.statement(None)
         if self.search.answer is not None:
-            hint(statement, self.search.answer.plan)
-        run = self.start(statement, "plans", limits, lambda bound: self.raise_bound(bound, "plans"))
-        self.closed(run.solve(), run, "plans")
+            hint(statement, self.begun(self.search.answer.plan))
+        run = self.start(statement, "plans", limits, lambda bound: self.reported(bound, "plans"))
+        self.closed(run.solve(), run, "plans", self.raise_value)
 
-    def statement(self, order: Sequence[int] | None, most: int | None = None) -> PlanStatement:
-        """The statement of what is still of interest."""
+    def begun(self, plan: Plan) -> Plan:
+        """A plan as the statement has it."""
+        return plan
+
+    def statement(
+        self,
+        order: Sequence[int] | None = None,
+        most: int | None = None,
+        places: Sequence[int] | None = None,
+        open_rounds: range = range(0),
+    ) -> PlanStatement:
+        """The statement of what is still of interest; parameters as of `plan_statement`."""
         count = self.count if order is None else max(order) + 2
         return plan_statement(
             self.instance,
@@ -326,6 +334,8 @@ class RoundProof:
             self.least,
             self.most if most is None else most,
             order=order,
+            places=places,
+            open_rounds=open_rounds,
             check=self.search.limits.check,
         )
 
@@ -352,20 +362,36 @@ class RoundProof:
         status: cp_model.CpSolverStatus | None = None,
         run: CpSatRun | None = None,
         source: str = "rounds",
+        raised: Callable[[int, str], None] | None = None,
     ) -> bool:
-        """Whether nothing better than the best plan is left; raises the bound accordingly."""
+        """Whether nothing better than the best plan is left; raises the bound accordingly.
+
+        Parameters
+        ----------
+        status, run : of a statement that has ended, if any
+        source : what the trace calls its bound
+        raised : takes the bound of its objective; by default that is cycles
+        """
         if run is not None:
             self.search.doubt(run.doubt)
         if status is not None and run is not None and status == cp_model.OPTIMAL:
-            self.raise_bound(run.bound, source)
+            (raised or self.raise_bound)(run.bound, source)
             return self.search.done
         if status == cp_model.INFEASIBLE or (status is None and not self.count):
             self.refuted = True
             if self.search.key is not None:
-                self.raise_bound(int(self.search.key), source)
+                self.search.raise_bound(self.search.key, source)
             return True
         return False
 
     def raise_bound(self, cycles: int, source: str) -> None:
         """Report a bound on round plans of these atoms."""
         self.search.raise_bound(Fraction(cycles), source)
+
+    def raise_value(self, value: int, source: str) -> None:
+        """Report a bound on the whole statement's objective: cycles."""
+        self.raise_bound(value, source)
+
+    def reported(self, value: int, source: str) -> None:
+        """Take a bound of a statement that is still being solved."""
+        self.raise_value(value, source)

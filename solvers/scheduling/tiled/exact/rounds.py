@@ -21,10 +21,13 @@ class Rounds:
     count : of rounds, the one in which the last results leave included
     idle : rounds in use that run no task, at most
     least, most : cycles of a plan
+    timed : whether lengths are stated; where only the order counts, ``cycles`` stands for nothing
     """
 
-    def __init__(self, instance: RoundInstance, count: int, idle: int, least: int, most: int) -> None:
-        self.instance, self.count, self.idle = instance, count, idle
+    def __init__(
+        self, instance: RoundInstance, count: int, idle: int, least: int, most: int, *, timed: bool = True
+    ) -> None:
+        self.instance, self.count, self.idle, self.timed = instance, count, idle, timed
         self.model = cp_model.CpModel()
         model, unit = self.model, instance.unit
         self.used = [model.new_bool_var(f"used{r}") for r in range(count)]
@@ -52,14 +55,17 @@ class Rounds:
         The lengths are a ladder: one literal per distinct number of cycles, each implied by the next.
         """
         model, instance = self.model, self.instance
+        model.add(sum(literal for _, literal in running) >= self.busy[r])
+        for _, literal in running:
+            model.add_implication(literal, self.busy[r])
+        if not self.timed:
+            return
         steps = sorted({instance.cycles[task] for task, _ in running})
         ladder = {cycles: model.new_bool_var("") for cycles in steps}
         for lower, upper in pairwise(steps):
             model.add_implication(ladder[upper], ladder[lower])
         for task, literal in running:
             model.add_implication(literal, ladder[instance.cycles[task]])
-            model.add_implication(literal, self.busy[r])
-        model.add(sum(literal for _, literal in running) >= self.busy[r])
         self.ladders.append(ladder)
         rises = [instance.unit * (c - before) for before, c in zip([0, *steps], steps, strict=False)]
         model.add(self.length[r] >= sum(rise * ladder[c] for rise, c in zip(rises, steps, strict=True)))
@@ -72,6 +78,8 @@ class Rounds:
         It follows from the whole numbers of `place`, and tightens the linear relaxation, in which a round may
         hold a quarter of a long task.
         """
+        if not self.timed:
+            return
         for cycles in sorted(set(self.instance.cycles)):
             long = [
                 ladder[min(step for step in ladder if step >= cycles)]

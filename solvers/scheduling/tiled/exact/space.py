@@ -104,3 +104,37 @@ def as_round_plan(dag: AtomicDag, plan: Plan, engines: int) -> Plan:
         held.block.astype(np.int64), held.engine.astype(np.int64), start, held.end.astype(np.int64)
     )
     return Plan(plan.engine, plan.first, plan.last, make_transfers(engines, *columns), residency, plan.steps)
+
+
+def in_turn(plan: Plan, tasks: int, engines: int) -> Plan:
+    """A round plan with one task in a step; it moves the same, and takes longer.
+
+    Of a step that becomes several, all transfers are in the first, and what is held stays through all.
+
+    Parameters
+    ----------
+    plan : a round plan
+    tasks, engines : of the atoms and of the machine
+    """
+    moving, held, first = plan.transfers, plan.residency, plan.first.astype(np.int64)
+    running = np.bincount(first, minlength=plan.steps)
+    begins = np.concatenate([[0], np.cumsum(np.maximum(running, 1))])
+    order = np.lexsort((plan.engine, first))
+    step = np.empty(tasks, dtype=np.int64)
+    step[order] = begins[first[order]] + np.arange(tasks) - np.searchsorted(first[order], first[order])
+    at = begins[moving.first]
+    block, source, target, size = (
+        column.astype(np.int64) for column in (moving.block, moving.source, moving.target, moving.bytes)
+    )
+    start = begins[held.start]
+    made = np.flatnonzero(held.block < tasks)
+    here = made[
+        (plan.engine[held.block[made]] == held.engine[made]) & (first[held.block[made]] == held.start[made])
+    ]
+    start[here] = step[held.block[here]]
+    stays = make_residency(
+        held.block.astype(np.int64), held.engine.astype(np.int64), start, begins[held.end + 1] - 1
+    )
+    steps = step.astype(np.int32)
+    transfers = make_transfers(engines, block, source, target, size, at, at)
+    return Plan(plan.engine, steps, steps.copy(), transfers, stays, int(begins[-1]))

@@ -32,6 +32,8 @@ def plan_statement(
     order: Sequence[int] | None = None,
     places: Sequence[int] | None = None,
     open_rounds: range = range(0),
+    priced: bool = False,
+    serial: bool = False,
     check: Callable[[], None] = lambda: None,
 ) -> PlanStatement:
     """All round plans of some length.
@@ -44,11 +46,11 @@ def plan_statement(
     order : the round of each task, where it is given
     places : the engine of each task, where it is given
     open_rounds : tasks that the order puts into them may run in any of them, on any engine
+    priced, serial : whether energy counts; whether one task runs at a time, and lengths are left out
     check : raises where a limit has struck; it is called between groups of constraints
     """
-    window = [
-        range(head, count - 1 - tail) for head, tail in zip(instance.heads, instance.tails, strict=True)
-    ]
+    heads, tails = instance.rounds_around(1 if serial else instance.engines)
+    window = [range(head, count - 1 - tail) for head, tail in zip(heads, tails, strict=True)]
     if order is not None:
         window = [
             range(max(open_rounds.start, all_rounds.start), min(open_rounds.stop, all_rounds.stop))
@@ -61,7 +63,8 @@ def plan_statement(
         engines if places is None or order is None or order[t] in open_rounds else (places[t],)
         for t in range(instance.tasks)
     ]
-    return _Groups(instance, Rounds(instance, count, idle, least, most), window, may_run).stated(check)
+    rounds = Rounds(instance, count, idle, least, most, timed=not serial)
+    return _Groups(instance, rounds, window, may_run, priced).stated(check)
 
 
 class _Groups:
@@ -71,6 +74,7 @@ class _Groups:
     ----------
     window : per task, the rounds in which it may run
     may_run : per task, the engines on which it may run
+    priced : whether energy counts
     """
 
     def __init__(
@@ -79,10 +83,11 @@ class _Groups:
         rounds: Rounds,
         window: Sequence[range],
         may_run: Sequence[Sequence[int]],
+        priced: bool,
     ) -> None:
         self.instance, self.rounds, self.model = instance, rounds, rounds.model
         self.count, self.engines = rounds.count, range(instance.engines)
-        self.window, self.may_run = window, may_run
+        self.window, self.may_run, self.priced = window, may_run, priced
         self.statement = PlanStatement(instance, rounds)
         self.runs, self.held = self.statement.runs, self.statement.held
         self.arrives, self.moves = self.statement.arrives, self.statement.moves
@@ -104,23 +109,26 @@ class _Groups:
         for group in (self._supply, self._sources, self._write_backs, self._buffers):
             group()
             check()
-        self._delays(*self._loads())
+        if self.rounds.timed:
+            self._delays(*self._loads())
         return self.statement
 
     def literal(self, *_about: object) -> Literal:
         return self.model.new_bool_var("")
 
     def _tasks(self) -> None:
-        """Every task runs once; an engine runs one task of a round at most."""
+        """Every task runs once; an engine, or all of them, one task of a round at most."""
         for task, window in enumerate(self.window):
             for r in window:
                 for e in self.may_run[task]:
                     self.runs[task, e, r] = self.literal()
             self.model.add_exactly_one(self.runs[task, e, r] for r in window for e in self.may_run[task])
         for r in range(self.count - 1):
-            for e in self.engines:
-                self.model.add_at_most_one(run for _, run in self.running(e, r))
-            self.rounds.place(r, [running for e in self.engines for running in self.running(e, r)])
+            here = [self.running(e, r) for e in self.engines]
+            together = [running for on_one in here for running in on_one]
+            for group in here if self.rounds.timed else [together]:
+                self.model.add_at_most_one(run for _, run in group)
+            self.rounds.place(r, together)
         self.rounds.thresholds()
 
     def running(self, e: int, r: int) -> list[tuple[int, Literal]]:
@@ -256,7 +264,7 @@ class _Groups:
         instance, model = self.instance, self.model
         stored_by: dict[tuple[int, int], Literal] = {}
         for task in range(instance.tasks):
-            if not instance.outputs[task] and instance.roomy and not instance.networked:
+            if instance.roomy and not (instance.outputs[task] or instance.networked or self.priced):
                 continue
             begin = self.window[task].start + 1
             last = self.count - 1 if instance.outputs[task] else self.last_use(task) - 1

@@ -8,6 +8,7 @@ round plans (`statement`) with every atom on its engine and in its step.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -24,7 +25,6 @@ from tilewright.solvers.scheduling.tiled.exact.incumbent import chosen_atoms
 from tilewright.solvers.scheduling.tiled.exact.method import out_of_space, unstated
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan, idle_steps
-from tilewright.solvers.scheduling.tiled.exact.statement import plan_statement
 from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
 
 AHEAD = (1, 4)
@@ -91,18 +91,15 @@ class TransferProof(RoundProof):
             self.whole(self.search.limits)
         return self.outcome()
 
-    def statement(self, order: object = None, most: int | None = None) -> PlanStatement:
-        """The statement of what is still of interest; the order is the plan's."""
-        return plan_statement(
-            self.instance,
-            self.count,
-            self.space.idle,
-            self.least,
-            self.most if most is None else most,
-            order=self._order,
-            places=self._places,
-            check=self.search.limits.check,
-        )
+    def statement(
+        self,
+        order: Sequence[int] | None = None,
+        most: int | None = None,
+        places: Sequence[int] | None = None,
+        open_rounds: range = range(0),
+    ) -> PlanStatement:
+        """The statement of what is still of interest; order and places are the plan's."""
+        return super().statement(self._order, most, self._places)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,124 @@
+"""Energy in exact round plans: units, tasks in turn, ports, and the bound of places below random plans."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from ortools.sat.python import cp_model
+from studies.tiled_graphs import block, machine_of
+from studies.tiled_proofs import proven
+from tiled_plans import random_plan, random_problem
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.solvers.scheduling.tiled.exact.incumbent import by_nearest_ports
+from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
+from tilewright.solvers.scheduling.tiled.exact.priced_proof import PricedProof
+from tilewright.solvers.scheduling.tiled.exact.prices import energy_units
+from tilewright.solvers.scheduling.tiled.exact.sharing import energy_of_places
+from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan, in_turn
+
+MACHINES = (
+    "atomic-2x2",
+    "atomic-8x8[engines=3x2,ports=corners]",
+    "atomic-8x8[engines=4x1,topology=torus]",
+    "set-edge-4x4[engines=2x2,buffer=64]",
+    "atomic-2x2[topology=htree]",
+)
+PRICES = ((4.88, 56.0), (0.0, 160.0), (90.0, 7.0), (4.88, 3.0))
+"""Of a byte over a link and of DRAM, in pJ: also such that DRAM costs less than links."""
+
+
+def random_case(seed: int) -> tuple[TiledProblem, AtomicDag, Plan]:
+    """A random problem, its atoms, and a random round plan of them; of odd seeds results go through DRAM."""
+    rng = random.Random(seed)
+    problem, dag = random_problem(rng, MACHINES[seed % len(MACHINES)])
+    hop, dram = rng.choice(PRICES)
+    machine = problem.machine.changed(hop_energy=hop, dram_energy=dram)
+    problem = replace(problem, machine=machine)
+    plan = random_plan(rng, problem, dag)
+    if seed % 2:
+        plan = complete(dag, machine, plan.engine, plan.first, through_dram=True)
+    return problem, dag, as_round_plan(dag, plan, machine.engines)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_bound_of_places_exceeds_a_random_plan(seed: int) -> None:
+    """What follows from a random plan's places is at most its energy, and at least what all plans take."""
+    problem, dag, plan = random_case(seed)
+    instance = RoundInstance(dag, problem.machine)
+    result = problem.evaluate(dag, plan)
+    units = energy_units(instance, Fraction(result.energy.total), 1)
+    assert units.whole
+    model = cp_model.CpModel()
+    places = zip(plan.engine.tolist(), plan.first.tolist(), strict=True)
+    runs = {(task, e, r): model.new_constant(1) for task, (e, r) in enumerate(places)}
+    energy = energy_of_places(model, instance, runs, units)
+    model.minimize(energy)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    assert solver.solve(model) == cp_model.OPTIMAL
+    assert units.least(instance) <= solver.value(energy) <= units.counted(result.energy.total)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_tasks_in_turn_move_the_same(seed: int) -> None:
+    """The same plan with one task in a step is legal, takes the same energy, and is again a round plan."""
+    problem, dag, plan = random_case(seed)
+    turned = in_turn(plan, dag.tasks, problem.machine.engines)
+    before, after = problem.evaluate(dag, plan), problem.evaluate(dag, turned)
+    assert replace(before.energy, static=0.0) == replace(after.energy, static=0.0)
+    assert sorted(turned.first.tolist()) == sorted({*turned.first.tolist()})
+    assert RoundSpace(problem, dag, plan.steps).outside(AtomicPlan(dag, turned)) is None
+
+
+def test_the_nearest_ports_need_no_more_links() -> None:
+    """By the nearest ports a plan is legal, and moves as much with fewer bytes over links."""
+    fewer = 0
+    for seed in range(12):
+        problem, dag, plan = random_case(seed)
+        near = by_nearest_ports(plan, problem.machine)
+        before, after = problem.evaluate(dag, plan), problem.evaluate(dag, near)
+        assert before.dram_write_bytes == after.dram_write_bytes
+        assert after.dram_read_bytes <= before.dram_read_bytes
+        fewer += after.hop_bytes < before.hop_bytes
+    assert fewer > 3
+
+
+def test_prices_that_are_no_decimals_leave_a_gap() -> None:
+    """Where a price has more places than are counted, the bound stays below the plan."""
+    case = block("residual block", machine_of("atomic-2x2", free=False), 24)
+    machine = case.problem.machine.changed(hop_energy=1 / 3, dram_energy=100 / 7)
+    problem = replace(case.problem, machine=machine, objective=tiled_objective("energy"))
+    search = proven(replace(case, problem=problem), 2, threads=1)
+    assert search.key is not None
+    assert search.bound is not None
+    assert Fraction(999_999, 1_000_000) * search.key < search.bound < search.key
+
+
+@pytest.mark.parametrize("name", ["bottleneck", "inception 5a", "inception 3a"])
+def test_least_energies_of_blocks_are_proven(name: str) -> None:
+    """One engine beside a port that never fetches twice takes the least energy that there is."""
+    case = block(name, machine_of("atomic-2x2", free=False), 24)
+    problem = replace(case.problem, objective=tiled_objective("energy"))
+    assert proven(replace(case, problem=problem), 60, threads=1).proven
+
+
+def test_cycles_of_interest_leave_room_for_the_least_energy() -> None:
+    """A product below the best plan's needs fewer cycles than the quotient by the least energy."""
+    problem, dag, plan = random_case(0)
+    problem = replace(problem, objective=tiled_objective("edp"))
+    space = RoundSpace(problem, dag, plan.steps)
+    search: TiledSearch = TiledSearch(space, Limits(1, threads=1))
+    search.offer(AtomicPlan(dag, plan), "test")
+    proof = PricedProof(search, space)
+    assert proof.below is not None
+    assert proof.energy(proof.most) * proof.most <= proof.below
+    assert proof.energy(proof.most + 1) * (proof.most + 1) > proof.below
