@@ -189,14 +189,19 @@ class FusedSearch:
                 raise
 
     def _raise_stems(self) -> None:
-        """Bound again all that is open by floors of layers."""
-        opened, self._open = self._open, []
-        for entry in opened:
-            bound, item = entry.bound, entry.item
-            if isinstance(item, Stem | Family | Ordered):
-                is_whole = not (isinstance(item, Stem) and item.cuts)
-                bound = max(bound, self.floors.bound(item.tree, is_whole=is_whole))
-            self._push(bound, item)
+        """Bound again all that is open by floors of layers; where a limit strikes, the rest stays as it is."""
+        waiting, self._open = self._open, []
+        try:
+            while waiting:
+                bound, item = waiting[-1].bound, waiting[-1].item
+                if isinstance(item, Stem | Family | Ordered):
+                    is_whole = not (isinstance(item, Stem) and item.cuts)
+                    bound = max(bound, self.floors.bound(item.tree, is_whole=is_whole))
+                self._push(bound, item)
+                waiting.pop()
+        finally:
+            for entry in waiting:
+                heapq.heappush(self._open, entry)
 
     def _is_close(self, value: Fraction) -> bool:
         """Whether the best is as close to the least open bound as the limits ask for."""
