@@ -104,7 +104,7 @@ def test_no_floors_where_cycles_cost_or_tiles_need_not_divide() -> None:
 
 
 def test_a_limit_amid_floors_loses_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches that a limit ends while trees are bounded again have valid bounds, and go on to the optimum."""
+    """A search that ends while trees are bounded again has a valid bound, and goes on to the optimum."""
     monkeypatch.setattr("tilewright.solvers.mapping.fused.search.LONG", 3)
     rng = Random("lost-43")
     group, engine = plain_group(rng), tiny_engine(rng)
