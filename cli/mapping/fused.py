@@ -85,6 +85,7 @@ def map_fused(given: Mapping[str, Any]) -> int:
     from tilewright.cli.terminal.command import command
     from tilewright.cli.terminal.console import show, tell, write
     from tilewright.cli.terminal.signals import graceful_stop
+    from tilewright.formulation.objective import parse_objective
     from tilewright.formulation.stopping import NEVER
     from tilewright.report.text.quantities import energy_text
     from tilewright.workloads.catalog import resolve_model
@@ -108,11 +109,19 @@ def map_fused(given: Mapping[str, Any]) -> int:
         given["model"], given["batch"], options.parse_onnx(given["dim"], skip=given["skip_unsupported"])
     )
 
+    energy_power, delay_power = parse_objective(given["objective"]).key_powers
+
     def told(answer: GroupAnswer) -> None:
-        names = " + ".join(answer.group.names)
-        value = "no mapping" if answer.value is None else energy_text(float(answer.value))
+        parts = [energy_text(float(answer.value))] if energy_power and answer.value is not None else []
+        parts += [f"{answer.cycles:,} cycles"] if delay_power else []
+        value = "no mapping" if answer.value is None else " in ".join(parts)
+        if answer.is_fused and not answer.is_settled:
+            # It may go on later, so no limit of the call is spoken of.
+            value = "nothing better so far" if answer.value is None else f"{value}, not proven yet"
+        elif answer.reason:
+            value = answer.reason
         if not quiet:
-            tell(f"{names}: {answer.reason or value} ({answer.seconds:.1f} s)")
+            tell(f"{' + '.join(answer.group.names)}: {value} ({answer.seconds:.1f} s)")
 
     question = NetworkFused(
         network,

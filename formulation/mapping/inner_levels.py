@@ -95,7 +95,7 @@ def _machine(problem: LayerProblem, first: int) -> Engine:
         outside = max(store for store in stores if store < first)
         sources[tensor.role] = engine.levels[outside]
     outermost = MemoryLevel(
-        "outside",
+        "all outside",
         None,
         Fraction(0),
         Fraction(0),

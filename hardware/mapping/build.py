@@ -8,7 +8,16 @@ from fractions import Fraction
 from tilewright.foundation.description import FieldError, Location
 from tilewright.foundation.units import Size
 from tilewright.hardware.mapping.elements import Elements, of_roles
-from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
+from tilewright.hardware.mapping.engine import (
+    COMPUTING,
+    LEAKAGE,
+    PE,
+    ArrayAxis,
+    Dma,
+    Engine,
+    Fanout,
+    MemoryLevel,
+)
 from tilewright.hardware.mapping.level_energies import level_energies
 from tilewright.hardware.mapping.schema import BanksSection, FanoutSection, LevelSection, MachineFile
 from tilewright.hardware.mapping.static import areas, leakage
@@ -216,6 +225,10 @@ def _check_names(engine: Engine) -> None:
     levels: set[str] = set()
     axes: set[str] = set()
     for index, level in enumerate(engine.levels):
+        if level.name in (PE, COMPUTING, LEAKAGE):
+            # Energies, static power and areas are listed by name.
+            message = f"expected another name than those of what is no level, got {level.name!r}"
+            raise FieldError(("levels", index, "name"), message)
         if level.name in levels:
             message = f"expected a name of its own, got {level.name!r} twice"
             raise FieldError(("levels", index, "name"), message)

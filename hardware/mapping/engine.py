@@ -17,6 +17,12 @@ from tilewright.workloads.mapping.operator import Role
 PE = "PE"
 """How components by name call the processing elements."""
 
+COMPUTING = "MAC"
+"""The component of energy of the PEs' operations."""
+
+LEAKAGE = "leakage"
+"""The component of what is spent in every cycle, whatever happens in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArrayAxis:

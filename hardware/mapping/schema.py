@@ -206,7 +206,7 @@ class SetupSection(Section):
 class LevelSection(Section):
     """One memory level; ``capacity`` is what all roles without a partition of their own share."""
 
-    name: Name = Field(description="the level's name, such as DRAM")
+    name: Name = Field(description="the level's name, such as DRAM; PE, MAC and leakage are taken")
     energy: Energies | None = Field(default=None, description="pJ per access, one number or {read, write}")
     energy_by_capacity: Annotated[EnergyRule, PlainValidator(parse_energy_rule)] | None = Field(
         default=None, description="instead of energy, a table from capacities to energies, or a formula"

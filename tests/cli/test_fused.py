@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,10 @@ def test_every_objective_is_proven(call: Call, tmp_path: Path, objective: str) -
     flags = ("--fuse", "--factors", "perfect", "--objective", objective, "--out", path)
     outcome = call("map", layers, "-a", machine, *flags)
     assert outcome.code == 0, outcome.err
+    told = re.findall(r"^\w+: (.*) cycles \(", outcome.err, re.MULTILINE)
+    # Energy without what a price of cycles adds.
+    assert all(("J in " in line) == (objective != "cycles") for line in told)
+    assert len(told) >= 2
     document = json.loads(path.read_text())
     totals = document["totals"]
     assert totals["value_exact"] == totals["bound_exact"]

@@ -19,6 +19,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.records.mapping.engine import ArchRecord
+from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
@@ -99,6 +100,14 @@ def test_faults_name_the_field(tmp_path: Path, compute: str, glb: str, message: 
     with pytest.raises(InputError) as caught:
         written(tmp_path, compute, glb)
     assert message in str(caught.value)
+
+
+def test_a_price_of_a_cycle_comes_on_top_of_static_power(tmp_path: Path) -> None:
+    """Whatever levels are called, all that they leak stays beside it."""
+    path = tmp_path / "own.yaml"
+    path.write_text(FILE.format(compute="", glb="").replace("name: RF", "name: price"))
+    engine = load_engine(path)
+    assert at_price(engine, Fraction(7)).leak == engine.leak + 7
 
 
 def test_a_cost_model_without_static_power_says_so(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from fused_brute import Listing
 from fused_early import unplaced, without_inner_loops
 from fused_pricing import least_of_trees
 from fused_tiny import nested_group, repriced, tiny_engine, tiny_group
+from stops import AfterChecks
 
 import tilewright as tw
 from tilewright.formulation.limits import Limits
@@ -216,3 +217,17 @@ def test_no_floors_where_cycles_cost_or_tiles_need_not_divide() -> None:
     assert LayerFloors(engine, HIERARCHY, "perfect", None).applies
     assert not LayerFloors(engine, HIERARCHY, "imperfect", None).applies
     assert not LayerFloors(engine, HIERARCHY, "perfect", "uneven").applies
+
+
+def test_a_limit_amid_floors_loses_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that ends while trees are bounded again has a valid bound, and goes on to the optimum."""
+    monkeypatch.setattr("tilewright.solvers.mapping.fused.search.LONG", 3)
+    rng = Random("lost-43")
+    group, engine = plain_group(rng), tiny_engine(rng)
+    whole = FusedSearch(group, engine, HIERARCHY, Limits()).run()
+    assert whole.value is not None
+    for checks in (160, 320):
+        search = FusedSearch(group, engine, HIERARCHY, Limits().stopping(AfterChecks(checks)))
+        first = search.run()
+        assert first.bound is None or first.bound <= whole.value
+        assert search.run(limits=Limits()).value == whole.value

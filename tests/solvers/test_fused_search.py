@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from itertools import count
 from random import Random
 
 import pytest
@@ -20,9 +22,15 @@ from stops import AfterChecks
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerResult
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.fused.group_search import search_fused
+from tilewright.solvers.mapping.fused.search import FusedSearch
+from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d, elementwise, gemm, matmul
 
@@ -292,6 +300,29 @@ def test_a_level_that_keeps_no_outputs_is_no_home() -> None:
     assert answer.complete
     assert answer.value is None
     assert answer.reason == "no level can keep qk.C in both its roles"
+
+
+def test_a_turn_that_a_limit_cuts_short_leaves_its_tree_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn's mapping that is not proven makes no claim, and the search goes on with the tree."""
+    rng = Random("l7-12")
+    group, engine = tiny_group(rng), tiny_engine(rng, True)
+    whole = search_fused(group, engine, HIERARCHY, Limits())
+    assert whole.value is not None
+    limits, calls = Limits(), count(1)
+
+    def stopped(problem: LayerProblem, name: str, own: Limits) -> LayerResult:
+        if next(calls) != 17:
+            return solve(problem, name, own)
+        limits.stop.set()
+        other = solve(problem.minimising(parse_objective("cycles")), name)
+        return replace(other, status=Status.FEASIBLE, bound=None)
+
+    monkeypatch.setattr("tilewright.solvers.mapping.fused.turn_solver.solve", stopped)
+    search = FusedSearch(group, engine, HIERARCHY, limits)
+    first = search.run()
+    assert not first.complete
+    assert first.bound is None or first.bound <= whole.value
+    assert search.run(limits=Limits()).value == whole.value
 
 
 def test_a_limit_leaves_a_bound_and_what_was_found() -> None:

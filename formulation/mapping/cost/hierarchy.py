@@ -28,13 +28,8 @@ from tilewright.formulation.mapping.cost.hierarchy_cycles import cycles_of
 from tilewright.formulation.mapping.cost.hierarchy_setup import check_set_ups
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import OrderClass, all_order_classes, order_classes, sliding_dims
-from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.engine import COMPUTING, LEAKAGE, Engine
 from tilewright.workloads.mapping.operator import Operator
-
-COMPUTING = "MAC"
-"""The component of operations of the PEs."""
-LEAKAGE = "leakage"
-"""The component of what is spent in every cycle, whatever happens in it."""
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,13 @@ import numpy as np
 
 from tilewright.formulation.expression import as_expr
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping.cost.hierarchy import COMPUTING, LEAKAGE
 from tilewright.formulation.mapping.cost.hierarchy_cycles import port_times
 from tilewright.formulation.mapping.fused.boxes import LayerBoxes, windows_of
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.movement import Movement
 from tilewright.formulation.mapping.fused.softmax import WORDS, RunningRows
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns
-from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.engine import COMPUTING, LEAKAGE, Engine
 from tilewright.workloads.mapping.operator import Role, Tensor
 
 KEPT, SCALED = "kept", "scaled"

@@ -11,7 +11,6 @@ import numpy as np
 
 from tilewright.formulation.expression import as_expr
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping.cost.hierarchy import LEAKAGE
 from tilewright.formulation.mapping.cost.hierarchy_cycles import port_times
 from tilewright.formulation.mapping.cost.hierarchy_setup import longest_row, sets_up
 from tilewright.formulation.mapping.fused.boxes import (
@@ -28,7 +27,7 @@ from tilewright.formulation.mapping.fused.movement import Movement
 from tilewright.formulation.mapping.fused.placing import PlacedStore
 from tilewright.formulation.mapping.fused.running_rows import softmaxes_of
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns
-from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.hardware.mapping.engine import LEAKAGE, Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Operator, Tensor
 
 

@@ -67,3 +67,9 @@ class Open:
     bound: Fraction
     number: int
     item: Item = field(compare=False)
+
+
+def least_of(value: Fraction | None, cutoff: Fraction | None) -> Fraction | None:
+    """The less of what is found and what can be had otherwise."""
+    known = [cost for cost in (value, cutoff) if cost is not None]
+    return min(known, default=None)

@@ -45,7 +45,8 @@ def search_network_fusion(
     ----------
     problem : the question
     limits : of the whole call
-    told : hears of every layer and every group that is searched, when its search is over
+    told : hears of every layer and every group that is searched, when its search is over or is left for now;
+        where energy and cycles count, values are energy alone
     method : a heuristic that proposes the groups and their trees; ``None`` to search all and to prove
     starts : fused mappings to begin with; those from outside the space are kept apart
     """
@@ -129,7 +130,7 @@ class _ProductSearch:
     """Searches of covers at prices that close the gap, until it is closed or a limit strikes."""
 
     def __init__(self, problem: FusionProblem, limits: Limits, search: CoverSearch) -> None:
-        self.problem, self.limits, self.search = problem, limits, search
+        self.problem, self.limits, self.search, self.told = problem, limits, search, search.told
         self.objective = problem.objective
         self.free = at_price(problem.engine, None)
         self.found: list[_Priced] = []
@@ -143,6 +144,7 @@ class _ProductSearch:
         while price is not None and len(self.found) < MOST_PRICES:
             limits = replace(self.limits.share(0.4), gap=gap)
             engine = at_price(self.problem.engine, price)
+            self.search.told = _without(price, self.told)
             self.found.append(_Priced(price, self.search.run(engine, limits)))
             lines = self._lines()
             best = self._best(lines)
@@ -255,6 +257,16 @@ class _ProductSearch:
         value = self._best(lines)
         bound = least_key(self.objective, lines, self._fewest(places))
         return value, bound if value is None else min(bound, value)
+
+
+def _without(price: Fraction, told: Callable[[GroupAnswer], None]) -> Callable[[GroupAnswer], None]:
+    """Have answers told without what their cycles cost."""
+
+    def told_apart(answer: GroupAnswer) -> None:
+        value = None if answer.value is None else answer.value - price * answer.cycles
+        told(replace(answer, value=value))
+
+    return told_apart
 
 
 def _with_free_cycles(lines: list[Line], least: Fraction) -> list[Line]:

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from tilewright.hardware.mapping.engine import Engine, Fanout, MemoryLevel
 
-PRICE = "price"
-"""The name under which the price of a cycle stands beside what components leak."""
+PRICE = "price of a cycle"
+"""The name under which the price of a cycle stands beside what components leak; no level can have it."""
 
 
 def at_price(engine: Engine, price: Fraction | None) -> Engine:

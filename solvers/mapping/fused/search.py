@@ -31,7 +31,7 @@ from tilewright.solvers.mapping.fused.candidate_cost import cost_of
 from tilewright.solvers.mapping.fused.candidates import CandidateSpace
 from tilewright.solvers.mapping.fused.dives import Dives
 from tilewright.solvers.mapping.fused.first_bound import FirstBounds
-from tilewright.solvers.mapping.fused.items import Family, Item, Open, Ordered, Placings, Stem
+from tilewright.solvers.mapping.fused.items import Family, Item, Open, Ordered, Placings, Stem, least_of
 from tilewright.solvers.mapping.fused.layer_floors import LayerFloors
 from tilewright.solvers.mapping.fused.mirror import Mirror
 from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
@@ -152,7 +152,7 @@ class FusedSearch:
     def _settle(self, cutoff: Fraction | None) -> None:
         answer = self.answer
         # What was dropped on the way takes no less than the best known by then.
-        best = _least(answer.value, cutoff)
+        best = least_of(answer.value, cutoff)
         if answer.complete:
             answer.bound = best
         elif self._listed:
@@ -167,7 +167,7 @@ class FusedSearch:
     def _search(self, cutoff: Fraction | None) -> None:
         """Always open what may be best."""
         while self._open:
-            best = _least(self.answer.value, cutoff)
+            best = least_of(self.answer.value, cutoff)
             if best is not None and self._open[0].bound >= best:
                 return
             if best is not None and self._is_close(best):
@@ -224,7 +224,10 @@ class FusedSearch:
             if item.candidates:
                 self._push(max(item.candidates[-1].bound, entry.bound), item)
         else:
+            self.solver.is_cut = False
             self._price(item, best)
+            if self.solver.is_cut:
+                raise LimitReachedError("a turn was not solved to its end")
 
     def _open_stem(self, stem: Stem, bound: Fraction, best: Fraction | None) -> None:
         """Decide one more loop of an inner sequence; with the last one it is a family."""
@@ -353,7 +356,7 @@ class FusedSearch:
             candidate = self.space.promising(self._members(ordered), best)
             if candidate is not None:
                 self._price(candidate, best)
-                best = _least(self.answer.value, best)
+                best = least_of(self.answer.value, best)
 
     def _members(self, ordered: Branch) -> Iterator[Skeleton]:
         """Some skeletons of an ordered tree."""
@@ -391,9 +394,3 @@ class FusedSearch:
     ) -> Fraction | None:
         """What a candidate costs; :func:`candidate_cost.cost_of` says in which room, and up to what."""
         return cost_of(self.space, self.solver, candidate, leaves, most)
-
-
-def _least(value: Fraction | None, cutoff: Fraction | None) -> Fraction | None:
-    """The less of what is found and what can be had otherwise."""
-    known = [cost for cost in (value, cutoff) if cost is not None]
-    return min(known, default=None)

@@ -85,6 +85,10 @@ class TurnSolver:
     factors, storage : the space of every turn's mapping
     limits : of the whole search
     outcomes : what is known already, of the same machine and space
+
+    Attributes
+    ----------
+    is_cut : whether a limit ended the search of a turn that has a mapping, which may not be the best
     """
 
     engine: Engine
@@ -95,6 +99,7 @@ class TurnSolver:
     limits: Limits
     outcomes: Known = field(default_factory=dict)
     solves: int = 0
+    is_cut: bool = False
 
     def __post_init__(self) -> None:
         self.engines = TurnEngines(self.engine)
@@ -146,4 +151,5 @@ class TurnSolver:
             )
         )
         bound = result.bound if result.bound is not None else Fraction(0)
+        self.is_cut |= bound < result.evaluation.energy
         return TurnCost(result.evaluation.energy, bound, Mapping(nodes), rooms, used)
