@@ -18,6 +18,7 @@ _kept: Callable[[Hashable], ref[Expr] | None] = _interned.data.get  # type: igno
 _constants: dict[int, Expr] = {}  # small ones stay
 _SMALL = 1 << 12
 _making = threading.RLock()
+_NO_VARIABLES: frozenset[Variable] = frozenset()
 
 
 class Expr:
@@ -275,12 +276,19 @@ def as_expr(value: Expr | int) -> Expr:
         return value
     constant = _constants.get(value)
     if constant is None:
-        key = (Constant, value)
-        constant = known_node(key) or make_node(Constant, (), key, value=value)
+        constant = known_node((Constant, value)) or _constant(value)
         # Small constants stay for good; the interned table alone would forget them with their last user.
         if abs(value) < _SMALL:
             _constants[value] = constant
     return constant
+
+
+def _constant(value: int) -> Expr:
+    """A constant that does not exist yet."""
+    node = Constant.__new__(Constant)
+    node.value, node.support, node.group = value, _NO_VARIABLES, None
+    with _making:
+        return _interned.setdefault((Constant, value), node)
 
 
 def total(terms: Iterable[Expr | int]) -> Expr:
