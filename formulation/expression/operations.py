@@ -102,9 +102,7 @@ def choose(selector: Variable | int, options: Sequence[Expr | int]) -> Expr:
     if parts.count(parts[0]) == len(parts):  # expressions are equal where they are one
         return parts[0]
     key = (Choice, id(selector), *map(id, parts))
-    return known_node(key) or make_node(
-        Choice, (selector, *parts), key, selector=selector, options=parts
-    )
+    return known_node(key) or make_node(Choice, (selector, *parts), key, selector=selector, options=parts)
 
 
 def function(
@@ -151,9 +149,7 @@ def rounded(argument: Expr | int, denominator: int) -> Expr:
     if isinstance(argument, Constant):
         return as_expr(round_half_even(argument.value, denominator))
     key = (Rounded, id(argument), denominator)
-    return known_node(key) or make_node(
-        Rounded, (argument,), key, argument=argument, denominator=denominator
-    )
+    return known_node(key) or make_node(Rounded, (argument,), key, argument=argument, denominator=denominator)
 
 
 def tighten(argument: Expr | int, lower: Expr | int = 0, upper: int | None = None) -> Expr:

@@ -247,9 +247,7 @@ class StagedTable:
         """How many values :meth:`bounds` has for so many of the first stages."""
         return 1 + sum(map(len, self.starts[:stages]))
 
-    def bounds(
-        self, expr: Expr, low: bool, stages: int | None = None, into: Floats | None = None
-    ) -> Floats:
+    def bounds(self, expr: Expr, low: bool, stages: int | None = None, into: Floats | None = None) -> Floats:
         """Least or greatest values of a local expression: over all rows, then cell by cell of each stage.
 
         Parameters
