@@ -18,6 +18,7 @@ _kept: Callable[[Hashable], ref[Expr] | None] = _interned.data.get  # type: igno
 _constants: dict[int, Expr] = {}  # small ones stay
 _SMALL = 1 << 12
 _making = threading.RLock()
+_NO_VARIABLES: frozenset[Variable] = frozenset()
 
 
 class Expr:
@@ -55,14 +56,17 @@ class Expr:
         return ()
 
 
+def known_node(key: Hashable) -> Expr | None:
+    """The node with this key, which begins with its class; ``None`` where it does not exist yet.
+
+    Most expressions exist already, so it is looked up without a lock, in the plain dictionary beneath.
+    """
+    reference = _kept(key)
+    return None if reference is None else reference()
+
+
 def make_node(cls: type[Expr], children: Sequence[Expr], key: Hashable, **fields: object) -> Expr:
-    """Return the one node with this key, creating it where it does not exist yet."""
-    full_key = (cls, key)
-    # Looked up without the lock first, in the plain dictionary beneath: most expressions exist already.
-    reference = _kept(full_key)
-    known = None if reference is None else reference()
-    if known is not None:
-        return known
+    """Make the one node with this key (:func:`known_node`), where it does not exist yet."""
     node = cls.__new__(cls)
     for name, value in fields.items():
         setattr(node, name, value)
@@ -70,9 +74,9 @@ def make_node(cls: type[Expr], children: Sequence[Expr], key: Hashable, **fields
     # tabulated.
     node.support, node.group = _below(children)
     with _making:  # another thread may have made it meanwhile
-        known = _interned.get(full_key)
+        known = known_node(key)
         if known is None:
-            known = _interned[full_key] = node
+            known = _interned[key] = node
     return known
 
 
@@ -272,41 +276,61 @@ def as_expr(value: Expr | int) -> Expr:
         return value
     constant = _constants.get(value)
     if constant is None:
+        constant = known_node((Constant, value)) or _constant(value)
         # Small constants stay for good; the interned table alone would forget them with their last user.
-        constant = make_node(Constant, (), value, value=value)
         if abs(value) < _SMALL:
             _constants[value] = constant
     return constant
 
 
+def _constant(value: int) -> Expr:
+    """A constant that does not exist yet."""
+    node = Constant.__new__(Constant)
+    node.value, node.support, node.group = value, _NO_VARIABLES, None
+    with _making:
+        return _interned.setdefault((Constant, value), node)
+
+
 def total(terms: Iterable[Expr | int]) -> Expr:
     """The sum of the terms, like terms collected."""
-    constant = 0
     collected: dict[Expr, int] = {}
-    # A stack, because nested sums are opened, in their order, without recursion.
-    rest: list[tuple[Expr | int, int]] = [(term, 1) for term in terms]
-    rest.reverse()
-    while rest:
-        expr, coefficient = rest.pop()
-        if isinstance(expr, int):
-            constant += coefficient * expr
-        elif isinstance(expr, Constant):
-            constant += coefficient * expr.value
-        elif isinstance(expr, Sum):
-            constant += coefficient * expr.constant
-            rest += [(term, coefficient * inner) for inner, term in expr.terms[::-1]]
-        else:
-            # ``2*x`` and ``3*x`` are like terms, though they are different nodes.
-            factor, core = _split_constant(expr)
-            collected[core] = collected.get(core, 0) + coefficient * factor
-    pairs = tuple((coefficient, core) for core, coefficient in collected.items() if coefficient)
+    constant = sum(_collect(term, 1, collected) for term in terms)
+    pairs = tuple([(coefficient, core) for core, coefficient in collected.items() if coefficient])
     if not pairs:
         return as_expr(constant)
     # One positive term is a product, so that products of sums do not hide factors from later products.
     if constant == 0 and len(pairs) == 1 and pairs[0][0] > 0:
         return _scaled(pairs[0][1], pairs[0][0])
-    key = (frozenset((coefficient, id(core)) for coefficient, core in pairs), constant)
-    return make_node(Sum, [core for _, core in pairs], key, terms=pairs, constant=constant)
+    return _sum(pairs, constant)
+
+
+def _collect(term: Expr | int, coefficient: int, collected: dict[Expr, int]) -> int:
+    """Add a multiple of a term to those that are like it; its constant part is returned."""
+    kind = type(term)
+    if kind is Product:
+        # ``2*x`` and ``3*x`` are like terms, though they are different nodes.
+        core = cast(Product, term).core
+        if core is not None:
+            coefficient *= cast(Constant, cast(Product, term).factors[0]).value
+            term = core
+    elif kind is Constant:
+        return coefficient * cast(Constant, term).value
+    elif kind is Sum:
+        constant = coefficient * cast(Sum, term).constant
+        for inner, part in cast(Sum, term).terms:
+            constant += _collect(part, coefficient * inner, collected)
+        return constant
+    elif isinstance(term, int):
+        return coefficient * term
+    expr = cast(Expr, term)
+    collected[expr] = collected.get(expr, 0) + coefficient
+    return 0
+
+
+def _sum(pairs: tuple[tuple[int, Expr], ...], constant: int) -> Expr:
+    """The sum of a constant and some terms with their coefficients, at least one."""
+    key = (Sum, frozenset([(coefficient, id(core)) for coefficient, core in pairs]), constant)
+    return known_node(key) or make_node(Sum, [core for _, core in pairs], key, terms=pairs, constant=constant)
 
 
 def product(factors: Iterable[Expr | int]) -> Expr:
@@ -316,23 +340,24 @@ def product(factors: Iterable[Expr | int]) -> Expr:
     # there.
     local: dict[str, list[Expr]] = {}
     mixed: list[Expr] = []
-    # A stack, because nested products are opened, in their order, without recursion.
-    rest: list[Expr | int] = [*factors]
-    rest.reverse()
-    while rest:
-        factor = rest.pop()
-        if isinstance(factor, int):
-            constant *= factor
-            continue
+    opened: list[Expr | int] = []
+    for factor in factors:
+        if type(factor) is Product and (factor.group is None or factor.core is not None):
+            opened += factor.factors  # none of which is a product to be opened
+        else:
+            opened.append(factor)
+    for factor in opened:
         kind = type(factor)
         if kind is Constant:
             constant *= cast(Constant, factor).value
-        elif kind is Product and (factor.group is None or cast(Product, factor).core is not None):
-            rest += cast(Product, factor).factors[::-1]
-        elif factor.group is not None:
-            local.setdefault(factor.group, []).append(factor)
-        else:
+        elif isinstance(factor, int):
+            constant *= factor
+        elif factor.group is None:
             mixed.append(factor)
+        elif factor.group in local:
+            local[factor.group].append(factor)
+        else:
+            local[factor.group] = [factor]
     if constant == 0:
         return as_expr(0)
     if not local and not mixed:
@@ -340,14 +365,11 @@ def product(factors: Iterable[Expr | int]) -> Expr:
     # A product of one group is opened only where others join it: alone it is the same node.
     groups = [
         items[0] if len(items) == 1 else _node([part for item in items for part in _parts(item)])
-        for _, items in sorted(local.items())
+        for items in (local[name] for name in (sorted(local) if len(local) > 1 else local))
     ]
-    core = _node([*groups, *mixed])
+    core = _node(groups + mixed)
     # Factors are never negative, which interval readers rely on; a sign goes into a sum's coefficient.
-    if constant < 0:
-        pairs = ((constant, core),)
-        return make_node(Sum, (core,), (frozenset(((constant, id(core)),)), 0), terms=pairs, constant=0)
-    return _scaled(core, constant)
+    return _sum(((constant, core),), 0) if constant < 0 else _scaled(core, constant)
 
 
 def _parts(factor: Expr) -> tuple[Expr, ...]:
@@ -359,20 +381,17 @@ def _node(factors: Sequence[Expr]) -> Expr:
     if len(factors) == 1:
         return factors[0]
     # The key forgets the order of factors, so that equal products are one node.
-    return make_node(Product, factors, tuple(sorted(map(id, factors))), factors=tuple(factors), core=None)
+    key = (Product, *sorted(map(id, factors)))
+    return known_node(key) or make_node(Product, factors, key, factors=tuple(factors), core=None)
 
 
 def _scaled(core: Expr, constant: int) -> Expr:
     if constant == 1:
         return core
     rest = _parts(core)
+    key = (Product, "scaled", constant, *sorted(map(id, rest)))
+    known = known_node(key)
+    if known is not None:
+        return known
     factors = (as_expr(constant), *rest)
-    key = ("scaled", constant, *sorted(map(id, rest)))
     return make_node(Product, factors, key, factors=factors, core=core)
-
-
-def _split_constant(expr: Expr) -> tuple[int, Expr]:
-    """A product's leading constant and the rest."""
-    if isinstance(expr, Product) and expr.core is not None:
-        return cast(Constant, expr.factors[0]).value, expr.core
-    return 1, expr

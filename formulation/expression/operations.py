@@ -21,6 +21,7 @@ from tilewright.formulation.expression.nodes import (
     Variable,
     Where,
     as_expr,
+    known_node,
     make_node,
 )
 
@@ -36,8 +37,10 @@ def ceil_div(numerator: Expr | int, denominator: Expr | int) -> Expr:
             return numerator
         if isinstance(numerator, Constant):
             return as_expr(-(-numerator.value // denominator.value))
-    key = (id(numerator), id(denominator))
-    return make_node(Quotient, (numerator, denominator), key, numerator=numerator, denominator=denominator)
+    key = (Quotient, id(numerator), id(denominator))
+    return known_node(key) or make_node(
+        Quotient, (numerator, denominator), key, numerator=numerator, denominator=denominator
+    )
 
 
 def maximum(arguments: Iterable[Expr | int]) -> Expr:
@@ -63,7 +66,8 @@ def maximum(arguments: Iterable[Expr | int]) -> Expr:
         parts.append(as_expr(constant))
     if len(parts) == 1:
         return parts[0]
-    return make_node(Maximum, parts, frozenset(id(part) for part in parts), arguments=tuple(parts))
+    key = (Maximum, frozenset(map(id, parts)))
+    return known_node(key) or make_node(Maximum, parts, key, arguments=tuple(parts))
 
 
 def is_one(argument: Expr | int) -> Expr:
@@ -71,7 +75,8 @@ def is_one(argument: Expr | int) -> Expr:
     argument = as_expr(argument)
     if isinstance(argument, Constant):
         return as_expr(int(argument.value == 1))
-    return make_node(IsOne, (argument,), id(argument), argument=argument)
+    key = (IsOne, id(argument))
+    return known_node(key) or make_node(IsOne, (argument,), key, argument=argument)
 
 
 def where(condition: Expr | int, then: Expr | int, otherwise: Expr | int) -> Expr:
@@ -81,23 +86,23 @@ def where(condition: Expr | int, then: Expr | int, otherwise: Expr | int) -> Exp
         return then if condition.value else otherwise
     if then is otherwise:
         return then
-    key = (id(condition), id(then), id(otherwise))
-    return make_node(
+    key = (Where, id(condition), id(then), id(otherwise))
+    return known_node(key) or make_node(
         Where, (condition, then, otherwise), key, condition=condition, then=then, otherwise=otherwise
     )
 
 
 def choose(selector: Variable | int, options: Sequence[Expr | int]) -> Expr:
     """The option at the selector's value."""
-    parts = tuple(as_expr(option) for option in options)
     # A choice that is none: spaces state it alike.
     if isinstance(selector, int):
-        return parts[selector]
+        return as_expr(options[selector])
+    parts = tuple(map(as_expr, options))
     # A choice that makes no difference here, as loop orders make none to many tensors, needs no node.
-    if all(part is parts[0] for part in parts):
+    if parts.count(parts[0]) == len(parts):  # expressions are equal where they are one
         return parts[0]
-    key = (id(selector), tuple(id(part) for part in parts))
-    return make_node(Choice, (selector, *parts), key, selector=selector, options=parts)
+    key = (Choice, id(selector), *map(id, parts))
+    return known_node(key) or make_node(Choice, (selector, *parts), key, selector=selector, options=parts)
 
 
 def function(
@@ -117,10 +122,13 @@ def function(
     arguments : expressions; where all are constants the result is one too
     evaluate_many : the same function of arrays of integers, all of one length
     """
-    parts = tuple(as_expr(argument) for argument in arguments)
+    parts = tuple(map(as_expr, arguments))
+    key = (Function, name, *map(id, parts))
+    known = known_node(key)
+    if known is not None:
+        return known
     if all(isinstance(part, Constant) for part in parts):
         return as_expr(evaluate(*(part.value for part in parts if isinstance(part, Constant))))
-    key = (name, tuple(id(part) for part in parts))
     return make_node(
         Function, parts, key, name=name, evaluate=evaluate, evaluate_many=evaluate_many, arguments=parts
     )
@@ -140,9 +148,8 @@ def rounded(argument: Expr | int, denominator: int) -> Expr:
         return argument
     if isinstance(argument, Constant):
         return as_expr(round_half_even(argument.value, denominator))
-    return make_node(
-        Rounded, (argument,), (id(argument), denominator), argument=argument, denominator=denominator
-    )
+    key = (Rounded, id(argument), denominator)
+    return known_node(key) or make_node(Rounded, (argument,), key, argument=argument, denominator=denominator)
 
 
 def tighten(argument: Expr | int, lower: Expr | int = 0, upper: int | None = None) -> Expr:
@@ -150,5 +157,7 @@ def tighten(argument: Expr | int, lower: Expr | int = 0, upper: int | None = Non
     argument, lower = as_expr(argument), as_expr(lower)
     if isinstance(argument, Constant):
         return argument
-    key = (id(argument), id(lower), upper)
-    return make_node(Tightened, (argument, lower), key, argument=argument, lower=lower, upper=upper)
+    key = (Tightened, id(argument), id(lower), upper)
+    return known_node(key) or make_node(
+        Tightened, (argument, lower), key, argument=argument, lower=lower, upper=upper
+    )

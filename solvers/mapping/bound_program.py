@@ -49,10 +49,6 @@ class TablesTooLargeError(LimitReachedError):
     """The tables of a bound program take more memory than a search may use."""
 
 
-def _same(values: Floats) -> Floats:
-    return values
-
-
 class BoundProgram:
     """Lower bounds of some expressions for nodes, under limits.
 
@@ -286,13 +282,13 @@ class BoundProgram:
 
     def _tabulated(self) -> Iterator[Entry]:
         """The tables of all loads."""
-        for position, expr, low, stages, _ in self._tables:
+        for position, expr, low, stages, size in self._tables:
             if self._limits is not None:
                 self._limits.check()
             staged = self._staged[position]
-            yield staged, (expr, low, stages), partial(staged.bounds, expr, low, stages)
+            yield staged, (expr, low, stages), size, partial(staged.bounds, expr, low, stages)
         for _, position, expr, values in self._settled_values:
-            yield self._staged[position], expr, partial(_same, values)
+            yield self._staged[position], expr, len(values), partial(np.copyto, src=values)
 
     def _settled_load(self, position: int, expr: Expr, settled: Settled | None) -> int:
         """The number of a load of what an expression comes to once it is decided; ``NONE`` without one."""

@@ -29,6 +29,7 @@ from tilewright.solvers.mapping.stages import STORAGE, Stage, StagedTable, stage
 from tilewright.solvers.mapping.table_bank import TableBank
 
 _MANY = 10_000  # rows from which on it is worth knowing which are wanted
+_MOST_HELD = 100_000_000  # bytes of values of rows that are kept for later searches of the same tables
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class Layout:
     def bound_program(self) -> BoundProgram:
         """The program; it keeps what is learned of lower bounds.
 
-        Where a bank keeps what programs read, values of rows that no other layout reads are dropped once it
-        is there: few searches need them again.
+        Where a bank keeps what programs read, or where they are many, values of rows that no other layout
+        reads are dropped once it is there: few searches need them again.
         """
         limits = [(limit.expr, limit.bound) for limit in self.limits]
         roots = [root for root in (self.energy, self.cycles) if root is not None]
@@ -79,9 +80,10 @@ class Layout:
             self.staged, limits, roots, self.lower_bounds, self.checked_limits, self.owners, self.bank
         )
         self.tally.table_bytes += laid.table_bytes
-        if self.bank is not None and not self.shares:
-            for staged in self.staged:
-                staged.table.values.clear()
+        held = [staged.table.values for staged in self.staged]
+        if not self.shares and (self.bank is not None or sum(values.bytes for values in held) > _MOST_HELD):
+            for values in held:
+                values.clear()
         return laid
 
     @cached_property

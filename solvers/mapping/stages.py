@@ -247,23 +247,30 @@ class StagedTable:
         """How many values :meth:`bounds` has for so many of the first stages."""
         return 1 + sum(map(len, self.starts[:stages]))
 
-    def bounds(self, expr: Expr, low: bool, stages: int | None = None) -> Floats:
+    def bounds(self, expr: Expr, low: bool, stages: int | None = None, into: Floats | None = None) -> Floats:
         """Least or greatest values of a local expression: over all rows, then cell by cell of each stage.
 
         Parameters
         ----------
+        low : whether the least ones are asked for
         stages : so many of the first ones; by default all
+        into : memory for them, as much as :meth:`size` says
         """
         count = len(self.starts) if stages is None else stages
+        bounds = np.empty(self.size(count)) if into is None else into
         end = np.minimum if low else np.maximum
-        values = self.table.values[expr]
-        if not count:
-            return np.array([end.reduce(values)])
+        inner = self.table.values[expr]
         # From the finest cells outwards: each coarser cell is a range of finer ones.
-        levels = [_reduced(end, values, self.starts[count - 1])]
-        for children in reversed(self.children[: count - 1]):
-            levels.append(_reduced(end, levels[-1], children[:-1]))
-        return np.concatenate([[end.reduce(levels[-1])], *reversed(levels)])
+        for stage in range(count - 1, -1, -1):
+            starts = self.starts[stage] if stage == count - 1 else self.children[stage][:-1]
+            cells = bounds[self.offsets[stage + 1] : self.offsets[stage + 1] + len(starts)]
+            if len(starts) == len(inner):
+                cells[:] = inner
+            else:
+                end.reduceat(inner, starts, out=cells)
+            inner = cells
+        bounds[0] = end.reduce(inner)
+        return bounds
 
     def is_never_negative(self, expr: Expr) -> bool:
         """Whether no row has a negative value."""
@@ -276,11 +283,6 @@ class StagedTable:
     def root_children(self) -> tuple[int, int]:
         """The range of cells of the first stage."""
         return 0, len(self.starts[0])
-
-
-def _reduced(end: np.ufunc, values: Floats, starts: Int32s) -> Floats:
-    """The ends of values from each start to the next; the values themselves where each has its own."""
-    return values if len(starts) == len(values) else end.reduceat(values, starts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ import numpy as np
 
 from tilewright.foundation.arrays import Floats, Int32s
 
-Entry = tuple[object, Hashable, Callable[[], Floats]]
-"""Whose values they are, what of it, and what computes them."""
+Entry = tuple[object, Hashable, int, Callable[[Floats], object]]
+"""Whose values they are, what of it, how many, and what writes them into memory."""
 _CHUNK = 1 << 26
 """Capacity of an arena in values.  They are addresses; memory is allocated as values are written."""
 
@@ -83,30 +83,30 @@ class TableBank:
             self._forget()
         return self._arena, [self._start(*entry) for entry in tables]
 
-    def _start(self, owner: object, what: Hashable, compute: Callable[[], Floats]) -> int:
+    def _start(self, owner: object, what: Hashable, size: int, write: Callable[[Floats], object]) -> int:
         """Where the arena has an array, which is computed where it is not known."""
         if self._exact:
-            return self._place(compute())
+            write(self._arena[self._used : self._used + size])
+            self._used += size
+            return self._used - size
         own = self._known.setdefault(owner, {})
         start = own.get(what)
         if start is None:
-            start = own[what] = self._place(compute())
+            values = self._arena[self._used : self._used + size]
+            write(values)
+            start = own[what] = self._kept(values)
         return start
 
-    def _place(self, values: Floats) -> int:
-        """Where the arena has an array, now if not before."""
+    def _kept(self, values: Floats) -> int:
+        """Where the arena has the array that was written behind all others: there, if not before."""
         size = len(values)
-        likely: list[int] = []
-        if not self._exact:
-            likely = self._places.setdefault((size, *_traits(values)), [])
-            for start in likely:
-                if np.array_equal(self._arena[start : start + size], values):
-                    return start
-        start = self._used
-        self._arena[start : start + size] = values
+        likely = self._places.setdefault((size, *_traits(values)), [])
+        for start in likely:
+            if np.array_equal(self._arena[start : start + size], values):
+                return start
         self._used += size
-        likely.append(start)
-        return start
+        likely.append(self._used - size)
+        return self._used - size
 
 
 def _traits(values: Floats) -> tuple[float, float, float]:

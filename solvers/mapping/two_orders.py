@@ -51,7 +51,8 @@ class TwoOrders:
         """A tree of the next order; one whose tables are too large is passed by while others are left."""
         while True:
             deciding = self._orders.pop(0)
-            legal, self._legal = self._legal, self._legal if self._orders else None
+            legal: LegalTables | None = self._legal
+            self._legal = legal if self._orders else None
             try:
                 layout = laid_out(
                     self._search.problem,
@@ -61,6 +62,7 @@ class TwoOrders:
                     tally=self._search.tally,
                     legal=legal,
                 )
+                legal = None  # its memory serves the tree's program
                 return Tree(self._search, self._goal, layout=layout)
             except TablesTooLargeError:
                 if not self._orders:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from effort import effort
 from hypothesis import assume, given, settings
@@ -13,7 +15,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import bound_program, two_orders
+from tilewright.solvers.mapping import bound_program, layout, tree, two_orders
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.layout import Deciding, laid_out, orders_of_decisions
 from tilewright.solvers.mapping.solve import solve
@@ -24,8 +26,7 @@ from tilewright.workloads.mapping.operators import gemm
 def tree_of(search: LayerSearch, deciding: Deciding) -> Tree:
     """The tree of one order of decisions."""
     goal = Minimum(search, "test")
-    layout = laid_out(search.problem, search.limits, goal=goal, deciding=deciding)
-    return Tree(search, goal, layout=layout)
+    return Tree(search, goal, layout=laid_out(search.problem, search.limits, goal=goal, deciding=deciding))
 
 
 @settings(max_examples=effort(20))
@@ -41,9 +42,9 @@ def test_turns_of_any_length_end_in_the_optimum(instance: Instance) -> None:
     assert (result.status, result.key) == (oracle.status, oracle.key)
     for deciding in orders_of_decisions(problem):
         search = LayerSearch(problem, Limits())
-        tree = tree_of(search, deciding)
-        assume(not tree.empty)
-        assert tree.run() is None
+        alone = tree_of(search, deciding)
+        assume(not alone.empty)
+        assert alone.run() is None
         assert search.key == oracle.key
 
 
@@ -62,3 +63,18 @@ def test_tables_that_are_too_large(fitting: int, status: Status, monkeypatch: py
     assert result.status is status
     assert result.answer is not None
     assert ("memory" in result.message) == (not fitting)
+
+
+@pytest.mark.parametrize(("objective", "engine"), [("edp", "eyeriss-168"), ("energy", "eyeriss-256")])
+def test_dropped_values_change_nothing(objective: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that drops the values of rows once programs have them bounds the same nodes."""
+    problem = layer_problem(gemm(m=48, n=36, k=40), load_engine(engine), parse_objective(objective))
+    monkeypatch.setattr(tree, "_PLAIN", 0)  # energies are divided at once, and read the values again
+    ended: list[tuple[object, ...]] = []
+    for most in (math.inf, -1):
+        monkeypatch.setattr(layout, "_MOST_HELD", most)
+        search = LayerSearch(problem, Limits())
+        turns = two_orders.TwoOrders(search, "test")
+        assert turns.run() is None
+        ended.append((search.key, search.tally.nodes))
+    assert ended[0] == ended[1]

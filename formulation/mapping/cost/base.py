@@ -135,6 +135,11 @@ def energy_scale(energies: Iterable[Fraction]) -> int:
     return math.lcm(*(energy.denominator for energy in energies))
 
 
+def whole(energy: Fraction, scale: int) -> int:
+    """An energy in units of ``1 / scale`` pJ, where its denominator divides the scale."""
+    return energy.numerator * (scale // energy.denominator)
+
+
 def resident(nest: Nest, tensor: Tensor, level: int, value: Expr) -> Expr:
     """``value`` where the tensor is stored at the level, else 0.
 

@@ -90,13 +90,18 @@ class DMazeRunner:
         if not nest.perfect:
             raise InputError("mapping", "nodes", "dmazerunner needs tile sizes that divide each other")
         scale, components, traffic = PassEnergy(nest).energy()
-        cycles, details = PassCycles(nest).layer_cycles()
+        passes = PassCycles(nest)
+        # Machines of other prices have the same cycles.
+        key = "layer cycles", passes.spm_tile, passes.rf_tile, nest.engine.dma, nest.engine.element_bits
+        if key not in nest.counted:
+            nest.counted[key] = passes.layer_cycles()
+        cycles, details = nest.counted[key]
         return Statement(
             # The authors' program rounds a layer's energy to whole pJ, and so does this model.
             energy=rounded(total(components.values()), scale),
             energy_scale=1,
             cycles=cycles,
-            limits=(*capacity_limits(nest), *array_limits(nest), *_order_limits(Passes(nest))),
+            limits=(*capacity_limits(nest), *array_limits(nest), *_order_limits(passes)),
             components=components,
             component_scale=scale,
             traffic=traffic,

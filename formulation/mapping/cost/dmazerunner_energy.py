@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.formulation.expression import Expr, as_expr, is_one, product, total, where
-from tilewright.formulation.mapping.cost.base import Traffic, energy_scale
+from tilewright.formulation.mapping.cost.base import Traffic, energy_scale, whole
 from tilewright.formulation.mapping.cost.dmazerunner_passes import Passes
 from tilewright.workloads.mapping.operator import Tensor
 
@@ -20,32 +20,31 @@ class PassEnergy(Passes):
         moves once per DRAM reuse.
         """
 
-        def through(index: int) -> Expr:
-            order = self.orders(self.dram_blocks)[index]
-            if order.stationary is not tensor:
-                return product([again, *payload, *inner, *self.trips(self.dram_blocks)])
-            moving = sorted(set(self.operator.bounds) - self.reused_dims(self.dram_blocks, index, tensor))
+        inner, outer = self.trips(self.spm_blocks, self.own_dims(tensor)), self.trips(self.dram_blocks)
+
+        def through(moving: Sequence[str], reused: Expr | None) -> Expr:
+            if reused is None:
+                return product([again, *payload, *inner, *outer])
             once = product([*payload, *inner, *self.trips(self.dram_blocks, moving)])
             # Reuse continues only where the DRAM loop that keeps the tensor does run.
-            return where(is_one(order.reused), again * once, once)
+            return where(is_one(reused), again * once, once)
 
-        def stopped(index: int) -> Expr:
-            moving = sorted(set(self.operator.bounds) - self.reused_dims(self.spm_blocks, index, tensor))
-            trips = [*self.trips(self.spm_blocks, moving), *self.trips(self.dram_blocks)]
-            return product([again, *payload, *trips])
+        def stopped(moving: Sequence[str], _reused: Expr | None) -> Expr:
+            return product([again, *payload, *self.trips(self.spm_blocks, moving), *outer])
 
-        inner = self.trips(self.spm_blocks, self.own_dims(tensor))
-        stays = is_one(product(inner))
-        return where(stays, self.chosen(self.dram_blocks, through), self.chosen(self.spm_blocks, stopped))
+        return where(
+            is_one(product(inner)),
+            self.by_moving(self.dram_blocks, tensor, through),
+            self.by_moving(self.spm_blocks, tensor, stopped),
+        )
 
     def _fetches(self, tensor: Tensor, payload: Sequence[Expr]) -> Expr:
         """``payload`` times the transfers between DRAM and SPM."""
 
-        def option(index: int) -> Expr:
-            moving = sorted(set(self.operator.bounds) - self.reused_dims(self.dram_blocks, index, tensor))
+        def option(moving: Sequence[str], _reused: Expr | None) -> Expr:
             return product([*payload, *self.trips(self.dram_blocks, moving)])
 
-        return self.chosen(self.dram_blocks, option)
+        return self.by_moving(self.dram_blocks, tensor, option)
 
     def _partial_sum_reads(self) -> Expr:
         """Output elements read back from DRAM: every fetch but the zero-initialised first."""
@@ -77,13 +76,13 @@ class PassEnergy(Passes):
             ],
         )
         parts: dict[str, list[Expr]] = {
-            "MAC": [as_expr(int(mac * scale) * iterations), int(mac * scale) * added],
+            "MAC": [as_expr(whole(mac, scale) * iterations), whole(mac, scale) * added],
             "RF": [
                 # Every iteration reads each operand and the partial sum, and writes the sum.
-                as_expr(int(rf * scale) * iterations * (len(self.operator.tensors) + 1)),
-                int(rf * scale) * 3 * added,
+                as_expr(whole(rf, scale) * iterations * (len(self.operator.tensors) + 1)),
+                whole(rf, scale) * 3 * added,
             ],
-            "network": [int(noc * scale) * added],
+            "network": [whole(noc, scale) * added],
             "SPM": [],
             "DRAM": [],
         }
@@ -95,27 +94,27 @@ class PassEnergy(Passes):
             hops = self._moves(tensor, [*self.nest.extents(tensor, self.rf_tile), *receivers], again)
             array = self._moves(tensor, self.nest.extents(tensor, self.array_tile), again)
             fetched = self._fetches(tensor, self.nest.extents(tensor, self.spm_tile))
-            parts["network"].append(int(noc * scale) * hops)
-            parts["SPM"].append(int(spm * scale) * array)
+            parts["network"].append(whole(noc, scale) * hops)
+            parts["SPM"].append(whole(spm, scale) * array)
             moved = [fetched, self._partial_sum_reads()] if tensor.is_output else [fetched]
-            parts["DRAM"].append(int(dram * scale) * total(moved))
+            parts["DRAM"].append(whole(dram, scale) * total(moved))
             traffic += self._traffic(tensor, moved, array)
         return scale, {name: total(terms) for name, terms in parts.items()}, tuple(traffic)
 
     def _traffic(self, tensor: Tensor, moved: Sequence[Expr], array: Expr) -> list[Traffic]:
         """Elements that cross the DRAM and the SPM port, and what the levels hold."""
-        whole = as_expr(tensor.footprint(self.operator.bounds))
+        all_of_it = as_expr(tensor.footprint(self.operator.bounds))
         spm, rf = (self.nest.footprint(tensor, at) for at in (self.spm_tile, self.rf_tile))
         zero, uses = as_expr(0), as_expr(self.operator.iterations)
         if tensor.is_output:
             written, read = moved
             return [
-                Traffic(self.dram.name, tensor.name, read, zero, written, whole),
+                Traffic(self.dram.name, tensor.name, read, zero, written, all_of_it),
                 Traffic(self.spm.name, tensor.name, array, zero, zero, spm),
                 Traffic(self.rf.name, tensor.name, uses, zero, uses, rf),
             ]
         return [
-            Traffic(self.dram.name, tensor.name, moved[0], zero, zero, whole),
+            Traffic(self.dram.name, tensor.name, moved[0], zero, zero, all_of_it),
             Traffic(self.spm.name, tensor.name, array, zero, zero, spm),
             Traffic(self.rf.name, tensor.name, uses, zero, zero, rf),
         ]

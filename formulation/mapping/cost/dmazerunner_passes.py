@@ -88,6 +88,29 @@ class Passes:
         selector = self.nest.blocks[blocks[0]].selector if blocks else 0
         return choose(selector, [option(index) for index in range(count)])
 
+    def by_moving(
+        self, blocks: Sequence[int], tensor: Tensor, option: Callable[[Sequence[str], Expr | None], Expr]
+    ) -> Expr:
+        """The option of the chosen order of a level, made once for all orders that move a tensor alike.
+
+        Parameters
+        ----------
+        blocks : of the level
+        tensor : whose tiles the loops move or keep
+        option : gets the dimensions whose loops move the tensor, and how often those run that keep it in
+            place; ``None`` where the order keeps another tensor, or none
+        """
+        known: dict[tuple[frozenset[str], Expr | None], Expr] = {}
+
+        def made(index: int) -> Expr:
+            order, kept = self.orders(blocks)[index], self.reused_dims(blocks, index, tensor)
+            key = kept, order.reused if order.stationary is tensor else None
+            if key not in known:
+                known[key] = option(sorted(set(self.operator.bounds) - kept), key[1])
+            return known[key]
+
+        return self.chosen(blocks, made)
+
     @cached_property
     def spatial(self) -> list[Expr]:
         """Extents of the loops over PEs."""

@@ -17,6 +17,7 @@ from tilewright.formulation.mapping.cost.base import (
     array_limits,
     capacity_limits,
     energy_scale,
+    whole,
 )
 from tilewright.formulation.mapping.cost.hierarchy_counts import (
     hops_of,
@@ -82,8 +83,8 @@ class Hierarchy:
             for tensor in nest.operator.tensors:
                 counts = selected_counts(nest, tensor, index, whole_run=True)
                 out = total([counts.reads, counts.drains])
-                reads = int(level.read_energy_of(tensor.role) * scale) * out
-                writes = int(level.write_energy_of(tensor.role) * scale) * (counts.fills + counts.updates)
+                reads = whole(level.read_energy_of(tensor.role), scale) * out
+                writes = whole(level.write_energy_of(tensor.role), scale) * (counts.fills + counts.updates)
                 parts.append(total([reads, writes]))
                 # Levels that never store the tensor have no row in reports, though their counts are 0 as
                 # well.
@@ -98,13 +99,13 @@ class Hierarchy:
             if fan is not None and fan.sharing:
                 details[f"{level.name} shared hops"] = total(passed)
                 if fan.hop_energy:
-                    components[f"{level.name} sharing"] = int(fan.hop_energy * scale) * total(passed)
+                    components[f"{level.name} sharing"] = whole(fan.hop_energy, scale) * total(passed)
             if level.fanout is not None and level.fanout.energy:
                 moved = total(transported(nest, tensor, index) for tensor in nest.operator.tensors)
-                components[f"{level.name} network"] = int(level.fanout.energy * scale) * moved
+                components[f"{level.name} network"] = whole(level.fanout.energy, scale) * moved
         cycles, times = cycles_of(nest)
         if engine.leak:
-            components[LEAKAGE] = int(engine.leak * scale) * cycles
+            components[LEAKAGE] = whole(engine.leak, scale) * cycles
         limits: list[Limit] = [*capacity_limits(nest), *array_limits(nest)]
         return Statement(
             energy=total(components.values()),
@@ -131,8 +132,8 @@ class Hierarchy:
         for index, level in enumerate(engine.levels):
             fan = engine.levels[index - 1].fanout if index else None
             for tensor in nest.operator.tensors:
-                read = int(level.read_energy_of(tensor.role) * scale)
-                write = int(level.write_energy_of(tensor.role) * scale)
+                read = whole(level.read_energy_of(tensor.role), scale)
+                write = whole(level.write_energy_of(tensor.role), scale)
                 residency = nest.residency[tensor.name]
                 # Grouped by the next store inside: the tiles there decide what this level is read for.
                 for store, chosen in next_stores(nest, tensor, index).items():
@@ -140,7 +141,7 @@ class Hierarchy:
                     into = parts.setdefault(inner, [])
                     if level.fanout is not None and level.fanout.energy:
                         moved = transported(nest, tensor, index, chosen)
-                        into.append(int(level.fanout.energy * scale) * moved)
+                        into.append(whole(level.fanout.energy, scale) * moved)
                     if index not in residency.positions:
                         continue
                     counts = selected_counts(nest, tensor, index, whole_run=True, among=chosen)
@@ -149,7 +150,7 @@ class Hierarchy:
                     own = [write * counts.fills, read * counts.drains]
                     parts.setdefault(residency.positions[index], []).extend(own)
                     if fan is not None and fan.sharing and fan.hop_energy:
-                        into.append(int(fan.hop_energy * scale) * hops_of(nest, tensor, index, chosen))
+                        into.append(whole(fan.hop_energy, scale) * hops_of(nest, tensor, index, chosen))
         return {boundary: total(terms) for boundary, terms in sorted(parts.items())}
 
     @staticmethod
@@ -168,4 +169,4 @@ class Hierarchy:
 
     @staticmethod
     def _computing(nest: Nest, scale: int) -> Expr:
-        return as_expr(int(nest.engine.mac_energy * scale) * nest.operator.iterations * nest.operator.turns)
+        return as_expr(whole(nest.engine.mac_energy, scale) * nest.operator.iterations * nest.operator.turns)

@@ -207,6 +207,7 @@ def transfer(
     widths = {role: engine.width(level, role) for role, _ in moved}
     # Widths differ by role; their common divisor is the unit in which the port's rate stays exact.
     unit = math.gcd(*widths.values())
-    rate = Fraction(bandwidth * engine.element_bits) / unit
+    rate, per = bandwidth.numerator * engine.element_bits, bandwidth.denominator * unit
+    common = math.gcd(rate, per)
     units = total(widths[role] // unit * elements for role, elements in moved)
-    return ceil_div(rate.denominator * units, rate.numerator)
+    return ceil_div(per // common * units, rate // common)

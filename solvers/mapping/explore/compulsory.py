@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from tilewright.formulation.limits import LimitReachedError, Limits
@@ -58,8 +58,9 @@ def count_bounds(
     statements = []
     for place in range(number):
         prices = [Fraction(index == place) for index in range(number)]
-        nest = replace(problem.space.nest, engine=with_prices(engine, prices))
-        statements.append(problem.model.statement(nest))
+        nest = problem.space.nest
+        priced = nest.storing(with_prices(engine, prices), nest.residency)
+        statements.append(problem.model.statement(priced))
     cycles = problem.statement.cycles
     try:
         tables = Tables(
