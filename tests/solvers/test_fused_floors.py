@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from fused_brute import Listing
-from fused_early import unplaced, without_inner_loops
+from fused_early import with_open_halos, without_inner_loops
 from fused_pricing import least_of_trees
 from fused_tiny import nested_group, repriced, tiny_engine, tiny_group
 
@@ -50,7 +50,7 @@ def compare(group: FusedGroup, engine: Engine, listing: Listing, *, anywhere: bo
             continue
         assert search.floors.bound(tree, is_whole=True) <= least
         assert search.floors.bound(without_inner_loops(tree, True), is_whole=False) <= least
-        room, plain = (s.rooms.bound(unplaced(tree), None) for s in (search, before))
+        room, plain = (s.rooms.bound(with_open_halos(tree), None) for s in (search, before))
         assert room is not None
         assert plain is not None
         assert plain.least <= room.least <= least

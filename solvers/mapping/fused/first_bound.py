@@ -22,6 +22,7 @@ from tilewright.formulation.mapping.fused.running_rows import Scaling, rows_move
 from tilewright.formulation.mapping.fused.shared_traffic import movement_energy
 from tilewright.formulation.mapping.fused.softmax import WORDS, across
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
+from tilewright.solvers.mapping.fused.halos import Halos
 from tilewright.solvers.mapping.fused.home_room import HomeRooms
 from tilewright.solvers.mapping.fused.needs import Needs
 from tilewright.solvers.mapping.fused.remade import made_in, times_made
@@ -52,7 +53,8 @@ class LayerRuns:
     ----------
     layer : the layer
     needed : iterations per dimension that all turns together make
-    sizes : iterations per dimension of the turns that add to the same sums, in one turn
+    sizes : iterations per dimension of the turns that add to the same sums, in one turn; where windows slide
+        all that turns make, halos included
     sums : turns that add to the same sums
     runs : how often there are such turns
     passed : tensors that are passed on, and the levels of their homes
@@ -87,6 +89,7 @@ class FirstBounds:
         self.engine = engine = engines.engine
         self.needs = Needs(group)
         self.homes = HomeRooms(group, engines, self.needs)
+        self.halos = Halos(group, self.needs)
         self._is_plain = not group.online and all(group.is_plain(reading) for reading in group.readings)
         self._levels = [level.name for level in engine.levels]
         self._by_path: dict[object, LayerRuns] = {}
@@ -103,16 +106,24 @@ class FirstBounds:
         """No candidate of the skeleton takes less energy, in pJ."""
         return sum((self.least(runs) for runs in self.runs(tree)), Fraction(0))
 
-    def runs(self, tree: Branch) -> list[LayerRuns]:
-        """What the turns of every layer are at least."""
+    def runs(self, tree: Branch, in_order: int = 0) -> list[LayerRuns]:
+        """What the turns of every layer are at least.
+
+        Parameters
+        ----------
+        tree : with its homes
+        in_order : as of :meth:`Halos.made`
+        """
         layers: list[LayerRuns] = []
+        all_made = self.halos.made(tree, in_order)
         for leaf, loops, stores in paths(tree):
             homes = {store.layer: self._levels.index(store.level) for store in stores}
             inside = made_in(self.group, tree, leaf.layer) if self._is_plain else frozenset[str]()
-            key = leaf.layer, loops, tuple(homes.items()), inside
+            made = all_made.get(leaf.layer, {})
+            key = leaf.layer, loops, tuple(homes.items()), inside, tuple(made.items())
             runs = self._by_path.get(key)
             if runs is None:
-                runs = self._layer(leaf.layer, loops, homes)
+                runs = self._layer(leaf.layer, loops, homes, made)
                 if inside:
                     times = times_made(self.group, leaf.layer, inside, loops)
                     runs = replace(runs, runs=runs.runs * times) if times > 1 else runs
@@ -172,15 +183,25 @@ class FirstBounds:
             self._operators[runs] = whole, replace(turn, turns=runs.sums)
         return self._operators[runs]
 
-    def _layer(self, layer: str, loops: tuple[PlacedLoop, ...], homes: dict[str, int]) -> LayerRuns:
-        """A layer's turns; a loop that it does not depend on runs it once at least."""
+    def _layer(
+        self, layer: str, loops: tuple[PlacedLoop, ...], homes: dict[str, int], made: dict[str, int]
+    ) -> LayerRuns:
+        """A layer's turns; a loop that it does not depend on runs it once at least.
+
+        Parameters
+        ----------
+        layer, loops : and what stands around it
+        homes : levels of the homes around it
+        made : iterations of dimensions that windows slide over
+        """
         operator = self.group.operator(layer)
         ranks = self.group.ranks
         dims = {ranks[layer, dim]: dim for dim in operator.bounds}
         needed = {dim: max(1, len(self.needs.elements[layer, dim])) for dim in operator.bounds}
         exact = needed == operator.bounds
         loose = {dim for dim, bound in operator.bounds.items() if needed[dim] != bound}
-        sizes = dict(needed)
+        # As if one turn made all halos.
+        sizes = needed | made
         runs = sums = 1
         trips_of = dict.fromkeys(operator.bounds, 1)
         slides: dict[str, int] = {}

@@ -312,7 +312,7 @@ class FusedSearch:
         """List its skeletons."""
         if self._rises(self.rooms.bound, ordered, bound, best):
             return
-        for tree in self.trees.placed(ordered.tree):
+        for tree in self.trees.halos(ordered.tree):
             self.limits.check()
             self.answer.skeletons += 1
             self._list(tree, bound, best)
@@ -354,7 +354,7 @@ class FusedSearch:
 
     def _members(self, ordered: Branch) -> Iterator[Skeleton]:
         """Some skeletons of an ordered tree."""
-        for tree in islice(self.trees.placed(ordered), MEMBERS):
+        for tree in islice(self.trees.halos(ordered), MEMBERS):
             self.limits.check()
             skeleton = self._skeleton(tree)
             if skeleton is not None:

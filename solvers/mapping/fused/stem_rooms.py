@@ -62,7 +62,8 @@ class StemRooms:
 
         Parameters
         ----------
-        tree : with its outermost loops in order, homes inside all loops of their sequences, no residents
+        tree : with its outermost loops in order and homes in place among them, other homes inside all loops of
+            their sequences, no residents
         cuts : the loops that inner sequences may have beside those that they have
         most : pJ; what takes as much is of no interest
         """
@@ -70,7 +71,7 @@ class StemRooms:
         left = first.homes.left(tree, cuts)
         if left is None:
             return None
-        all_runs = first.runs(tree)
+        all_runs = first.runs(tree, 1)
         layers = [
             self._layer(runs, path) for runs, path in zip(all_runs, open_paths(tree, cuts), strict=True)
         ]
