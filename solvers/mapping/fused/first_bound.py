@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -28,7 +29,8 @@ from tilewright.solvers.mapping.fused.needs import Needs
 from tilewright.solvers.mapping.fused.remade import made_in, times_made
 from tilewright.solvers.mapping.fused.skeletons import PlacedLoop
 from tilewright.solvers.mapping.fused.turn_engine import Homes, TurnEngines, shared_levels
-from tilewright.workloads.mapping.operator import Operator, Tensor
+from tilewright.solvers.mapping.fused.turn_floors import TurnFloors
+from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 
 
 @dataclass(frozen=True)
@@ -90,11 +92,13 @@ class FirstBounds:
         self.needs = Needs(group)
         self.homes = HomeRooms(group, engines, self.needs)
         self.halos = Halos(group, self.needs)
+        self.floors: TurnFloors | None = None
         self._is_plain = not group.online and all(group.is_plain(reading) for reading in group.readings)
         self._levels = [level.name for level in engine.levels]
         self._by_path: dict[object, LayerRuns] = {}
         self._steps: dict[object, tuple[Step, ...]] = {}
         self._known: dict[LayerRuns, Fraction] = {}
+        self._floors: dict[tuple[LayerRuns, Homes], Fraction] = {}
         self._operators: dict[LayerRuns, tuple[Operator, Operator]] = {}
         self._new: dict[tuple[str, str, int, int, int], int] = {}
 
@@ -131,24 +135,60 @@ class FirstBounds:
             layers.append(runs)
         return layers
 
+    def begin(self) -> bool:
+        """Count floors of turns from now on; whether there are any, and were none before."""
+        if self.floors is None or not self.floors.begin():
+            return False
+        self._known.clear()
+        return True
+
     def least(self, runs: LayerRuns) -> Fraction:
         """What a layer's turns take at least; residents are read from outside once in all runs."""
         if runs not in self._known:
             whole, turn = self.operators(runs)
             passed = dict(runs.passed)
             energy = self.operations(runs, turn)
+            ways: list[list[tuple[Role, int, Fraction]]] = []
             for tensor in turn.tensors:
                 if tensor.name in passed:
                     energy += self.inside(runs, turn, tensor, passed[tensor.name])
+                    ways.append([(tensor.role, passed[tensor.name], Fraction(0))])
                     continue
-                options = [self.inside(runs, turn, tensor, 0)]
+                options = [(tensor.role, 0, Fraction(0))]
                 for index in range(1, shared_levels(self.engine) + 1):
                     if tensor.role in self.engine.levels[index].keeps:
                         moved = self._moved(whole.tensor(tensor.name), whole, index)
-                        options.append(self.inside(runs, turn, tensor, index) + moved)
-                energy += min(options)
-            self._known[runs] = energy
+                        options.append((tensor.role, index, moved))
+                energy += min(self.inside(runs, turn, tensor, level) + moved for _, level, moved in options)
+                ways.append(options)
+            self._known[runs] = max(energy, self._floor_of(runs, ways))
         return self._known[runs]
+
+    def _floor_of(self, runs: LayerRuns, ways: list[list[tuple[Role, int, Fraction]]]) -> Fraction:
+        """The floor of a layer's turns with residents' traffic, over all ways of its tensors.
+
+        Parameters
+        ----------
+        runs : of the layer
+        ways : per tensor, its role, where it may start, and pJ of bringing it there
+        """
+        return min(
+            self.floor(runs, tuple((role, level) for role, level, _ in chosen if level))
+            + sum((moved for _, _, moved in chosen), Fraction(0))
+            for chosen in product(*ways)
+            if len({(role, level) for role, level, _ in chosen}) == len({role for role, _, _ in chosen})
+        )
+
+    def floor(self, runs: LayerRuns, homes: Homes) -> Fraction:
+        """The floor of a layer's turns whose roles start in some levels; 0 where none is known."""
+        if self.floors is None or not self.floors.begun:
+            return Fraction(0)
+        if (runs, homes) not in self._floors:
+            turn = self.operators(runs)[1]
+            visits = {tensor.name: self._visits(runs, tensor) for tensor in turn.tensors}
+            least = self.floors.least(runs.layer, turn, runs.runs, dict(homes), visits)
+            self._floors[runs, homes] = least
+        return self._floors[runs, homes]
 
     def operations(self, runs: LayerRuns, turn: Operator) -> Fraction:
         """What all turns of a layer cost at least beside moving tensors."""
@@ -164,15 +204,15 @@ class FirstBounds:
         runs, turn : the turns, and what those that add to the same sums compute
         tensor, level : which tensor, and where it starts
         """
-        slides = dict(runs.slides)
-        visits = 1
-        if not tensor.is_output and not tensor.dims & slides.keys():
-            visits = math.prod(slides.values())
         homes: Homes = ((tensor.role, level),) if level else ()
         engines = self.engines.loosened(runs.loose)
-        return runs.runs * engines.least_energy(turn, tensor, homes, visits) + self._scaled(
-            runs, tensor, level
-        )
+        least = engines.least_energy(turn, tensor, homes, self._visits(runs, tensor))
+        return runs.runs * least + self._scaled(runs, tensor, level)
+
+    def _visits(self, runs: LayerRuns, tensor: Tensor) -> int:
+        """How often all of an operand comes anew while turns add to the same sums."""
+        slides = dict(runs.slides)
+        return 1 if tensor.is_output or tensor.dims & slides.keys() else math.prod(slides.values())
 
     def operators(self, runs: LayerRuns) -> tuple[Operator, Operator]:
         """What all turns, and what those that add to the same sums compute at least."""

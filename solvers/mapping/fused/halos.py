@@ -14,6 +14,7 @@ from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.formulation.mapping.fused.tree import Branch, SharedLoop, SharedStore
 from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.mapping.fused.needs import Needs
+from tilewright.solvers.mapping.fused.skeletons import divisors
 
 Tiles = dict[int, int]
 """Iterations by rank that one turn of a sequence has."""
@@ -31,13 +32,14 @@ class Halos:
         self.group, self.needs = group, needs
         self._parts: dict[tuple[Reading, int, int, int], list[Int64s]] = {}
         self._windowed = {
-            name: tuple(
-                dim
-                for dim in operator.output.dims
-                if group.read_by(name) and needs.is_windowed(name, dim) and operator.bounds[dim] > 1
-            )
+            name: tuple(dim for dim in operator.output.dims if self.slides(name, dim))
             for name, operator in group.layers
         }
+
+    def slides(self, layer: str, dim: str) -> bool:
+        """Whether windows slide over a dimension of a layer's result."""
+        is_read = bool(self.group.read_by(layer)) and self.group.operator(layer).bounds[dim] > 1
+        return is_read and self.needs.is_windowed(layer, dim)
 
     def made(self, tree: Branch, in_order: int) -> dict[str, dict[str, int]]:
         """Per layer and dimension that windows slide over, iterations in all turns.
@@ -119,6 +121,39 @@ class Halos:
                     for rank, tile in anew.items():
                         most = max(most, sum(map(len, self.parts(reading, place, rank, tile))))
         return most
+
+    def sizes(self, layer: str, dim: str) -> frozenset[int] | None:
+        """Iterations of a dimension over which windows slide that a turn may have; ``None`` if not known.
+
+        A turn has what its readers need in a tile, of any size, all of it or what lies behind the tile before.
+        """
+        readings = self.group.read_by(layer)
+        if len(readings) != 1 or any(reading.reader == layer for reading in self.group.readings):
+            return None
+        reader, whole = readings[0].reader, self.group.operator(readings[0].reader)
+        offsets = self.group.offsets_of_windows(reader)
+        place = next(
+            place
+            for place, axis in enumerate(self.group.operator(layer).output.axes)
+            if any(term.dim == dim for term in axis.terms)
+        )
+        axis, offset = self.needs.axis(readings[0], place)
+        moving = [term for term in axis.terms if whole.bounds[term.dim] > 1 and term.dim not in offsets]
+        if len(moving) != 1 or self.needs.is_windowed(reader, moving[0].dim):
+            return None
+        own, end = moving[0], self.group.operator(layer).output.axes[place].size
+        bound = whole.bounds[own.dim]
+        if len(self.needs.elements[reader, own.dim]) != bound:
+            return None
+        rest = sum(term.stride * (whole.bounds[term.dim] - 1) for term in axis.terms if term is not own)
+        sizes: set[int] = set()
+        for tile in divisors(bound):
+            firsts = [own.stride * first - offset for first in range(0, bound, tile)]
+            lows = [min(max(low, 0), end) for low in firsts]
+            highs = [min(max(low + own.stride * (tile - 1) + rest + 1, 0), end) for low in firsts]
+            sizes |= {high - low for low, high in zip(lows, highs, strict=True)}
+            sizes |= {high - max(low, past) for low, high, past in zip(lows[1:], highs[1:], highs, strict=False)}
+        return frozenset(size for size in sizes if size > 0)
 
     def parts(self, reading: Reading, place: int, rank: int, tile: int) -> list[Int64s]:
         """Elements along an axis of a result that a reader needs in each tile of a loop.

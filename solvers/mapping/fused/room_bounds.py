@@ -115,12 +115,13 @@ class RoomBounds:
 
         def known(at: int, homes: Homes) -> int | None:
             runs = all_runs[at]
+            floor = self.floor(runs, homes)
             if not runs.exact:
-                return 0
+                return floor
             cost = self.known(runs, homes, left[at])
             turn = self.first.operators(runs)[1]
             least = self.solver.least(turn, homes, left[at]) if cost is None else cost.bound
-            return None if least is None else math.floor(runs.runs * least * self.scale)
+            return None if least is None else max(floor, math.floor(runs.runs * least * self.scale))
 
         choice = RoomChoice(layers, left, floors, known)
         chosen = choice.least(None if most is None else self.scaled(most))
@@ -128,6 +129,10 @@ class RoomBounds:
             return None
         least, homes = chosen
         return RoomBound(Fraction(least, self.scale), tuple(zip(all_runs, homes, left, strict=True)))
+
+    def floor(self, runs: LayerRuns, homes: Homes) -> int:
+        """Scaled pJ that a layer's turns take at least whose roles start in some levels."""
+        return math.floor(self.first.floor(runs, homes) * self.scale)
 
     def scaled(self, energy: Fraction) -> int:
         """Of pJ, the whole number that costs are compared with; the next one up."""

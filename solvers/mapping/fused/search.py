@@ -38,6 +38,7 @@ from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.fused.stem_rooms import StemRooms
 from tilewright.solvers.mapping.fused.tree_floors import TreeFloors
+from tilewright.solvers.mapping.fused.turn_floors import TurnFloors
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnMemory, TurnSolver
 
@@ -45,6 +46,8 @@ FIRST_DIVE = 8
 """Steps of the search after which some trees are priced, and again whenever there are four times as many."""
 DRAWN = 40
 """Trees from which these come, of each kind."""
+TAKING = 32
+"""Steps of the search from which on it asks for floors of turns, in groups with windows."""
 LONG = 300
 """Steps of the search from which on it asks for floors of layers."""
 MEMBERS = 24
@@ -87,6 +90,7 @@ class FusedSearch:
         known = (memory or TurnMemory()).of(engine)
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits, known)
         self.first = FirstBounds(group, engines)
+        self.first.floors = TurnFloors(group, self.first.halos, self.trees, self.solver)
         self.is_plain = all(group.is_plain(reading) for reading in group.readings)
         if floors is None or floors.engine != engine:
             floors = LayerFloors(engine, model, factors, storage)
@@ -174,6 +178,9 @@ class FusedSearch:
                 self.answer.close = True
                 raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
+            if not self.is_plain and self.answer.opened >= TAKING and self.first.begin():
+                self._raise_stems()
+                continue
             if best is not None and self.answer.opened >= LONG and self.floors.begin(best):
                 self._raise_stems()
                 continue
@@ -193,9 +200,10 @@ class FusedSearch:
         opened, self._open = self._open, []
         for entry in opened:
             bound, item = entry.bound, entry.item
-            if isinstance(item, Stem | Family | Ordered):
+            if isinstance(item, Stem | Family | Ordered) and self.gains:
                 is_whole = not (isinstance(item, Stem) and item.cuts)
                 bound = max(bound, self.floors.bound(item.tree, is_whole=is_whole))
+                item = replace(item, bounded=False) if isinstance(item, Stem) else item
             self._push(bound, item)
 
     def _is_close(self, value: Fraction) -> bool:

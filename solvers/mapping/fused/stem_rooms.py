@@ -76,7 +76,9 @@ class StemRooms:
             self._layer(runs, path) for runs, path in zip(all_runs, open_paths(tree, cuts), strict=True)
         ]
         rooms_left = [left[runs.layer] for runs in all_runs]
-        choice = RoomChoice(layers, rooms_left, [0] * len(layers), lambda at, homes: 0)
+        choice = RoomChoice(
+            layers, rooms_left, [0] * len(layers), lambda at, homes: rooms.floor(all_runs[at], homes)
+        )
         chosen = choice.least(None if most is None else rooms.scaled(most))
         return None if chosen is None else Fraction(chosen[0], rooms.scale)
 
