@@ -75,7 +75,11 @@ def check_group(rng: Random, group: FusedGroup, engine: Engine, most: int) -> in
             continue
         assert FirstBounds(group, engines).bound(tree) <= skeleton.bound
         candidates = list(search.space.candidates(skeleton))
+        before = unsolved.rooms.bound(ordered, None)
+        unsolved.first.begin()
+        search.first.begin()
         quick = unsolved.rooms.bound(ordered, None)
+        assert quick is None or before is None or before.least <= quick.least
         assert quick is not None or not candidates
         for candidate in rng.sample(candidates, min(3, len(candidates))):
             assert skeleton.bound <= candidate.bound
@@ -331,9 +335,12 @@ def check_all_trees(
                 assert search.first.fits(tree)
                 assert search.first.bound(tree) <= least
                 assert not search.gains or search.first.bound(without_inner_loops(tree, True)) <= least
-                quick = search.rooms.bound(with_open_halos(tree), None)
-                assert quick is not None
-                assert quick.least <= least
+                for _ in range(2):
+                    quick = search.rooms.bound(with_open_halos(tree), None)
+                    assert quick is not None
+                    assert quick.least <= least
+                    assert search.first.bound(tree) <= least
+                    search.first.begin()
                 check_stem_rooms(search, with_open_halos(tree), least)
                 if machine == 0:
                     assert solved_bound(search, with_open_halos(tree)) <= least

@@ -43,10 +43,10 @@ from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
 from tilewright.solvers.mapping.fused.turn_solver import TurnMemory, TurnSolver
 
 FIRST_DIVE = 8
-"""Steps of the search after which some trees are priced, and again whenever there are four times as many."""
-DRAWN = 40
-"""Trees from which these come, of each kind."""
-TAKING = 32
+"""Steps of the search after which some trees are priced, and again whenever there are three times as many."""
+DRAWN = 4
+"""Of what is open, from where dives begin, of each kind."""
+TAKING = 8
 """Steps of the search from which on it asks for floors of turns, in groups with windows."""
 LONG = 300
 """Steps of the search from which on it asks for floors of layers."""
@@ -111,7 +111,7 @@ class FusedSearch:
         self._listed = False
         self._next_dive = FIRST_DIVE
         self._chance = Random(0)
-        self.dives = Dives(self.trees, self.rooms, lambda: self.limits.check())
+        self.dives = Dives(self.trees, self.stems, self.rooms, lambda: self.limits.check())
         self._promising: Fraction | None = None
         self._numbers = count()
 
@@ -348,13 +348,10 @@ class FusedSearch:
 
         Half of them come from what is to be opened next, half from anywhere.
         """
-        self._next_dive = 4 * max(FIRST_DIVE, self.answer.opened)
+        self._next_dive = 3 * max(FIRST_DIVE, self.answer.opened)
         entries = heapq.nsmallest(DRAWN, self._open)
         entries += self._chance.sample(self._open, min(DRAWN, len(self._open)))
-        items = [entry.item for entry in entries]
-        known = [(item.tree, item.cuts) for item in items if isinstance(item, Stem)]
-        known += [(item.tree, ()) for item in items if isinstance(item, Family | Ordered)]
-        for ordered in self.dives.best(known, best):
+        for ordered in self.dives.best((entry.item for entry in entries), best):
             candidate = self.space.promising(self._members(ordered), best)
             if candidate is not None:
                 self._price(candidate, best)
