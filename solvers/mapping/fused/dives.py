@@ -81,9 +81,7 @@ class Dives:
         bound = self.rooms.bound(ordered, most)
         return None if bound is None else bound.least
 
-    def _least(
-        self, bounded: Iterable[tuple[Fraction | None, Branch]]
-    ) -> tuple[Fraction, Branch] | None:
+    def _least(self, bounded: Iterable[tuple[Fraction | None, Branch]]) -> tuple[Fraction, Branch] | None:
         """The least of some bounds, with its tree."""
         best: tuple[Fraction, Branch] | None = None
         for least, tree in bounded:

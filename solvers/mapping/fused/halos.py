@@ -152,7 +152,9 @@ class Halos:
             lows = [min(max(low, 0), end) for low in firsts]
             highs = [min(max(low + own.stride * (tile - 1) + rest + 1, 0), end) for low in firsts]
             sizes |= {high - low for low, high in zip(lows, highs, strict=True)}
-            sizes |= {high - max(low, past) for low, high, past in zip(lows[1:], highs[1:], highs, strict=False)}
+            sizes |= {
+                high - max(low, past) for low, high, past in zip(lows[1:], highs[1:], highs, strict=False)
+            }
         return frozenset(size for size in sizes if size > 0)
 
     def parts(self, reading: Reading, place: int, rank: int, tile: int) -> list[Int64s]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
-from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
+from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.needs import Needs
 from tilewright.solvers.mapping.fused.skeletons import Cut

@@ -38,8 +38,8 @@ from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.fused.stem_rooms import StemRooms
 from tilewright.solvers.mapping.fused.tree_floors import TreeFloors
-from tilewright.solvers.mapping.fused.turn_floors import TurnFloors
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
+from tilewright.solvers.mapping.fused.turn_floors import TurnFloors
 from tilewright.solvers.mapping.fused.turn_solver import TurnMemory, TurnSolver
 
 FIRST_DIVE = 8
@@ -344,10 +344,7 @@ class FusedSearch:
         return skeleton if skeleton.makes_all(self.group.leaving) else None
 
     def _dive(self, best: Fraction | None) -> None:
-        """Price the best of some trees at once, so that a limit finds an answer and much else is left out.
-
-        Half of them come from what is to be opened next, half from anywhere.
-        """
+        """Price some trees at once, half from what is opened next: a limit finds an answer, much is left out."""
         self._next_dive = 3 * max(FIRST_DIVE, self.answer.opened)
         entries = heapq.nsmallest(DRAWN, self._open)
         entries += self._chance.sample(self._open, min(DRAWN, len(self._open)))

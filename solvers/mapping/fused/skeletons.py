@@ -25,6 +25,7 @@ from tilewright.formulation.mapping.fused.tree import (
 from tilewright.formulation.mapping.fused.turns import MOST_TURNS
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.home_places import HomePlaces
 from tilewright.solvers.mapping.fused.turn_engine import shared_levels
 from tilewright.workloads.mapping.operator import Role
 
@@ -66,7 +67,11 @@ class SkeletonSpace:
     home_level: str | None = None
     perfect: bool = True
     _loops: dict[tuple[str, ...], dict[int, tuple[str, str]]] = field(default_factory=dict)
-    _plain: dict[str, frozenset[int]] = field(default_factory=dict)
+
+    @cached_property
+    def places(self) -> HomePlaces:
+        """Where homes may stand."""
+        return HomePlaces(self.group)
 
     @cached_property
     def divides(self) -> bool:
@@ -284,7 +289,7 @@ class SkeletonSpace:
             placed = *around, *((loop, below) for loop in order)
             if self.keeps_columns(placed):
                 loops = (around[-1][0] if around else None, *order)
-                for places in product(*(self._places(home, loops) for home in homes)):
+                for places in product(*(self.places.places(home.layer, loops) for home in homes)):
                     nodes: list[SharedNode] = []
                     for at in range(len(order) + 1):
                         nodes += [home for home, place in zip(homes, places, strict=True) if place == at]
@@ -316,7 +321,7 @@ class SkeletonSpace:
         for node in ordered.nodes:
             passed += isinstance(node, SharedLoop)
             is_last = passed == len(loops) - 1
-            if isinstance(node, SharedStore) and is_last and self._slides(node.layer, loops[-1]):
+            if isinstance(node, SharedStore) and is_last and self.places.slides(node.layer, loops[-1]):
                 options.append((node, replace(node, halo=RECOMPUTED)))
             else:
                 options.append((node,))
@@ -327,41 +332,6 @@ class SkeletonSpace:
         for nodes in product(*options):
             for below in product(*children):
                 yield Branch(nodes, tuple(below))
-
-    def _places(self, home: SharedStore, loops: Sequence[SharedLoop | None]) -> list[int]:
-        """Places of a layer's result: how many loops of its sequence stand outside.
-
-        Inside all loops, unless halos matter.  Then also behind every loop that slides a window: what it
-        needs again is retained there, although loops further inside move on.  Anywhere else the next place
-        inwards makes the same in every turn and takes no more room.
-
-        Parameters
-        ----------
-        home : of the result
-        loops : the loop around the sequence, and its own
-        """
-        depth = len(loops) - 1
-        return [depth, *(place for place in range(depth) if self._slides(home.layer, loops[place]))]
-
-    def _slides(self, layer: str, loop: SharedLoop | None) -> bool:
-        """Whether a loop around a layer's result may slide a window over it."""
-        if all(self.group.is_plain(reading) for reading in self.group.read_by(layer)):
-            return False
-        return loop is not None and self.group.ranks[loop.layer, loop.dim] not in self._plain_ranks(layer)
-
-    def _plain_ranks(self, layer: str) -> frozenset[int]:
-        """Loops of a layer's result that all its readers read element by element."""
-        if layer not in self._plain:
-            self._plain[layer] = frozenset(
-                self.group.ranks[layer, term.dim]
-                for place, axis in enumerate(self.group.operator(layer).output.axes)
-                for term in axis.terms
-                if all(
-                    self.group.reads_plainly(reading, reading.axes.index(place))
-                    for reading in self.group.read_by(layer)
-                )
-            )
-        return self._plain[layer]
 
     def loops(self, layers: tuple[str, ...]) -> dict[int, tuple[str, str]]:
         """Loops that may stand around some layers: one dimension of a layer for each."""

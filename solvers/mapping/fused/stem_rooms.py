@@ -62,8 +62,8 @@ class StemRooms:
 
         Parameters
         ----------
-        tree : with its outermost loops in order and homes in place among them, other homes inside all loops of
-            their sequences, no residents
+        tree : with its outermost loops in order and homes in place among them, without residents; other homes
+            stand inside all loops of their sequences
         cuts : the loops that inner sequences may have beside those that they have
         most : pJ; what takes as much is of no interest
         """

@@ -1,4 +1,4 @@
-"""What an iteration of a layer takes at least in its turns, whatever their sizes: optima of layers without turns.
+"""What an iteration of a layer takes at least in turns of any size: optima of layers without turns.
 
 Repeat the mapping of a turn along every dimension until the sizes of a larger layer are reached: this maps
 that layer, with loops around that add nothing.  So where sizes of turns divide a layer's, each of its
@@ -53,13 +53,19 @@ class TurnFloors:
         for layer, operator in self.group.layers:
             layers = list(self._layers(layer, operator))
             for homes in self._starts(layer, operator) if layers else ():
-                costs = [(self.solver.cost(own, homes, self.solver.engines.whole_rooms()), own) for own in layers]
+                costs = [
+                    (self.solver.cost(own, homes, self.solver.engines.whole_rooms()), own) for own in layers
+                ]
                 each = [None if cost.bound is None else cost.bound / own.iterations for cost, own in costs]
-                self._each[layer, homes] = min((floor for floor in each if floor is not None), default=Fraction(0))
+                self._each[layer, homes] = min(
+                    (floor for floor in each if floor is not None), default=Fraction(0)
+                )
         self.begun = True
         return bool(self._each)
 
-    def least(self, layer: str, turn: Operator, runs: int, homes: Mapping[Role, int], visits: Mapping[str, int]) -> Fraction:
+    def least(
+        self, layer: str, turn: Operator, runs: int, homes: Mapping[Role, int], visits: Mapping[str, int]
+    ) -> Fraction:
         """What all turns of a layer take at least; 0 where nothing is known.
 
         Parameters
@@ -68,13 +74,17 @@ class TurnFloors:
         homes : levels where its roles start that do not start in the outermost one
         visits : per operand, how often at least all of it is needed anew in a turn
         """
-        starts = {tensor.role: self.inner_start(tensor.role, homes.get(tensor.role, 0)) for tensor in turn.tensors}
+        starts = {
+            tensor.role: self.inner_start(tensor.role, homes.get(tensor.role, 0)) for tensor in turn.tensors
+        }
         each = self._each.get((layer, _homes(starts)))
         if each is None:
             return Fraction(0)
         ways = sum(
             (
-                self.way(turn, tensor, homes.get(tensor.role, 0), starts[tensor.role], visits.get(tensor.name, 1))
+                self.way(
+                    turn, tensor, homes.get(tensor.role, 0), starts[tensor.role], visits.get(tensor.name, 1)
+                )
                 for tensor in turn.tensors
             ),
             Fraction(0),
@@ -82,11 +92,11 @@ class TurnFloors:
         return runs * (each * turn.turns * turn.iterations + ways)
 
     def inner_start(self, role: Role, level: int) -> int:
-        """The innermost level that all turns share and must store a role, or where it starts, if that is inside."""
+        """Where a role starts, or further inside the innermost level that all turns share and must store it."""
         return max([level, *self._musts(role)])
 
     def way(self, turn: Operator, tensor: Tensor, outer: int, inner: int, visits: int) -> Fraction:
-        """pJ of moving a tensor at least from one level to another one, or back, in turns that add to the same sums.
+        """pJ at least of moving a tensor between two levels in turns that add to the same sums.
 
         Parameters
         ----------
@@ -132,7 +142,7 @@ class TurnFloors:
             yield _homes(dict(zip(options, chosen, strict=True)))
 
     def _layers(self, layer: str, operator: Operator) -> Iterator[Operator]:
-        """Layers whose dimensions the sizes of turns divide, in one of them each; nothing where that is not known."""
+        """Layers of which the sizes of each turn divide one; nothing where sizes are not known."""
         bounds: list[list[int]] = []
         for dim, bound in operator.bounds.items():
             needed = len(self.halos.needs.elements[layer, dim])
@@ -153,7 +163,9 @@ def _multiples(sizes: frozenset[int]) -> list[int]:
     """Few numbers of which each size divides one."""
     numbers: list[int] = []
     for size in sorted(sizes):
-        at = next((at for at, number in enumerate(numbers) if math.lcm(number, size) <= MOST_ITERATIONS), None)
+        at = next(
+            (at for at, number in enumerate(numbers) if math.lcm(number, size) <= MOST_ITERATIONS), None
+        )
         if at is None:
             numbers.append(size)
         else:
