@@ -76,8 +76,8 @@ def check_group(rng: Random, group: FusedGroup, engine: Engine, most: int) -> in
         assert FirstBounds(group, engines).bound(tree) <= skeleton.bound
         candidates = list(search.space.candidates(skeleton))
         before = unsolved.rooms.bound(ordered, None)
-        unsolved.first.begin()
-        search.first.begin()
+        unsolved.turn_floors.begin()
+        search.turn_floors.begin()
         quick = unsolved.rooms.bound(ordered, None)
         assert quick is None or before is None or before.least <= quick.least
         assert quick is not None or not candidates
@@ -340,7 +340,7 @@ def check_all_trees(
                     assert quick is not None
                     assert quick.least <= least
                     assert search.first.bound(tree) <= least
-                    search.first.begin()
+                    search.turn_floors.begin()
                 check_stem_rooms(search, with_open_halos(tree), least)
                 if machine == 0:
                     assert solved_bound(search, with_open_halos(tree)) <= least

@@ -129,7 +129,7 @@ def check_floors(seed: str, groups: int) -> None:
         rng = Random(f"{seed}-{number}")
         group, engine = drawn(rng)
         search = FusedSearch(group, engine, HIERARCHY, Limits())
-        search.first.begin()
+        search.turn_floors.begin()
         for tree in trees_of(search, rng, 6):
             skeleton = search.space.skeleton(tree)
             all_runs = search.first.runs(with_open_halos(tree), 9)

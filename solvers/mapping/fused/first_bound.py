@@ -98,6 +98,7 @@ class FirstBounds:
         self._by_path: dict[object, LayerRuns] = {}
         self._steps: dict[object, tuple[Step, ...]] = {}
         self._known: dict[LayerRuns, Fraction] = {}
+        self._raised: dict[LayerRuns, Fraction] = {}
         self._floors: dict[tuple[LayerRuns, Homes], Fraction] = {}
         self._operators: dict[LayerRuns, tuple[Operator, Operator]] = {}
         self._new: dict[tuple[str, str, int, int, int], int] = {}
@@ -135,47 +136,46 @@ class FirstBounds:
             layers.append(runs)
         return layers
 
-    def begin(self) -> bool:
-        """Count floors of turns from now on; whether there are any, and were none before."""
-        if self.floors is None or not self.floors.begin():
-            return False
-        self._known.clear()
-        return True
-
     def least(self, runs: LayerRuns) -> Fraction:
         """What a layer's turns take at least; residents are read from outside once in all runs."""
         if runs not in self._known:
-            whole, turn = self.operators(runs)
-            passed = dict(runs.passed)
-            energy = self.operations(runs, turn)
-            ways: list[list[tuple[Role, int, Fraction]]] = []
-            for tensor in turn.tensors:
-                if tensor.name in passed:
-                    energy += self.inside(runs, turn, tensor, passed[tensor.name])
-                    ways.append([(tensor.role, passed[tensor.name], Fraction(0))])
-                    continue
-                options = [(tensor.role, 0, Fraction(0))]
-                for index in range(1, shared_levels(self.engine) + 1):
-                    if tensor.role in self.engine.levels[index].keeps:
-                        moved = self._moved(whole.tensor(tensor.name), whole, index)
-                        options.append((tensor.role, index, moved))
-                energy += min(self.inside(runs, turn, tensor, level) + moved for _, level, moved in options)
-                ways.append(options)
-            self._known[runs] = max(energy, self._floor_of(runs, ways))
-        return self._known[runs]
+            self._known[runs] = self._counted(runs)
+        if self.floors is None or not self.floors.begun:
+            return self._known[runs]
+        if runs not in self._raised:
+            self._raised[runs] = max(self._known[runs], self._floor_of(runs))
+        return self._raised[runs]
 
-    def _floor_of(self, runs: LayerRuns, ways: list[list[tuple[Role, int, Fraction]]]) -> Fraction:
-        """The floor of a layer's turns with residents' traffic, over all ways of its tensors.
+    def _counted(self, runs: LayerRuns) -> Fraction:
+        """The same by trip counts alone."""
+        _, turn = self.operators(runs)
+        return self.operations(runs, turn) + sum(
+            min(self.inside(runs, turn, tensor, level) + moved for _, level, moved in ways)
+            for tensor, ways in zip(turn.tensors, self._ways(runs), strict=True)
+        )
 
-        Parameters
-        ----------
-        runs : of the layer
-        ways : per tensor, its role, where it may start, and pJ of bringing it there
-        """
+    def _ways(self, runs: LayerRuns) -> list[list[tuple[Role, int, Fraction]]]:
+        """Per tensor of a layer, its role, the levels where it may start, and pJ of bringing it there."""
+        whole, turn = self.operators(runs)
+        passed = dict(runs.passed)
+        ways: list[list[tuple[Role, int, Fraction]]] = []
+        for tensor in turn.tensors:
+            if tensor.name in passed:
+                ways.append([(tensor.role, passed[tensor.name], Fraction(0))])
+                continue
+            ways.append([(tensor.role, 0, Fraction(0))])
+            for index in range(1, shared_levels(self.engine) + 1):
+                if tensor.role in self.engine.levels[index].keeps:
+                    moved = self._moved(whole.tensor(tensor.name), whole, index)
+                    ways[-1].append((tensor.role, index, moved))
+        return ways
+
+    def _floor_of(self, runs: LayerRuns) -> Fraction:
+        """The floor of a layer's turns with residents' traffic, over all ways of its tensors."""
         return min(
             self.floor(runs, tuple((role, level) for role, level, _ in chosen if level))
             + sum((moved for _, _, moved in chosen), Fraction(0))
-            for chosen in product(*ways)
+            for chosen in product(*self._ways(runs))
             if len({(role, level) for role, level, _ in chosen}) == len({role for role, _, _ in chosen})
         )
 

@@ -90,7 +90,8 @@ class FusedSearch:
         known = (memory or TurnMemory()).of(engine)
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits, known)
         self.first = FirstBounds(group, engines)
-        self.first.floors = TurnFloors(group, self.first.halos, self.trees, self.solver)
+        self.turn_floors = TurnFloors(group, self.first.halos, self.trees, self.solver)
+        self.first.floors = self.turn_floors
         self.is_plain = all(group.is_plain(reading) for reading in group.readings)
         if floors is None or floors.engine != engine:
             floors = LayerFloors(engine, model, factors, storage)
@@ -178,9 +179,8 @@ class FusedSearch:
                 self.answer.close = True
                 raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
-            if not self.is_plain and self.answer.opened >= TAKING and self.first.begin():
-                self._raise_stems()
-                continue
+            if not self.is_plain and self.answer.opened >= TAKING:
+                self.turn_floors.begin()
             if best is not None and self.answer.opened >= LONG and self.floors.begin(best):
                 self._raise_stems()
                 continue
@@ -203,7 +203,6 @@ class FusedSearch:
             if isinstance(item, Stem | Family | Ordered) and self.gains:
                 is_whole = not (isinstance(item, Stem) and item.cuts)
                 bound = max(bound, self.floors.bound(item.tree, is_whole=is_whole))
-                item = replace(item, bounded=False) if isinstance(item, Stem) else item
             self._push(bound, item)
 
     def _is_close(self, value: Fraction) -> bool:
@@ -234,7 +233,10 @@ class FusedSearch:
     def _open_stem(self, stem: Stem, bound: Fraction, best: Fraction | None) -> None:
         """Decide one more loop of an inner sequence; with the last one it is a family."""
         if self.gains and not stem.bounded:
-            # Before loops are decided, so that few are.
+            # Before loops are decided, so that few are; floors of turns may be known by now.
+            if (least := self.first.bound(stem.tree)) > bound:
+                self._push(least, stem)
+                return
             orders = list(self.stems.orders(stem.tree, stem.cuts, stem.orders, best))
             if not orders:
                 return
@@ -344,7 +346,7 @@ class FusedSearch:
         return skeleton if skeleton.makes_all(self.group.leaving) else None
 
     def _dive(self, best: Fraction | None) -> None:
-        """Price some trees at once, half from what is opened next: a limit finds an answer, much is left out."""
+        """Price some trees at once, half below what is opened next, so that a limit finds an answer."""
         self._next_dive = 3 * max(FIRST_DIVE, self.answer.opened)
         entries = heapq.nsmallest(DRAWN, self._open)
         entries += self._chance.sample(self._open, min(DRAWN, len(self._open)))

@@ -46,10 +46,10 @@ class TurnFloors:
         self.begun = False
         self._each: dict[tuple[str, Homes], Fraction] = {}
 
-    def begin(self) -> bool:
-        """Solve the layers; whether there are floors, and were none before."""
+    def begin(self) -> None:
+        """Solve the layers, so that there are floors from then on."""
         if self.begun or not self.applies:
-            return False
+            return
         for layer, operator in self.group.layers:
             layers = list(self._layers(layer, operator))
             for homes in self._starts(layer, operator) if layers else ():
@@ -61,7 +61,6 @@ class TurnFloors:
                     (floor for floor in each if floor is not None), default=Fraction(0)
                 )
         self.begun = True
-        return bool(self._each)
 
     def least(
         self, layer: str, turn: Operator, runs: int, homes: Mapping[Role, int], visits: Mapping[str, int]
@@ -92,7 +91,7 @@ class TurnFloors:
         return runs * (each * turn.turns * turn.iterations + ways)
 
     def inner_start(self, role: Role, level: int) -> int:
-        """Where a role starts, or further inside the innermost level that all turns share and must store it."""
+        """Where a role starts, or further inside the innermost level around all turns that must store it."""
         return max([level, *self._musts(role)])
 
     def way(self, turn: Operator, tensor: Tensor, outer: int, inner: int, visits: int) -> Fraction:
