@@ -125,7 +125,7 @@ class Halos:
     def sizes(self, layer: str, dim: str) -> frozenset[int] | None:
         """Iterations of a dimension over which windows slide that a turn may have; ``None`` if not known.
 
-        A turn has what its readers need in a tile, of any size, all of it or what lies behind the tile before.
+        A turn has what its readers need in some tile, all of it or what lies behind the tile before.
         """
         readings = self.group.read_by(layer)
         if len(readings) != 1 or any(reading.reader == layer for reading in self.group.readings):
