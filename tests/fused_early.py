@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.formulation.mapping.fused.tree import RETAINED, Branch, SharedLoop, SharedStore
+from tilewright.formulation.mapping.fused.tree import RETAINED, Branch, SharedStore
 
 
 def without_inner_loops(tree: Branch, root: bool) -> Branch:
@@ -16,9 +16,8 @@ def without_inner_loops(tree: Branch, root: bool) -> Branch:
     return Branch(nodes, tuple(children))
 
 
-def unplaced(tree: Branch) -> Branch:
-    """What a search knows of a tree before places of homes are decided."""
-    loops = tuple(node for node in tree.nodes if isinstance(node, SharedLoop))
-    homes = tuple(replace(node, halo=RETAINED) for node in tree.nodes if isinstance(node, SharedStore))
-    children = (unplaced(child) if isinstance(child, Branch) else child for child in tree.children)
-    return Branch((*loops, *homes), tuple(children))
+def with_open_halos(tree: Branch) -> Branch:
+    """What a search knows of a tree before halos are decided."""
+    nodes = (replace(node, halo=RETAINED) if isinstance(node, SharedStore) else node for node in tree.nodes)
+    children = (with_open_halos(child) if isinstance(child, Branch) else child for child in tree.children)
+    return Branch(tuple(nodes), tuple(children))

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from effort import effort
 from fused_brute import Listing
-from fused_early import unplaced, without_inner_loops
+from fused_early import with_open_halos, without_inner_loops
 from fused_instances import online, random_engine, random_group
 from fused_pricing import least_of_trees
 from fused_tiny import repriced, set_up, softmax_group, tiny_engine, tiny_group
@@ -60,7 +60,7 @@ def check_group(rng: Random, group: FusedGroup, engine: Engine, most: int) -> in
         for stem in search.trees.stems()
         for family in search.trees.families(stem)
         for ordered in search.trees.orders(family)
-        for tree in search.trees.placed(ordered)
+        for tree in search.trees.halos(ordered)
     ]
     engines = TurnEngines(engine, perfect=True)
     least = least_energy(group, engines, search.trees.home_levels)
@@ -75,7 +75,11 @@ def check_group(rng: Random, group: FusedGroup, engine: Engine, most: int) -> in
             continue
         assert FirstBounds(group, engines).bound(tree) <= skeleton.bound
         candidates = list(search.space.candidates(skeleton))
+        before = unsolved.rooms.bound(ordered, None)
+        unsolved.turn_floors.begin()
+        search.turn_floors.begin()
         quick = unsolved.rooms.bound(ordered, None)
+        assert quick is None or before is None or before.least <= quick.least
         assert quick is not None or not candidates
         for candidate in rng.sample(candidates, min(3, len(candidates))):
             assert skeleton.bound <= candidate.bound
@@ -175,7 +179,7 @@ def test_homes_in_a_row_of_windows_take_no_more_than_their_turns_hold() -> None:
             skeleton = search.space.skeleton(tree)
         except InputError:
             continue
-        rooms = search.first.homes.left(unplaced(tree))
+        rooms = search.first.homes.left(with_open_halos(tree))
         assert rooms is not None
         for layer, left in skeleton.left.items():
             assert left is not None
@@ -211,7 +215,7 @@ def test_trees_with_tiles_larger_than_what_readers_need_are_passed_over() -> Non
             continue
         for candidate in islice(search.space.candidates(skeleton), 2):
             value = priced(search, candidate)
-            quick = search.rooms.bound(unplaced(tree), None)
+            quick = search.rooms.bound(with_open_halos(tree), None)
             if value is not None:
                 assert quick is not None
                 assert quick.least <= value
@@ -331,12 +335,15 @@ def check_all_trees(
                 assert search.first.fits(tree)
                 assert search.first.bound(tree) <= least
                 assert not search.gains or search.first.bound(without_inner_loops(tree, True)) <= least
-                quick = search.rooms.bound(unplaced(tree), None)
-                assert quick is not None
-                assert quick.least <= least
-                check_stem_rooms(search, unplaced(tree), least)
+                for _ in range(2):
+                    quick = search.rooms.bound(with_open_halos(tree), None)
+                    assert quick is not None
+                    assert quick.least <= least
+                    assert search.first.bound(tree) <= least
+                    search.turn_floors.begin()
+                check_stem_rooms(search, with_open_halos(tree), least)
                 if machine == 0:
-                    assert solved_bound(search, unplaced(tree)) <= least
+                    assert solved_bound(search, with_open_halos(tree)) <= least
                 trees += 1
     print(f"{trees} trees")
     assert trees >= 10 * groups

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 from fused_brute import Listing
-from fused_early import unplaced, without_inner_loops
+from fused_early import with_open_halos, without_inner_loops
 from fused_pricing import least_of_trees
 from fused_tiny import nested_group, repriced, tiny_engine, tiny_group
 from stops import AfterChecks
@@ -59,7 +59,7 @@ def compare(group: FusedGroup, engine: Engine, listing: Listing, *, anywhere: bo
             continue
         assert search.floors.raised(tree, MANY, is_whole=True) <= least
         assert search.floors.raised(without_inner_loops(tree, True), MANY, is_whole=False) <= least
-        room, plain = (s.rooms.bound(unplaced(tree), None) for s in (search, before))
+        room, plain = (s.rooms.bound(with_open_halos(tree), None) for s in (search, before))
         assert room is not None
         assert plain is not None
         assert plain.least <= room.least <= least
@@ -111,7 +111,7 @@ def drawn(rng: Random, search: FusedSearch, stems: list[Branch]) -> tuple[Branch
     if not search.trees.is_whole(tree) or not search.first.fits(tree):
         return None
     ordered = rng.choice(list(search.trees.orders(tree)))
-    skeleton = search.space.skeleton(rng.choice(list(search.trees.placed(ordered))))
+    skeleton = search.space.skeleton(rng.choice(list(search.trees.halos(ordered))))
     candidates = list(islice(search.space.candidates(skeleton), 200))
     least = min(candidates, key=lambda candidate: candidate.bound, default=None)
     return None if least is None else (ordered, rng.choice([least, *candidates]))

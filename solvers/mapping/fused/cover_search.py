@@ -192,13 +192,7 @@ class CoverSearch:
         """
         place, group = next(iter(same.items()))
         before = self.answers[place]
-        parts = {
-            known: answer.value
-            for known, answer in self.answers.items()
-            if answer.value is not None and len(known) < len(place) and set(known) <= set(place)
-        }
-        best = least_cover(place, parts, self.graph.circle_of)
-        cutoff = None if best is None else best.cost
+        cutoff = self._apart(place)
         started = time.monotonic()
         known = self._start(place, group)
         if known is not None and known.value is not None and (cutoff is None or known.value < cutoff):
@@ -215,6 +209,16 @@ class CoverSearch:
         self._note(same, replace(answer, seconds=seconds))
         if answer.is_settled or not before.seconds:
             self.told(self.answers[place])
+
+    def _apart(self, place: Group) -> Fraction | None:
+        """What a group's layers take in smaller groups or alone; ``None`` where one has no mapping."""
+        parts = {
+            known: answer.value
+            for known, answer in self.answers.items()
+            if answer.value is not None and len(known) < len(place) and set(known) <= set(place)
+        }
+        best = least_cover(place, parts, self.graph.circle_of)
+        return None if best is None else best.cost
 
     def _start(self, place: Group, group: FusedGroup) -> GroupAnswer | None:
         """The best of the trees that earlier searches found."""
@@ -237,8 +241,9 @@ class CoverSearch:
         answer = self.answers[place]
         if answer.is_settled:
             return Fraction(0)
-        known = [self.answers[layer,].value or Fraction(0) for layer in place]
-        best = sum(known, Fraction(0)) if answer.value is None else answer.value
+        best = self._apart(place) if answer.value is None else answer.value
+        if best is None:
+            best = sum((self.answers[layer,].value or Fraction(0) for layer in place), Fraction(0))
         number = sum(group in same for group in cover.groups)
         return number * max(Fraction(0), best - answer.bound) / (1 + Fraction(answer.seconds))
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -22,12 +23,14 @@ from tilewright.formulation.mapping.fused.running_rows import Scaling, rows_move
 from tilewright.formulation.mapping.fused.shared_traffic import movement_energy
 from tilewright.formulation.mapping.fused.softmax import WORDS, across
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
+from tilewright.solvers.mapping.fused.halos import Halos
 from tilewright.solvers.mapping.fused.home_room import HomeRooms
 from tilewright.solvers.mapping.fused.needs import Needs
 from tilewright.solvers.mapping.fused.remade import made_in, times_made
 from tilewright.solvers.mapping.fused.skeletons import PlacedLoop
 from tilewright.solvers.mapping.fused.turn_engine import Homes, TurnEngines, shared_levels
-from tilewright.workloads.mapping.operator import Operator, Tensor
+from tilewright.solvers.mapping.fused.turn_floors import TurnFloors
+from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class LayerRuns:
     ----------
     layer : the layer
     needed : iterations per dimension that all turns together make
-    sizes : iterations per dimension of the turns that add to the same sums, in one turn
+    sizes : iterations per dimension of the turns that add to the same sums, in one turn; where windows slide
+        all that turns make, halos included
     sums : turns that add to the same sums
     runs : how often there are such turns
     passed : tensors that are passed on, and the levels of their homes
@@ -87,11 +91,15 @@ class FirstBounds:
         self.engine = engine = engines.engine
         self.needs = Needs(group)
         self.homes = HomeRooms(group, engines, self.needs)
+        self.halos = Halos(group, self.needs)
+        self.floors: TurnFloors | None = None
         self._is_plain = not group.online and all(group.is_plain(reading) for reading in group.readings)
         self._levels = [level.name for level in engine.levels]
         self._by_path: dict[object, LayerRuns] = {}
         self._steps: dict[object, tuple[Step, ...]] = {}
         self._known: dict[LayerRuns, Fraction] = {}
+        self._raised: dict[LayerRuns, Fraction] = {}
+        self._floors: dict[tuple[LayerRuns, Homes], Fraction] = {}
         self._operators: dict[LayerRuns, tuple[Operator, Operator]] = {}
         self._new: dict[tuple[str, str, int, int, int], int] = {}
 
@@ -103,16 +111,24 @@ class FirstBounds:
         """No candidate of the skeleton takes less energy, in pJ."""
         return sum((self.least(runs) for runs in self.runs(tree)), Fraction(0))
 
-    def runs(self, tree: Branch) -> list[LayerRuns]:
-        """What the turns of every layer are at least."""
+    def runs(self, tree: Branch, in_order: int = 0) -> list[LayerRuns]:
+        """What the turns of every layer are at least.
+
+        Parameters
+        ----------
+        tree : with its homes
+        in_order : as of :meth:`Halos.made`
+        """
         layers: list[LayerRuns] = []
+        all_made = self.halos.made(tree, in_order)
         for leaf, loops, stores in paths(tree):
             homes = {store.layer: self._levels.index(store.level) for store in stores}
             inside = made_in(self.group, tree, leaf.layer) if self._is_plain else frozenset[str]()
-            key = leaf.layer, loops, tuple(homes.items()), inside
+            made = all_made.get(leaf.layer, {})
+            key = leaf.layer, loops, tuple(homes.items()), inside, tuple(made.items())
             runs = self._by_path.get(key)
             if runs is None:
-                runs = self._layer(leaf.layer, loops, homes)
+                runs = self._layer(leaf.layer, loops, homes, made)
                 if inside:
                     times = times_made(self.group, leaf.layer, inside, loops)
                     runs = replace(runs, runs=runs.runs * times) if times > 1 else runs
@@ -123,21 +139,56 @@ class FirstBounds:
     def least(self, runs: LayerRuns) -> Fraction:
         """What a layer's turns take at least; residents are read from outside once in all runs."""
         if runs not in self._known:
-            whole, turn = self.operators(runs)
-            passed = dict(runs.passed)
-            energy = self.operations(runs, turn)
-            for tensor in turn.tensors:
-                if tensor.name in passed:
-                    energy += self.inside(runs, turn, tensor, passed[tensor.name])
-                    continue
-                options = [self.inside(runs, turn, tensor, 0)]
-                for index in range(1, shared_levels(self.engine) + 1):
-                    if tensor.role in self.engine.levels[index].keeps:
-                        moved = self._moved(whole.tensor(tensor.name), whole, index)
-                        options.append(self.inside(runs, turn, tensor, index) + moved)
-                energy += min(options)
-            self._known[runs] = energy
-        return self._known[runs]
+            self._known[runs] = self._counted(runs)
+        if self.floors is None or not self.floors.begun:
+            return self._known[runs]
+        if runs not in self._raised:
+            self._raised[runs] = max(self._known[runs], self._floor_of(runs))
+        return self._raised[runs]
+
+    def _counted(self, runs: LayerRuns) -> Fraction:
+        """The same by trip counts alone."""
+        _, turn = self.operators(runs)
+        return self.operations(runs, turn) + sum(
+            min(self.inside(runs, turn, tensor, level) + moved for _, level, moved in ways)
+            for tensor, ways in zip(turn.tensors, self._ways(runs), strict=True)
+        )
+
+    def _ways(self, runs: LayerRuns) -> list[list[tuple[Role, int, Fraction]]]:
+        """Per tensor of a layer, its role, the levels where it may start, and pJ of bringing it there."""
+        whole, turn = self.operators(runs)
+        passed = dict(runs.passed)
+        ways: list[list[tuple[Role, int, Fraction]]] = []
+        for tensor in turn.tensors:
+            if tensor.name in passed:
+                ways.append([(tensor.role, passed[tensor.name], Fraction(0))])
+                continue
+            ways.append([(tensor.role, 0, Fraction(0))])
+            for index in range(1, shared_levels(self.engine) + 1):
+                if tensor.role in self.engine.levels[index].keeps:
+                    moved = self._moved(whole.tensor(tensor.name), whole, index)
+                    ways[-1].append((tensor.role, index, moved))
+        return ways
+
+    def _floor_of(self, runs: LayerRuns) -> Fraction:
+        """The floor of a layer's turns with residents' traffic, over all ways of its tensors."""
+        return min(
+            self.floor(runs, tuple((role, level) for role, level, _ in chosen if level))
+            + sum((moved for _, _, moved in chosen), Fraction(0))
+            for chosen in product(*self._ways(runs))
+            if len({(role, level) for role, level, _ in chosen}) == len({role for role, _, _ in chosen})
+        )
+
+    def floor(self, runs: LayerRuns, homes: Homes) -> Fraction:
+        """The floor of a layer's turns whose roles start in some levels; 0 where none is known."""
+        if self.floors is None or not self.floors.begun:
+            return Fraction(0)
+        if (runs, homes) not in self._floors:
+            turn = self.operators(runs)[1]
+            visits = {tensor.name: self._visits(runs, tensor) for tensor in turn.tensors}
+            least = self.floors.least(runs.layer, turn, runs.runs, dict(homes), visits)
+            self._floors[runs, homes] = least
+        return self._floors[runs, homes]
 
     def operations(self, runs: LayerRuns, turn: Operator) -> Fraction:
         """What all turns of a layer cost at least beside moving tensors."""
@@ -153,15 +204,15 @@ class FirstBounds:
         runs, turn : the turns, and what those that add to the same sums compute
         tensor, level : which tensor, and where it starts
         """
-        slides = dict(runs.slides)
-        visits = 1
-        if not tensor.is_output and not tensor.dims & slides.keys():
-            visits = math.prod(slides.values())
         homes: Homes = ((tensor.role, level),) if level else ()
         engines = self.engines.loosened(runs.loose)
-        return runs.runs * engines.least_energy(turn, tensor, homes, visits) + self._scaled(
-            runs, tensor, level
-        )
+        least = engines.least_energy(turn, tensor, homes, self._visits(runs, tensor))
+        return runs.runs * least + self._scaled(runs, tensor, level)
+
+    def _visits(self, runs: LayerRuns, tensor: Tensor) -> int:
+        """How often all of an operand comes anew while turns add to the same sums."""
+        slides = dict(runs.slides)
+        return 1 if tensor.is_output or tensor.dims & slides.keys() else math.prod(slides.values())
 
     def operators(self, runs: LayerRuns) -> tuple[Operator, Operator]:
         """What all turns, and what those that add to the same sums compute at least."""
@@ -172,15 +223,25 @@ class FirstBounds:
             self._operators[runs] = whole, replace(turn, turns=runs.sums)
         return self._operators[runs]
 
-    def _layer(self, layer: str, loops: tuple[PlacedLoop, ...], homes: dict[str, int]) -> LayerRuns:
-        """A layer's turns; a loop that it does not depend on runs it once at least."""
+    def _layer(
+        self, layer: str, loops: tuple[PlacedLoop, ...], homes: dict[str, int], made: dict[str, int]
+    ) -> LayerRuns:
+        """A layer's turns; a loop that it does not depend on runs it once at least.
+
+        Parameters
+        ----------
+        layer, loops : and what stands around it
+        homes : levels of the homes around it
+        made : iterations of dimensions that windows slide over
+        """
         operator = self.group.operator(layer)
         ranks = self.group.ranks
         dims = {ranks[layer, dim]: dim for dim in operator.bounds}
         needed = {dim: max(1, len(self.needs.elements[layer, dim])) for dim in operator.bounds}
         exact = needed == operator.bounds
         loose = {dim for dim, bound in operator.bounds.items() if needed[dim] != bound}
-        sizes = dict(needed)
+        # As if one turn made all halos.
+        sizes = needed | made
         runs = sums = 1
         trips_of = dict.fromkeys(operator.bounds, 1)
         slides: dict[str, int] = {}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
-from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedStore
+from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.needs import Needs
 from tilewright.solvers.mapping.fused.skeletons import Cut
@@ -42,7 +42,7 @@ class HomeRooms:
 
         Parameters
         ----------
-        tree : with homes inside all loops of their sequences
+        tree : with homes in place; inside all loops of a sequence whose loops are in any order
         cuts : loops that inner sequences may have beside those that they have, of any tile
         """
         rooms: dict[str, Rooms] = {}
@@ -75,12 +75,7 @@ class HomeRooms:
         tiles : of the loops outside
         around : homes outside
         """
-        tiles = tiles | {
-            self.group.ranks[node.layer, node.dim]: node.tile
-            for node in branch.nodes
-            if isinstance(node, SharedLoop)
-        }
-        tiles |= {cut.rank: 1 for cut in cuts if not cut.place}
+        tiles = tiles | {cut.rank: 1 for cut in cuts if not cut.place}
         child_of = {
             layer: index
             for index, child in enumerate(branch.children)
@@ -88,7 +83,9 @@ class HomeRooms:
         }
         alive = [dict(around) for _ in branch.children]
         for home in branch.nodes:
-            if not isinstance(home, SharedStore):
+            if isinstance(home, SharedLoop):
+                rank = self.group.ranks[home.layer, home.dim]
+                tiles[rank] = min(home.tile, tiles.get(rank, home.tile))
                 continue
             last = max(child_of[reading.reader] for reading in self.group.read_by(home.layer))
             level = self.levels.index(home.level)

@@ -181,6 +181,10 @@ def _homes_of(branch: Branch) -> list[SharedStore]:
     return [replace(node, halo=RETAINED) for node in branch.nodes if isinstance(node, SharedStore)]
 
 
+def _retaining(branch: Branch) -> list[SharedLoop | SharedStore]:
+    return [replace(n, halo=RETAINED) if isinstance(n, SharedStore) else n for n in branch.nodes]
+
+
 def _at(branch: Branch, place: tuple[int, ...]) -> Branch:
     """The sequence to which some children lead."""
     for index in place:
@@ -214,10 +218,10 @@ def _find(trees: SkeletonSpace, bare: Branch) -> None:
             raise _OutsideError(f"no such loop over {'.'.join(loop)} is searched")
     if not trees.is_whole(tree):
         raise _OutsideError("a sequence inside another one has no loop")
-    ordered = _rebuilt(bare, lambda branch: [*_loops_of(branch), *shaped(branch)])
-    if not _keeps_columns(trees, ordered, ()):
+    if not _keeps_columns(trees, bare, ()):
         raise _OutsideError("rows of a softmax in parts come again for every column")
-    if bare not in trees.placed(ordered):
+    ordered = _rebuilt(bare, _retaining)
+    if ordered not in trees.orders(tree) or bare not in trees.halos(ordered):
         raise _OutsideError("a home stands at a place, or has a halo, that is not searched")
 
 

@@ -33,13 +33,19 @@ class Needs:
                 needed[layer, dim] = np.arange(bound)
             for place, axis in enumerate(operator.output.axes):
                 for term in axis.terms:
-                    parts = [self._touched(reading, place, needed) for reading in self.group.read_by(layer)]
+                    parts = [self.touched(reading, place, needed) for reading in self.group.read_by(layer)]
                     if parts and layer not in self.group.leaving:
                         needed[layer, term.dim] = np.unique(np.concatenate(parts))
         return needed
 
-    def _touched(self, reading: Reading, place: int, needed: MappingABC[tuple[str, str], Int64s]) -> Int64s:
-        """Elements along an axis of a result that a reader touches."""
+    def touched(self, reading: Reading, place: int, needed: MappingABC[tuple[str, str], Int64s]) -> Int64s:
+        """Elements along an axis of a result that a reader touches.
+
+        Parameters
+        ----------
+        reading, place : of the result, and which of its axes
+        needed : per layer and dimension, the iterations that run
+        """
         axis, offset = self.axis(reading, place)
         reached = np.zeros(1, np.int64)
         for term in axis.terms:

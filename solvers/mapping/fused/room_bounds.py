@@ -26,6 +26,9 @@ from tilewright.solvers.mapping.fused.turn_engine import Homes, Rooms, residence
 from tilewright.solvers.mapping.fused.turn_solver import TurnCost, TurnSolver
 from tilewright.workloads.mapping.operator import Role, Tensor
 
+ALL = 99
+"""Sequences within each other that are in order, where all are."""
+
 
 @dataclass(frozen=True)
 class RoomBound:
@@ -72,24 +75,27 @@ class RoomBounds:
 
         Parameters
         ----------
-        tree : with homes inside all loops of their sequences, without residents
+        tree : with its loops in order and homes in place, without residents
         most : pJ; what takes as much is of no interest
         """
         rooms = self.first.homes.left(tree)
         if rooms is None:
             return None
-        left = [rooms[runs.layer] for runs in self.first.runs(tree)]
+        all_runs = self.first.runs(tree, ALL)
+        left = [rooms[runs.layer] for runs in all_runs]
         floors = [math.floor(floor * self.scale) for floor in self.floors.known(tree, is_whole=True)]
-        return self._least(tree, (left, floors), [loops for _, loops, _ in paths(tree)], most)
+        return self._least(all_runs, (left, floors), [loops for _, loops, _ in paths(tree)], most)
 
     def roomy(self, tree: Branch, most: Fraction | None) -> RoomBound | None:
         """The same in all orders of loops, as if homes and residents took no room."""
-        number = len(self.first.runs(tree))
-        return self._least(tree, ([self.first.homes.whole] * number, [0] * number), [None] * number, most)
+        all_runs = self.first.runs(tree)
+        number = len(all_runs)
+        rooms = [self.first.homes.whole] * number
+        return self._least(all_runs, (rooms, [0] * number), [None] * number, most)
 
     def _least(
         self,
-        tree: Branch,
+        all_runs: list[LayerRuns],
         turns: tuple[list[Rooms], list[int]],
         loops_of: Sequence[tuple[PlacedLoop, ...] | None],
         most: Fraction | None,
@@ -98,23 +104,24 @@ class RoomBounds:
 
         Parameters
         ----------
-        tree, turns : the tree, and of each layer's turns the room and the floor
+        all_runs, turns : what each layer's turns are, and their room and floor
         loops_of : loops around each layer; ``None`` for residents that take no room and come once
         most : pJ; what takes as much is of no interest
         """
-        all_runs, (left, floors) = self.first.runs(tree), turns
+        left, floors = turns
         layers: list[RoomLayer] = []
         for loops, runs in zip(loops_of, all_runs, strict=True):
             layers.append(self.layer(runs, loops))
 
         def known(at: int, homes: Homes) -> int | None:
             runs = all_runs[at]
+            floor = self.floor(runs, homes)
             if not runs.exact:
-                return 0
+                return floor
             cost = self.known(runs, homes, left[at])
             turn = self.first.operators(runs)[1]
             least = self.solver.least(turn, homes, left[at]) if cost is None else cost.bound
-            return None if least is None else math.floor(runs.runs * least * self.scale)
+            return None if least is None else max(floor, math.floor(runs.runs * least * self.scale))
 
         choice = RoomChoice(layers, left, floors, known)
         chosen = choice.least(None if most is None else self.scaled(most))
@@ -122,6 +129,10 @@ class RoomBounds:
             return None
         least, homes = chosen
         return RoomBound(Fraction(least, self.scale), tuple(zip(all_runs, homes, left, strict=True)))
+
+    def floor(self, runs: LayerRuns, homes: Homes) -> int:
+        """Scaled pJ that a layer's turns take at least whose roles start in some levels."""
+        return math.floor(self.first.floor(runs, homes) * self.scale)
 
     def scaled(self, energy: Fraction) -> int:
         """Of pJ, the whole number that costs are compared with; the next one up."""

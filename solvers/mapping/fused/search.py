@@ -39,12 +39,15 @@ from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 from tilewright.solvers.mapping.fused.stem_rooms import StemRooms
 from tilewright.solvers.mapping.fused.tree_floors import TreeFloors
 from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
+from tilewright.solvers.mapping.fused.turn_floors import TurnFloors
 from tilewright.solvers.mapping.fused.turn_solver import TurnMemory, TurnSolver
 
 FIRST_DIVE = 8
-"""Steps of the search after which some trees are priced, and again whenever there are four times as many."""
-DRAWN = 40
-"""Trees from which these come, of each kind."""
+"""Steps of the search after which some trees are priced, and again whenever there are three times as many."""
+DRAWN = 4
+"""Of what is open, from where dives begin, of each kind."""
+TAKING = 8
+"""Steps of the search from which on it asks for floors of turns, in groups with windows."""
 LONG = 300
 """Steps of the search from which on it asks for floors of layers."""
 MEMBERS = 24
@@ -87,6 +90,8 @@ class FusedSearch:
         known = (memory or TurnMemory()).of(engine)
         self.solver = TurnSolver(engine, model, goal, factors, storage, limits, known)
         self.first = FirstBounds(group, engines)
+        self.turn_floors = TurnFloors(group, self.first.halos, self.trees, self.solver)
+        self.first.floors = self.turn_floors
         self.is_plain = all(group.is_plain(reading) for reading in group.readings)
         if floors is None or floors.engine != engine:
             floors = LayerFloors(engine, model, factors, storage)
@@ -107,7 +112,7 @@ class FusedSearch:
         self._listed = False
         self._next_dive = FIRST_DIVE
         self._chance = Random(0)
-        self.dives = Dives(self.trees, self.rooms, lambda: self.limits.check())
+        self.dives = Dives(self.trees, self.stems, self.rooms, lambda: self.limits.check())
         self._promising: Fraction | None = None
         self._numbers = count()
 
@@ -174,6 +179,8 @@ class FusedSearch:
                 self.answer.close = True
                 raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
+            if not self.is_plain and self.answer.opened >= TAKING:
+                self.turn_floors.begin()
             if self.answer.opened >= self._next_dive:
                 self._dive(best)
                 continue
@@ -192,7 +199,7 @@ class FusedSearch:
     def _rises_by_floors(self, best: Fraction) -> bool:
         """Bound again by floors of layers what is to be opened next, and put it back if that takes more."""
         bound, item = self._open[0].bound, self._open[0].item
-        if not self.floors.begun or not isinstance(item, Stem | Family | Ordered):
+        if not (self.gains and self.floors.begun and isinstance(item, Stem | Family | Ordered)):
             return False
         is_whole = not (isinstance(item, Stem) and item.cuts)
         least = self.floors.raised(item.tree, best, is_whole=is_whole)
@@ -232,7 +239,10 @@ class FusedSearch:
     def _open_stem(self, stem: Stem, bound: Fraction, best: Fraction | None) -> None:
         """Decide one more loop of an inner sequence; with the last one it is a family."""
         if self.gains and not stem.bounded:
-            # Before loops are decided, so that few are.
+            # Before loops are decided, so that few are; floors of turns may be known by now.
+            if (least := self.first.bound(stem.tree)) > bound:
+                self._push(least, stem)
+                return
             orders = list(self.stems.orders(stem.tree, stem.cuts, stem.orders, best))
             if not orders:
                 return
@@ -318,7 +328,7 @@ class FusedSearch:
         """List its skeletons."""
         if self._rises(self.rooms.bound, ordered, bound, best):
             return
-        for tree in self.trees.placed(ordered.tree):
+        for tree in self.trees.halos(ordered.tree):
             self.limits.check()
             self.answer.skeletons += 1
             self._list(tree, bound, best)
@@ -342,17 +352,11 @@ class FusedSearch:
         return skeleton if skeleton.makes_all(self.group.leaving) else None
 
     def _dive(self, best: Fraction | None) -> None:
-        """Price the best of some trees at once, so that a limit finds an answer and much else is left out.
-
-        Half of them come from what is to be opened next, half from anywhere.
-        """
-        self._next_dive = 4 * max(FIRST_DIVE, self.answer.opened)
+        """Price some trees at once, half below what is opened next, so that a limit finds an answer."""
+        self._next_dive = 3 * max(FIRST_DIVE, self.answer.opened)
         entries = heapq.nsmallest(DRAWN, self._open)
         entries += self._chance.sample(self._open, min(DRAWN, len(self._open)))
-        items = [entry.item for entry in entries]
-        known = [(item.tree, item.cuts) for item in items if isinstance(item, Stem)]
-        known += [(item.tree, ()) for item in items if isinstance(item, Family | Ordered)]
-        for ordered in self.dives.best(known, best):
+        for ordered in self.dives.best((entry.item for entry in entries), best):
             candidate = self.space.promising(self._members(ordered), best)
             if candidate is not None:
                 self._price(candidate, best)
@@ -360,7 +364,7 @@ class FusedSearch:
 
     def _members(self, ordered: Branch) -> Iterator[Skeleton]:
         """Some skeletons of an ordered tree."""
-        for tree in islice(self.trees.placed(ordered), MEMBERS):
+        for tree in islice(self.trees.halos(ordered), MEMBERS):
             self.limits.check()
             skeleton = self._skeleton(tree)
             if skeleton is not None:

@@ -25,6 +25,7 @@ from tilewright.formulation.mapping.fused.tree import (
 from tilewright.formulation.mapping.fused.turns import MOST_TURNS
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.home_places import HomePlaces
 from tilewright.solvers.mapping.fused.turn_engine import shared_levels
 from tilewright.workloads.mapping.operator import Role
 
@@ -32,7 +33,7 @@ NO_MAPPING = Mapping(())
 PlacedLoop = tuple[SharedLoop, frozenset[str]]
 """A shared loop and the layers below it."""
 OuterOrder = tuple[SharedNode, ...]
-"""The outermost loops in some order, and homes inside."""
+"""The outermost loops in some order, and homes among them."""
 MOST_TILES = 4096
 """Choices of shared tiles of a group outside all sequences, up to which they need not divide."""
 
@@ -66,6 +67,11 @@ class SkeletonSpace:
     home_level: str | None = None
     perfect: bool = True
     _loops: dict[tuple[str, ...], dict[int, tuple[str, str]]] = field(default_factory=dict)
+
+    @cached_property
+    def places(self) -> HomePlaces:
+        """Where homes may stand."""
+        return HomePlaces(self.group)
 
     @cached_property
     def divides(self) -> bool:
@@ -263,10 +269,10 @@ class SkeletonSpace:
     def members(self, family: Branch) -> Iterator[Branch]:
         """All skeletons of a family."""
         for ordered in self.orders(family):
-            yield from self.placed(ordered)
+            yield from self.halos(ordered)
 
     def orders(self, family: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[Branch]:
-        """A family with its loops in every order; homes stand inside all loops of their sequences.
+        """A family with its loops in every order and homes at every place among them.
 
         Parameters
         ----------
@@ -276,11 +282,19 @@ class SkeletonSpace:
             yield from self.inner_orders(replace(family, nodes=nodes), around)
 
     def outer_orders(self, family: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[OuterOrder]:
-        """A family's outermost loops in every order, with the homes inside them; parameters as above."""
+        """A family's outermost loops in every order, with the homes among them; parameters as above."""
         below = frozenset(family.layers())
+        homes = [node for node in family.nodes if isinstance(node, SharedStore)]
         for order in permutations(node for node in family.nodes if isinstance(node, SharedLoop)):
-            if self.keeps_columns((*around, *((loop, below) for loop in order))):
-                yield (*order, *(n for n in family.nodes if isinstance(n, SharedStore)))
+            placed = *around, *((loop, below) for loop in order)
+            if self.keeps_columns(placed):
+                loops = (around[-1][0] if around else None, *order)
+                for places in product(*(self.places.places(home.layer, loops) for home in homes)):
+                    nodes: list[SharedNode] = []
+                    for at in range(len(order) + 1):
+                        nodes += [home for home, place in zip(homes, places, strict=True) if place == at]
+                        nodes += order[at : at + 1]
+                    yield tuple(nodes)
 
     def inner_orders(self, tree: Branch, around: tuple[PlacedLoop, ...] = ()) -> Iterator[Branch]:
         """A tree whose outermost loops are in order, with the others in every order; parameters as above."""
@@ -292,57 +306,32 @@ class SkeletonSpace:
         for inside in product(*children):
             yield replace(tree, children=inside)
 
-    def placed(self, ordered: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
-        """All skeletons with one order of loops, which differ in places and halos of homes.
+    def halos(self, ordered: Branch, around: SharedLoop | None = None) -> Iterator[Branch]:
+        """All skeletons with loops in order and homes in place, which differ in halos.
+
+        What is retained inside all loops may also be made anew, if the innermost of them slides a window.
 
         Parameters
         ----------
         ordered, around : or a branch of one, and the loop just outside it
         """
-        order = tuple(node for node in ordered.nodes if isinstance(node, SharedLoop))
-        homes = [node for node in ordered.nodes if isinstance(node, SharedStore)]
-        last = order[-1] if order else around
+        loops = [around, *(node for node in ordered.nodes if isinstance(node, SharedLoop))]
+        passed = 0
+        options: list[tuple[SharedNode, ...]] = []
+        for node in ordered.nodes:
+            passed += isinstance(node, SharedLoop)
+            is_last = passed == len(loops) - 1
+            if isinstance(node, SharedStore) and is_last and self.places.slides(node.layer, loops[-1]):
+                options.append((node, replace(node, halo=RECOMPUTED)))
+            else:
+                options.append((node,))
         children: list[list[Branch | Leaf]] = [
-            [child] if isinstance(child, Leaf) else list(self.placed(child, last))
+            [child] if isinstance(child, Leaf) else list(self.halos(child, loops[-1]))
             for child in ordered.children
         ]
-        for chosen in product(*(self._places(home, order, around) for home in homes)):
-            nodes: list[SharedNode] = []
-            for place in range(len(order) + 1):
-                nodes += [store for at, store in chosen if at == place]
-                nodes += order[place : place + 1]
+        for nodes in product(*options):
             for below in product(*children):
-                yield Branch(tuple(nodes), tuple(below))
-
-    def _places(
-        self, home: SharedStore, order: tuple[SharedLoop, ...], around: SharedLoop | None
-    ) -> list[tuple[int, SharedStore]]:
-        """Places among the loops, and halos, of a layer's result.
-
-        Inside all loops, unless halos matter.  Then also behind every loop that slides a window: what it
-        needs again is retained there, although loops further inside move on.  Anywhere else the next place
-        inwards makes the same in every turn and takes no more room.
-        """
-        output = self.group.operator(home.layer).output
-        own = {
-            self.group.ranks[home.layer, term.dim]
-            for place, axis in enumerate(output.axes)
-            for term in axis.terms
-            if all(
-                self.group.reads_plainly(reading, reading.axes.index(place))
-                for reading in self.group.read_by(home.layer)
-            )
-        }
-        ranks = self.group.ranks
-        plain = [loop is None or ranks[loop.layer, loop.dim] in own for loop in (around, *order)]
-        depth = len(order)
-        options = [(depth, home)]
-        if all(self.group.is_plain(reading) for reading in self.group.read_by(home.layer)):
-            return options
-        options += [(place, home) for place in range(depth) if not plain[place]]
-        if not plain[-1]:
-            options.append((depth, replace(home, halo=RECOMPUTED)))
-        return options
+                yield Branch(nodes, tuple(below))
 
     def loops(self, layers: tuple[str, ...]) -> dict[int, tuple[str, str]]:
         """Loops that may stand around some layers: one dimension of a layer for each."""

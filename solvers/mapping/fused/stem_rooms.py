@@ -62,7 +62,8 @@ class StemRooms:
 
         Parameters
         ----------
-        tree : with its outermost loops in order, homes inside all loops of their sequences, no residents
+        tree : with its outermost loops in order and homes in place among them, without residents; other homes
+            stand inside all loops of their sequences
         cuts : the loops that inner sequences may have beside those that they have
         most : pJ; what takes as much is of no interest
         """
@@ -70,12 +71,14 @@ class StemRooms:
         left = first.homes.left(tree, cuts)
         if left is None:
             return None
-        all_runs = first.runs(tree)
+        all_runs = first.runs(tree, 1)
         layers = [
             self._layer(runs, path) for runs, path in zip(all_runs, open_paths(tree, cuts), strict=True)
         ]
         rooms_left = [left[runs.layer] for runs in all_runs]
-        choice = RoomChoice(layers, rooms_left, [0] * len(layers), lambda at, homes: 0)
+        choice = RoomChoice(
+            layers, rooms_left, [0] * len(layers), lambda at, homes: rooms.floor(all_runs[at], homes)
+        )
         chosen = choice.least(None if most is None else rooms.scaled(most))
         return None if chosen is None else Fraction(chosen[0], rooms.scale)
 
