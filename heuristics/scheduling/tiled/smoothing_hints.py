@@ -48,9 +48,7 @@ def no_hints(steps: int) -> Hints:
     return Hints(none, none, none, np.ones(steps, dtype=np.bool_))
 
 
-def hints_from(
-    old: tuple[AtomicDag, Plan], dag: AtomicDag, plan: Plan, casts: Casts, engines: int
-) -> Hints:
+def hints_from(old: tuple[AtomicDag, Plan], dag: AtomicDag, plan: Plan, casts: Casts, engines: int) -> Hints:
     """What the multicasts of a plan may take over from another one of the same network.
 
     Parameters
@@ -68,6 +66,8 @@ def hints_from(
     # the k-th copy of a block on an engine takes after the k-th one there
     order = np.lexsort((moving.first[inward], key))
     known = _numbered(key[order])
+    if not len(known):
+        return no_hints(plan.steps)
     head = casts.starts[:-1]
     block = of_old[casts.block]
     wanted = block * engines + casts.engine[head]
@@ -76,11 +76,9 @@ def hints_from(
     asked[turn] = _numbered(wanted[turn])
     span = np.int64(1 << 20)
     at = np.searchsorted(known[:, 0] * span + known[:, 1], asked[:, 0] * span + asked[:, 1])
-    at = np.minimum(at, max(0, len(known) - 1))
-    same = (block >= 0) & (known[at] == asked).all(axis=1) if len(known) else np.zeros(len(head), dtype=bool)
-    picked = inward[order][at] if len(known) else np.zeros(len(head), dtype=np.int64)
-    if not len(known):
-        return no_hints(plan.steps)
+    at = np.minimum(at, len(known) - 1)
+    same = (block >= 0) & (known[at] == asked).all(axis=1)
+    picked = inward[order][at]
     steps = _steps(before, smoothed, dag, plan)
     source = np.where(same, moving.source[picked], -1).astype(np.int32)
     return Hints(source, steps[moving.first[picked]], steps[moving.last[picked]], _stirred(old, dag, plan))
@@ -197,7 +195,7 @@ def _from(of: Setting, g: int, place: int, first: int, last: int) -> Any:  # pra
         if block < 0:
             break
         for i in range(copies.of_block[block], copies.of_block[block + 1]):
-            if copies.engine[i] == place and copies.ready[i] < first and copies.start[i] <= first:
-                if copies.end[i] >= last:
-                    return place, i
+            there = copies.ready[i] < first and copies.start[i] <= first and copies.end[i] >= last
+            if copies.engine[i] == place and there:
+                return place, i
     return -1, -1

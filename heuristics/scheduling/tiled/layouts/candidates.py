@@ -236,7 +236,9 @@ class _Shares:
         self.cycles = np.where(possible, busy[line, best], inf)
         self.inside = inside[line, best].astype(np.float64)
         self.weights = menu.weights[whole].astype(np.float64)
-        self.passed = (results * SUM_BYTES * groups[:, :3].prod(axis=1) * (groups[:, 3] - 1)).astype(np.float64)
+        self.passed = (results * SUM_BYTES * groups[:, :3].prod(axis=1) * (groups[:, 3] - 1)).astype(
+            np.float64
+        )
         shared = (inputs - menu.weights[whole]) * groups.prod(axis=1)
         self.again = np.maximum(0.0, shared - float((menu.fetch - menu.weights).max()))
 

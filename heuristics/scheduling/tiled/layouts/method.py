@@ -63,9 +63,7 @@ class LayoutStart:
         return planned(stages, state, name, like)
 
 
-def planned(
-    stages: Stages, layouts: Layouts, source: str, like: AtomicPlan | None = None
-) -> Judged | None:
+def planned(stages: Stages, layouts: Layouts, source: str, like: AtomicPlan | None = None) -> Judged | None:
     """The plan of layouts, smoothed once, offered; ``None`` where an atom fits no buffer.
 
     Parameters
