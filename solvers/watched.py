@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from tilewright.formulation.limits import Limits
+from tilewright.foundation.garbage import seldom_collected
 from tilewright.solvers.background import Background
 
 _STEP = 0.05
@@ -47,6 +48,10 @@ class Watched(Generic[Answer]):
         ------
         Interruption : at a second signal
         """
+        with seldom_collected():
+            self._run()
+
+    def _run(self) -> None:
         thread = self._thread
         thread.start()
         since: float | None = None

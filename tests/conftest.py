@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -48,6 +49,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage as seldom as searches do, and not among what was collected."""
+    from tilewright.foundation.garbage import IN_SEARCH
+
+    gc.freeze()
+    gc.set_threshold(*IN_SEARCH)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 
-_AT_START, _IN_SEARCH = (500_000, 10, 10), (100_000, 10, 10)
+from tilewright.foundation.garbage import AT_START, IN_SEARCH
+
 _LEFT_OUT = {
     "OPENBLAS_NUM_THREADS": "1",  # numpy's threads for matrix products, which turn while they wait
     "PYDANTIC_DISABLE_PLUGINS": "__all__",  # looked for in the metadata of everything that is installed
@@ -23,7 +24,7 @@ def begin() -> None:
     for name, value in _LEFT_OUT.items():
         os.environ.setdefault(name, value)
     _mend_width()
-    gc.set_threshold(*_AT_START)
+    gc.set_threshold(*AT_START)
     _begun[:] = [True]
 
 
@@ -43,4 +44,4 @@ def loaded() -> None:
     if _begun:
         _begun.clear()
         gc.freeze()
-        gc.set_threshold(*_IN_SEARCH)
+        gc.set_threshold(*IN_SEARCH)

@@ -26,8 +26,8 @@ from tilewright.workloads.mapping.operators import conv2d, elementwise, gemm
 HIERARCHY = cost_model("hierarchy")
 OBJECTIVES = ("energy", "edp", "cycles", "ed2p", "E^2*D")
 LEAKS = (Fraction(1, 7), Fraction(3), Fraction(250), Fraction("0.00025508039081958506"))
-SPACES = effort(25)
-"""Enumerated spaces; each is searched for every objective and leakage, which makes 500 problems."""
+SPACES = effort(16)
+"""Enumerated spaces; each is searched for every objective and leakage, which makes 320 problems."""
 
 
 def layer(choose: random.Random) -> Operator:

@@ -28,7 +28,7 @@ from tilewright.workloads.mapping.operators import conv2d, elementwise, gemm
 
 HIERARCHY = cost_model("hierarchy")
 CYCLES = parse_objective("cycles")
-PROBLEMS = effort(30)
+PROBLEMS = effort(18)
 SOLVERS = ("branch", "exhaustive", "cpsat", *(("highs",) if find_spec("pulp") else ()))
 
 

@@ -207,7 +207,7 @@ def test_operations_of_onnx_runtime(proto: onnx.ModelProto, macs: int) -> None:
     assert imported(proto).macs == macs
 
 
-@settings(max_examples=effort(12), deadline=None)
+@settings(max_examples=effort(8), deadline=None)
 @given(st.data())
 def test_any_arithmetic_of_sizes_is_folded(data: st.DataObject) -> None:
     """A product behind a reshape to sizes that random integer arithmetic gives has the columns that run."""
