@@ -59,7 +59,15 @@ class LayoutStart:
         return self.choice.redrawn(state, units, price, numbers)
 
     def planned(self, stages: Stages, state: Layouts, name: str, like: AtomicPlan) -> Judged | None:
-        """The plan of some layouts, smoothed from a similar one; ``None`` where an atom fits no buffer."""
+        """The plan of some layouts; ``None`` where an atom fits no buffer.
+
+        Parameters
+        ----------
+        stages : what makes plans
+        state : layouts of all layers
+        name : what the trace calls the plan
+        like : as of `Stages.placed`
+        """
         return planned(stages, state, name, like)
 
 
