@@ -29,6 +29,7 @@ from tilewright.formulation.scheduling.tiled.plan import (
 from tilewright.foundation.arrays import Bools, Floats, Int32s, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled import smoothing_kernel as machine_code
+from tilewright.heuristics.scheduling.tiled.smoothing_hints import hints_from, no_hints
 from tilewright.heuristics.scheduling.tiled.smoothing_loads import NEVER, Casts, Copies
 
 
@@ -44,6 +45,7 @@ def smoothed(
     widths: int = 5,
     seed: int = 0,
     price: float = inf,
+    like: tuple[AtomicDag, Plan] | None = None,
     limits: Limits | None = None,
 ) -> Plan:
     """The plan with its transfers moved; itself where a task spans several steps.
@@ -55,10 +57,11 @@ def smoothed(
     far : steps before its use in which data may arrive
     widths : transfers that are moved take 1, 2, 4 … steps, so many sizes; 1 for single steps
     price : pJ that a cycle is worth; by default cycles alone count
+    like : atoms and plan of the same network whose transfers are taken over where that gains
     limits : where they strike, the plan with what has been moved until then
     """
     effort = Effort(rounds, tries, most, far, widths, price)
-    return smoothed_and_cycles(dag, machine, plan, effort, seed, limits)[0]
+    return smoothed_and_cycles(dag, machine, plan, effort, seed, like, limits)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ def smoothed_and_cycles(
     plan: Plan,
     effort: Effort,
     seed: int = 0,
+    like: tuple[AtomicDag, Plan] | None = None,
     limits: Limits | None = None,
 ) -> tuple[Plan, float | None]:
     """The plan with its transfers moved, and the cycles that it takes by smoothing's own account.
@@ -96,6 +100,7 @@ def smoothed_and_cycles(
     plan : a legal one, as of `smoothed`
     effort : how much is tried
     seed : of the moves
+    like : as of `smoothed`
     limits : where they strike, the plan with what has been moved until then
     """
     if bool((plan.first != plan.last).any()) or not len(plan.transfers):
@@ -113,11 +118,12 @@ def smoothed_and_cycles(
     if fault[0] != legality.OK:
         return plan, None
     inward = moving.target < machine.engines
-    if len(np.unique(supplies[inward])) != int(inward.sum()):
+    if inward.any() and int(np.bincount(supplies[inward]).max()) > 1:
         return plan, None  # a copy that several transfers bring together
     read_by = np.full(len(held), NEVER, dtype=np.int64)
     np.minimum.at(read_by, served, np.repeat(plan.first, np.diff(dag.read_starts)))
     casts = _casts(dag, machine, plan, group, supplies, read_by, holds, ready)
+    hints = no_hints(plan.steps) if like is None else hints_from(like, dag, plan, casts, machine.engines)
     copies = Copies(
         held.block,
         held.engine,
@@ -147,6 +153,7 @@ def smoothed_and_cycles(
             parent=dag.block_parent,
             stored=stored,
             steps=plan.steps,
+            hints=hints,
             tries=machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far, effort.widths),
             worth=effort.worth(machine),
             seed=seed,

@@ -10,6 +10,7 @@ from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.plan_kernel import Network
 from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.compiled import compiled
+from tilewright.heuristics.scheduling.tiled.smoothing_hints import Hints, follow
 from tilewright.heuristics.scheduling.tiled.smoothing_loads import (
     NEVER,
     Casts,
@@ -85,7 +86,7 @@ def _tried(of: Setting, g: int, tries: Tries, draws: Any) -> Any:  # pragma: no 
     for _ in range(tries.tries):
         legal, source, holder, first, last = proposed(of, g, low, top, tries.widths, draws)
         if legal:
-            gained, longer = moved(of, g, source, holder, first, last)
+            gained, longer = moved(of, g, source, holder, first, last, False)
             if gained:
                 return True, longer
     return False, 0.0
@@ -109,8 +110,17 @@ def _nearer(of: Setting, g: int, tries: int, draws: Any) -> Any:  # pragma: no c
             pick=draw(draws, 1 << 20),
         )
         if source >= 0 and spent(of, g, source) < spent(of, g, casts.source[g]):
-            total += moved(of, g, source, holder, casts.first[g], casts.last[g])[1]
+            total += moved(of, g, source, holder, casts.first[g], casts.last[g], False)[1]
     return total
+
+
+@compiled
+def _pass(casts: Casts, copies: Copies) -> None:  # pragma: no cover
+    """Note of copies that are sources the first step in which one is read."""
+    copies.passed[:] = NEVER
+    for g in range(len(casts.block)):
+        if casts.holder[g] >= 0:
+            copies.passed[casts.holder[g]] = min(copies.passed[casts.holder[g]], casts.first[g])
 
 
 @compiled
@@ -123,6 +133,7 @@ def level(
     parent: Int32s,
     stored: Int32s,
     steps: int,
+    hints: Hints,
     tries: Tries,
     worth: Any,
     seed: int,
@@ -134,6 +145,7 @@ def level(
 
     Parameters
     ----------
+    hints : for every multicast or for none, and the steps that are tried
     worth : cycles that a byte over a link, and a byte from DRAM, are worth, see `Setting`
     back : loads of what may not move, shapes (steps, links) and (steps,), and the buffers' contents
     halt : a flag, see `halting`: once it is set the plan is left as it is then
@@ -177,16 +189,18 @@ def level(
         slowest(net, step, casts, due_starts, due, work, loads, scratch)
         total += max(loads.wait[step], loads.task[step])
     suspects = np.empty(count, dtype=np.int64)
+    if len(hints.source):
+        for _twice in range(2):
+            _pass(casts, copies)
+            total += follow(of, hints)
     for _ in range(tries.rounds):
         before = total
-        # copies that are sources: the first step in which one is read
-        copies.passed[:] = NEVER
-        for g in range(count):
-            if casts.holder[g] >= 0:
-                copies.passed[casts.holder[g]] = min(copies.passed[casts.holder[g]], casts.first[g])
+        _pass(casts, copies)
         for step in range(steps):
             if halt[0] != 0:
                 return total
+            if not hints.stirred[step]:
+                continue
             plain = work[step].max()  # no move makes the step shorter than its longest task
             for _again in range(AGAIN):
                 if max(loads.wait[step], loads.task[step]) <= plain + 0.5:
@@ -199,7 +213,8 @@ def level(
             for g in range(count):
                 if halt[0] != 0:
                     return total
-                total += _nearer(of, g, tries.tries, draws)
+                if hints.stirred[casts.due[g]]:
+                    total += _nearer(of, g, tries.tries, draws)
         if before - total < ENOUGH * before:
             break
     return total

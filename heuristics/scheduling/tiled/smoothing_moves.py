@@ -238,7 +238,9 @@ def spent(of: Setting, g: int, source: int) -> Any:  # pragma: no cover
 
 
 @compiled
-def moved(of: Setting, g: int, source: int, holder: int, first: int, last: int) -> Any:  # pragma: no cover
+def moved(
+    of: Setting, g: int, source: int, holder: int, first: int, last: int, anyway: bool
+) -> Any:  # pragma: no cover
     """Move a multicast; take it back where that gains nothing.
 
     Parameters
@@ -246,6 +248,7 @@ def moved(of: Setting, g: int, source: int, holder: int, first: int, last: int) 
     of, g : the plan, and the multicast
     source, holder : where it comes from then, and the residency that this reads, -1 for DRAM
     first, last : its steps then
+    anyway : whether it stays even where that gains nothing
 
     Returns
     -------
@@ -278,7 +281,7 @@ def moved(of: Setting, g: int, source: int, holder: int, first: int, last: int) 
             slowest(net, s, casts, of.due_starts, of.due, of.work, loads, scratch)
         delta += cost(loads, s)
         longer += max(loads.wait[s], loads.task[s])
-    if delta < -1e-6:
+    if anyway or delta < -1e-6:
         return True, longer
     put(net, casts, g, -1.0, loads, scratch)
     _set(casts, g, o_source, o_holder, o_first, o_last, copies, loads)

@@ -72,7 +72,9 @@ class Stages:
             return list_order(dag, machine, along=self.along, limits=self.search.limits)[1]
         return RoundOrder(dag, len(self.along), self.options, self.lookahead).steps(self.search.limits)
 
-    def planned(self, dag: AtomicDag, step: Int32s, mapping: str, source: str) -> Judged:
+    def planned(
+        self, dag: AtomicDag, step: Int32s, mapping: str, source: str, like: AtomicPlan | None = None
+    ) -> Judged:
         """The plan of some rounds under one of `MAPPINGS`, smoothed once, offered.
 
         Parameters
@@ -80,12 +82,15 @@ class Stages:
         dag, step : the atoms and the round of each
         mapping : one of `MAPPINGS`
         source : what the trace calls the plan
+        like : as of `placed`
         """
         problem = self.search.problem.problem
         engine = place(dag, problem.machine, step, mapping, self.search.limits, self.along)
-        return self.placed(dag, step, engine, source)
+        return self.placed(dag, step, engine, source, like)
 
-    def placed(self, dag: AtomicDag, step: Int32s, engine: Int32s, source: str) -> Judged:
+    def placed(
+        self, dag: AtomicDag, step: Int32s, engine: Int32s, source: str, like: AtomicPlan | None = None
+    ) -> Judged:
         """The plan of some rounds and engines, smoothed once, offered.
 
         Parameters
@@ -93,6 +98,7 @@ class Stages:
         dag : the atoms
         step, engine : per atom
         source : what the trace calls the plan
+        like : a smoothed plan of nearly the same atoms, whose transfers are a start
         """
         machine = self.search.problem.problem.machine
         limits = self.search.limits
@@ -100,12 +106,16 @@ class Stages:
         if not self.level:
             return self.offered(dag, plan, source)
         kept = []
-        if self.search.answer is None or self.search.problem.problem.objective.energy_power:
+        counts = self.search.problem.problem.objective.energy_power
+        if self.search.answer is None or (counts and like is None):
             kept = [self.offered(dag, plan, source)]  # smoothing takes longest
-        moved = smoothed(dag, machine, plan, price=cycle_price(self.search), limits=limits)
+        before = None if like is None else (like.dag, like.plan)
+        moved = smoothed(dag, machine, plan, price=cycle_price(self.search), like=before, limits=limits)
         return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
 
-    def of_sizes(self, sizes: Sizes, order: str, mapping: str, source: str) -> Judged | None:
+    def of_sizes(
+        self, sizes: Sizes, order: str, mapping: str, source: str, like: AtomicPlan | None = None
+    ) -> Judged | None:
         """The plan of some sizes; ``None`` where their atoms fit no buffer, since estimates may be short.
 
         Parameters
@@ -113,12 +123,13 @@ class Stages:
         sizes : per layer
         order, mapping : one of `ORDERS` and one of `MAPPINGS`
         source : what the trace calls the plan
+        like : as of `placed`
         """
         try:
             dag = self.search.problem.problem.dag(sizes, self.search.limits)
         except InputError:
             return None
-        return self.planned(dag, self.steps(dag, order), mapping, source)
+        return self.planned(dag, self.steps(dag, order), mapping, source, like)
 
     def settled(self, judged: Judged, *, seed: int | None = None) -> Judged:
         """A plan smoothed for as long as that gains anything, every state of it offered.

@@ -17,14 +17,13 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
-from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow, Start
 from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, price_of
@@ -98,8 +97,8 @@ class _Remake(Protocol[State]):
     ) -> State | None:
         """The same with some layers changed; ``None`` where none of them changes."""
 
-    def planned(self, stages: Stages, state: State, name: str) -> Judged | None:
-        """The plan of a state; ``None`` where an atom fits no buffer."""
+    def planned(self, stages: Stages, state: State, name: str, like: AtomicPlan) -> Judged | None:
+        """The plan of a state, smoothed from a similar one; ``None`` where an atom fits no buffer."""
 
 
 class _Sizes:
@@ -115,9 +114,9 @@ class _Sizes:
         """Other sizes of some layers."""
         return self._moves.redrawn(state, units, numbers)
 
-    def planned(self, stages: Stages, state: Sizes, name: str) -> Judged | None:
+    def planned(self, stages: Stages, state: Sizes, name: str, like: AtomicPlan) -> Judged | None:
         """The plan of some sizes."""
-        return stages.of_sizes(state, self._start.order, self._start.mapping, name)
+        return stages.of_sizes(state, self._start.order, self._start.mapping, name, like)
 
 
 class Neighbourhoods:
@@ -151,11 +150,12 @@ class Neighbourhoods:
         elif isinstance(start, LayoutStart):
             self._remake = start
         self._state = None if self._remake is None else self._remake.state
-        self._base = self.best = judged
+        self.best = judged
         self._numbers = random.Random(stages.search.limits.seed)
         kinds = [kind for kind in KINDS if kind != "sizes" or self._remake is not None]
         self.yields = {kind: Yield() for kind in kinds if kind != "transfers" or self._stages.level}
         self._count = 0
+        self._lost: tuple[AtomicPlan, list[float]] | None = None
 
     def settle(self) -> None:
         """Smooth the plan for as long as that gains anything."""
@@ -170,9 +170,8 @@ class Neighbourhoods:
             self.best = self._stages.settled(self.best, seed=self._numbers.randrange(1 << 30))
         else:
             moved = self._other_sizes() if kind == "sizes" else self._other_places()
-            if moved is not None and moved[1][0] <= self._base[0]:
-                self._state, self._base = moved
-                self.best = min(self.best, self._stages.settled(self._base), key=itemgetter(0))
+            if moved is not None and moved[1][0] <= self.best[0]:
+                self._state, self.best = moved
         gain = float(1 - self.best[0] / before) if before else 0.0
         self.yields[kind].note(gain, time.monotonic() - clock)
 
@@ -180,20 +179,22 @@ class Neighbourhoods:
         """Layers in a row, the first drawn by what it loses."""
         if self._remake is None:
             return None
-        problem, answer = self._stages.search.problem.problem, self._base[1]
-        weights = losses(problem, answer)
+        problem, answer = self._stages.search.problem.problem, self.best[1]
+        if self._lost is None or self._lost[0] is not answer:
+            self._lost = answer, losses(problem, answer)
+        weights = self._lost[1]
         first = self._numbers.choices(range(len(weights)), weights)[0]
         units = range(first, min(len(weights), first + self._numbers.choice(TOGETHER)))
         price = price_of(self._stages.search)
         state = self._remake.redrawn(self._state, units, price, self._numbers)
         if state is None:
             return None
-        planned = self._remake.planned(self._stages, state, f"{self._stages.name} sizes")
+        planned = self._remake.planned(self._stages, state, f"{self._stages.name} sizes", answer)
         return None if planned is None else (state, planned)
 
     def _other_places(self) -> tuple[Any, Judged] | None:
         """Rounds in a row, the last drawn by what its step takes beyond its longest task."""
-        search, answer = self._stages.search, self._base[1]
+        search, answer = self._stages.search, self.best[1]
         problem, plan = search.problem.problem, answer.plan
         result = problem.evaluate(answer.dag, plan)
         longest = np.zeros(plan.steps)
@@ -209,7 +210,7 @@ class Neighbourhoods:
         if (placed == plan.engine).all():
             return None
         name = f"{self._stages.name} places"
-        return self._state, self._stages.placed(answer.dag, plan.first, placed, name)
+        return self._state, self._stages.placed(answer.dag, plan.first, placed, name, answer)
 
 
 @dataclass(frozen=True)

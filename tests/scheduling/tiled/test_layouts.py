@@ -69,8 +69,8 @@ def test_least_choices_equal_enumeration(seed: int) -> None:
 def test_shares_of_a_grid_have_engines_of_their_own(machine: str) -> None:
     """No two groups of a grid share an engine, and none lies outside of the machine."""
     of = load_tiled_machine(machine)
-    for blocks, rows, columns in ((1, 1, 1), (3, 7, 7), (60, 7, 7), (4, 56, 56), (63, 1, 1)):
-        made = grids(of, blocks, rows, columns)
+    for pieces in ((1, 1, 1, 1), (3, 7, 7, 2), (60, 7, 7, 10), (4, 56, 56, 1), (63, 1, 1, 64)):
+        made = grids(of, *pieces)
         assert made
         for grid in made:
             engines = grid.engines(of.width)
@@ -96,11 +96,12 @@ def test_ways_cost_what_completed_plans_pay(kernel: int) -> None:
     problem = TiledProblem(_two_layers(kernel), machine, tiled_objective("edp"))
     rng = random.Random(kernel)
     drawn = [
-        [Layout(grid, (1, 1, 1, 1), (16, 1, 1, 16)) for grid in rng.sample(grids(machine, blocks, 8, 8), 25)]
-        for blocks in (4, 2)
+        [Layout(grid, (1, 1, 1, 1), (16, 1, 1, 16)) for grid in rng.sample(grids(machine, *pieces), 25)]
+        for pieces in ((4, 8, 8, 1), (2, 8, 8, 4))
     ]
     ways = journeys(problem, 1, problem.units[1].reads[0], *drawn)
     assert ways is not None
+    assert any(layout.grid.groups[3] > 1 for layout in drawn[1])
     net, engine = topology(machine), machine.engine
     for i, j in [(rng.randrange(25), rng.randrange(25)) for _ in range(60)]:
         dag, engines, steps = arranged(problem, (drawn[0][i], drawn[1][j]))
@@ -108,6 +109,7 @@ def test_ways_cost_what_completed_plans_pay(kernel: int) -> None:
         moves = plan.transfers
         group = multicast_groups(moves, machine.engines)
         of_results = (dag.block_parent[moves.block] >= 0) & (moves.target < machine.engines)
+        of_results &= dag.unit[np.maximum(dag.block_parent[moves.block], 0)] == 0  # not of unfinished sums
         received = np.bincount(moves.target[of_results], moves.bytes[of_results], machine.engines)
         spent = 0.0
         for number in np.unique(group[of_results]):
@@ -146,6 +148,27 @@ def test_plans_of_layouts_are_legal_and_never_below_the_bound(seed: int) -> None
         layouts = choice.redrawn(layouts, [rng.randrange(len(layouts))], 1e3, rng) or layouts
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_chains_of_engines_make_legal_plans(seed: int) -> None:
+    """Engines that share a sum make its parts in turn: the plan is legal, above the bound, and every result
+    ends on the last engine of its chain.
+    """
+    rng = random.Random(seed)
+    machine = load_tiled_machine(MACHINES[seed % 3])
+    problem = TiledProblem(_two_layers(rng.choice([1, 3])), machine, tiled_objective("edp"))
+    layouts = []
+    for pieces in ((4, 8, 8, 1), (2, 8, 8, 4)):
+        deepest = max(grid.groups[3] for grid in grids(machine, *pieces))
+        grid = rng.choice([grid for grid in grids(machine, *pieces) if grid.groups[3] == deepest])
+        layouts.append(Layout(grid, (1, rng.choice([1, 2, 4]), 1, rng.choice([1, 2])), (16, 1, 1, 16)))
+    dag, engine, step = arranged(problem, layouts)
+    result = problem.evaluate(dag, complete(dag, machine, engine, step))
+    assert problem.value(result) >= max(least_keys(problem)) * (1 - 1e-12)
+    placed = layouts[1].grid.engines(machine.width)
+    assert placed.shape[3] > 1
+    assert set(engine[dag.is_output].tolist()) <= set(placed[..., -1].ravel().tolist())
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_smoothing_for_energy_spares_energy(seed: int) -> None:
     """Where cycles are worth nothing, random plans never take more energy afterwards, and some take less."""
@@ -175,7 +198,7 @@ def test_a_large_layer_has_more_atoms_than_are_wanted() -> None:
     wide = Network("one", [Layer("wide", conv2d(k=512, c=512, r=3, s=3, h=7, w=7, pad=1), "test")], [])
     problem = TiledProblem(wide, load_tiled_machine("atomic-8x8[link=16]"), tiled_objective("edp"))
     (layout,) = LayoutChoice(problem, 1e3, room=0.5, most=1).best(1e3)
-    assert np.prod(layout.cuts) > 1
+    assert np.prod(layout.cuts) * layout.grid.groups[3] > 1
 
 
 def test_what_fits_no_buffer_leaves_the_plan_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

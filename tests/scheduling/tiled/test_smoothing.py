@@ -48,6 +48,32 @@ def test_levelled_plans_are_legal_and_no_longer(seed: int) -> None:
         assert abs(the_same - after) <= 1
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_transfers_of_a_similar_plan_are_taken_over(seed: int) -> None:
+    """A smoothed plan is had again from its own transfers; those of other atoms make legal plans whose cycles
+    smoothing counts as the evaluator does, whatever they suit.
+    """
+    rng = random.Random(seed)
+    problem, dag = random_problem(rng, MACHINES[seed % len(MACHINES)])
+    machine, effort = problem.machine, Effort(rounds=0)
+    engine, step = layer_sequential(dag, machine)
+    plan = complete(dag, machine, engine, step)
+    best = smoothed(dag, machine, plan, rounds=6, far=2000, seed=seed)
+    same, counted = smoothed_and_cycles(dag, machine, plan, effort, like=(dag, best))
+    assert counted is not None
+    assert problem.evaluate(dag, same).cycles == problem.evaluate(dag, best).cycles
+    other = problem.dag(balanced_sizes(problem))
+    for atoms in (other, dag):
+        given = complete(atoms, machine, *layer_sequential(atoms, machine, waves=True))
+        for like in ((dag, best), (other, complete(other, machine, *layer_sequential(other, machine)))):
+            for rounds in (0, 2):
+                taken, counted = smoothed_and_cycles(
+                    atoms, machine, given, Effort(rounds=rounds), seed, like=like
+                )
+                assert counted is not None
+                assert problem.evaluate(atoms, taken).cycles <= counted + 1
+
+
 def test_weights_of_a_second_layer_come_while_the_first_one_runs() -> None:
     """What completion lets arrive late comes early: a layer's weights cost nothing behind another layer."""
     machine = load_tiled_machine("atomic-2x2[engines=1x1,array=16x16,link=1,dram=1]")

@@ -19,7 +19,8 @@ def arranged(
     """Atoms, and an engine and a round for each.
 
     An engine makes all channels of some pixels before it goes on to the next ones, and finishes a sum before
-    it begins another, so that results leave while others are computed.
+    it begins another, so that results leave while others are computed.  Where engines share a sum, the next
+    one adds its part when the one before has finished with a box of results.
 
     Raises
     ------
@@ -33,13 +34,14 @@ def arranged(
     dag = problem.dag([tiling for tiling, _, _ in cut], limits)
     engines, steps, now = [], [], 0
     for layout, (_, group, number) in zip(layouts, cut, strict=True):
-        channels, rows, columns = np.ix_(*group[:3])
-        engine = layout.grid.engines(problem.machine.width)[channels, rows, columns]
         turns = [int(numbers.max()) + 1 for numbers in number]
-        k, h, w = np.ix_(*number[:3])
-        turn = ((h * turns[2] + w) * turns[0] + k)[..., None] * turns[3] + number[3]
-        engine = np.broadcast_to(engine[..., None], turn.shape)
-        count = int(np.prod(turns))
+        k, h, w, part = np.ix_(*number)
+        parts = layout.grid.groups[3]
+        # a chain's next engine makes its part of a box one turn later
+        box = (h * turns[2] + w) * turns[0] + k + group[3]
+        turn = box * turns[3] + part
+        engine = np.broadcast_to(layout.grid.engines(problem.machine.width)[np.ix_(*group)], turn.shape)
+        count = (turns[0] * turns[1] * turns[2] + parts - 1) * turns[3]
         for _ in range(problem.batch):
             engines.append(engine.ravel())
             steps.append(now + turn.ravel())

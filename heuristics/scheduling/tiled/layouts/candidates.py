@@ -50,13 +50,15 @@ class Layout:
         """What the shares and their engines follow from."""
         return self.grid, self.units
 
-    def borders(self, operator: Operator) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """Borders of shares along channels, rows and columns; empty shares repeat them."""
-        sizes = shape_of(operator).sizes
-        along = []
-        for size, groups, unit in zip(sizes, self.grid.groups, self.units, strict=False):
-            along.append(tuple(min(size, unit * at) for at in shared(-(-size // unit), groups)))
-        return along[0], along[1], along[2]
+    def borders(self, operator: Operator) -> tuple[tuple[int, ...], ...]:
+        """Borders of shares along channels, rows, columns and the sum; empty shares repeat them."""
+        shape = shape_of(operator)
+        return tuple(
+            tuple(min(size, unit * at) for at in shared(-(-size // unit), groups))
+            for size, groups, unit in zip(
+                (*shape.sizes, shape.parts), self.grid.groups, self.units, strict=True
+            )
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,25 +124,31 @@ def _of_pieces(
     """As `candidates`, of shares of so many channels or of multiples."""
     machine, operator = problem.machine, unit.layer.operator
     units = _units(operator, machine, channels)
-    sizes = shape_of(operator).sizes
-    blocks, rows, columns = (-(-size // unit) for size, unit in zip(sizes, units, strict=False))
-    made = grids(machine, blocks, rows, columns)
+    shape = shape_of(operator)
+    sizes = (*shape.sizes, shape.parts)
+    pieces = [-(-size // unit) for size, unit in zip(sizes, units, strict=True)]
+    made = grids(machine, *pieces)
     groups = np.array([grid.groups for grid in made], dtype=np.int64)
     every, which = np.unique(groups, axis=0, return_inverse=True)
     shares = _Shares(problem, unit, units, every, room, prices[0], atoms)
-    trees = np.array([_tree(grid, machine) for grid in made])
+    trees, links = np.array([_ways(grid, machine) for grid in made]).T
     engine, batch = machine.engine, problem.batch
-    sent = shares.weights[which] * every[which, 0]
-    sent *= engine.buffer_write_energy * every[which, 1:].prod(axis=1) + machine.hop_energy * trees
+    sent = shares.weights[which] * every[which, 0] * every[which, 3]
+    sent *= engine.buffer_write_energy * every[which, 1:3].prod(axis=1) + machine.hop_energy * trees
+    passed = engine.buffer_read_energy + engine.buffer_write_energy + machine.hop_energy * links
+    sent += batch * shares.passed[which] * passed
     copies = batch * shares.again[which] * (engine.buffer_write_energy + machine.hop_energy)
     cycles, inside = shares.cycles[which], shares.inside[which]
     # one row per grid, one column per kind of cuts
     possible = cycles < inf
     taken = np.where(possible, np.maximum(cycles, shares.weights[which][:, None] / machine.port_rate), 0.0)
     kept: dict[int, None] = {}
+    together = every[which, 3] > 1
     for price in prices:
         rank = np.where(possible, batch * inside + price * taken, inf).min(axis=1) + sent + copies
-        kept.update(dict.fromkeys(np.argsort(rank, kind="stable")[:most].tolist()))
+        for kind, count in ((~together, most), (together, most // 2)):
+            ranked = np.flatnonzero(kind)[np.argsort(rank[kind], kind="stable")]
+            kept.update(dict.fromkeys(ranked[:count].tolist()))
     layouts, rows_of, columns_of = [], [], []
     for i in kept:
         for kind in np.flatnonzero(possible[i]).tolist():
@@ -159,7 +167,7 @@ class _Shares:
     ----------
     problem, unit : the layer
     units : smallest pieces along every axis of a tiling
-    groups : of channels, rows and columns, shape (shares, 3)
+    groups : of channels, rows, columns and the sum, shape (shares, 4)
     room : part of the buffer that an atom may need
     price : pJ that a cycle is worth
     atoms : of a share at most
@@ -172,6 +180,7 @@ class _Shares:
         sums and of weights that every atom reads, shape (shares, 3)
     weights : bytes of a share
     again : bytes of inputs that engines are sent beyond one copy of all
+    passed : bytes of unfinished sums that engines pass on
     """
 
     def __init__(
@@ -188,11 +197,10 @@ class _Shares:
         port = machine.port_rate
         sizes = (*shape.sizes, shape.parts)
         cuts = np.array([cut for cut in product(*CUTS) if prod(cut) <= atoms], dtype=np.int64)
-        counts = np.concatenate([groups, np.ones((len(groups), 1), dtype=np.int64)], axis=1)
         tiles, at = [], []
         for axis, (size, piece) in enumerate(zip(sizes, units, strict=True)):
             pieces = -(-size // piece)
-            share = -(-pieces // counts[:, axis])
+            share = -(-pieces // groups[:, axis])
             tile = np.minimum(size, piece * -(-share[:, None] // cuts[:, axis]))
             values, number = np.unique(tile, return_inverse=True)
             tiles.append(values.tolist())
@@ -201,7 +209,12 @@ class _Shares:
         menu = tile_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late, (*tiles,))
         spot = np.ravel_multi_index(tuple(at), [len(values) for values in tiles])
         whole = spot[:, int(np.flatnonzero(cuts.prod(axis=1) == 1)[0])]
-        busy = cuts.prod(axis=1) * (menu.cycles[spot] + HANDOVER)
+        engine, results = machine.engine, menu.sizes[whole][:, [0, 1, 3]].prod(axis=1)
+        many, chain = groups.prod(axis=1)[:, None], groups[:, 3:]
+        # in a chain an engine begins when the one before has finished its part of a box of results
+        boxes = cuts[:, :3].prod(axis=1)
+        waits = (boxes + chain - 1) * (chain > 1) * (results[:, None] * SUM_BYTES / boxes / port)
+        busy = (boxes + chain - 1) * cuts[:, 3] * (menu.cycles[spot] + HANDOVER) + waits
         inputs = menu.fetch[whole]
         time = busy + FIRST * menu.fetch[spot] / port + np.maximum(0.0, inputs[:, None] / port - busy)
         # a cut that changes nothing is none
@@ -209,9 +222,7 @@ class _Shares:
         for axis in range(4):
             idle |= (cuts[:, axis] > 1) & (at[axis] == at[axis][:, :1])
         fits = (menu.need[spot] <= room * machine.engine.buffer_bytes) & ~idle
-        engine, results = machine.engine, menu.sizes[whole][:, [0, 1, 3]].prod(axis=1)
-        many = groups.prod(axis=1)[:, None]
-        sums = (cuts[:, 3] - 1) * results[:, None] * many * SUM_BYTES
+        sums = (cuts[:, 3] * chain - 1) * results[:, None] * (many // chain) * SUM_BYTES
         inside = sums * (engine.buffer_read_energy + engine.buffer_write_energy)
         inside += many * cuts.prod(axis=1) * menu.weights[spot] * engine.buffer_read_energy
         time = price * time + inside
@@ -225,6 +236,9 @@ class _Shares:
         self.cycles = np.where(possible, busy[line, best], inf)
         self.inside = inside[line, best].astype(np.float64)
         self.weights = menu.weights[whole].astype(np.float64)
+        self.passed = (results * SUM_BYTES * groups[:, :3].prod(axis=1) * (groups[:, 3] - 1)).astype(
+            np.float64
+        )
         shared = (inputs - menu.weights[whole]) * groups.prod(axis=1)
         self.again = np.maximum(0.0, shared - float((menu.fetch - menu.weights).max()))
 
@@ -242,29 +256,32 @@ def _units(operator: Operator, machine: TiledMachine, channels: int) -> tuple[in
 
 
 @lru_cache(maxsize=65536)
-def _tree(grid: Grid, machine: TiledMachine) -> float:
-    """Links of the multicast of a group's weights from the nearest port, on average over the groups."""
+def _ways(grid: Grid, machine: TiledMachine) -> tuple[float, float]:
+    """Links of the multicast of a group's weights from the nearest port, and from one engine of a sum to the
+    next, on average over the groups.
+    """
+    engines = np.moveaxis(grid.engines(machine.width), 3, 1)
+    x, y = engines % machine.width, engines // machine.width
+    chain = (np.abs(np.diff(x, axis=1)) + np.abs(np.diff(y, axis=1))).sum()
+    links = float(chain) / max(1, (engines.shape[1] - 1) * engines[:, 0].size)
     ports = np.array(machine.dram_ports, dtype=np.int64).reshape(-1, 2)
     if not len(ports):
-        return 0.0
-    engines = grid.engines(machine.width).reshape(grid.groups[0], -1)
-    x, y = engines % machine.width, engines // machine.width
+        return 0.0, links
+    x, y = (side.reshape(engines.shape[0] * engines.shape[1], -1) for side in (x, y))
     columns = len(np.unique(x[0]))
     ways = [
         np.maximum(side.max(axis=1)[:, None] - at, 0) + np.maximum(at - side.min(axis=1)[:, None], 0)
         for side, at in ((x, ports[:, 0]), (y, ports[:, 1]))
     ]
-    return float((ways[0] + columns * ways[1]).min(axis=1).mean())
+    return float((ways[0] + columns * ways[1]).min(axis=1).mean()), links
 
 
 def tiling_of(
     operator: Operator, layout: Layout, batch: int
 ) -> tuple[Tiling, tuple[Int64s, ...], tuple[Int64s, ...]]:
     """The borders of a layout's atoms; per axis the group of every tile, and its number within the group."""
-    shape = shape_of(operator)
     axes, group, number = [], [], []
-    shares = (*layout.borders(operator), (0, shape.parts))
-    for borders, cut, unit in zip(shares, layout.cuts, layout.units, strict=True):
+    for borders, cut, unit in zip(layout.borders(operator), layout.cuts, layout.units, strict=True):
         tiles, groups, numbers = [0], [], []
         for i in range(len(borders) - 1):
             low, high = borders[i], borders[i + 1]

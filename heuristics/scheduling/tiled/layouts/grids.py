@@ -1,13 +1,15 @@
-"""Grids: groups of channels, rows and columns of a layer along the two axes of a machine.
+"""Grids: groups of channels, rows, columns and parts of the sum of a layer along the two axes of a machine.
 
 An engine at (x, y) makes one group of each.  Engines that share weights then lie in few rows and columns, and
-so do those that share inputs, so that a multicast to m of them passes hardly more than m - 1 links.
+so do those that share inputs, so that a multicast to m of them passes hardly more than m - 1 links.  Engines
+that make parts of one sum pass it on in a chain.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -21,6 +23,10 @@ FULL = 2 / 3
 """Part of the engines that groups along the zig-zag occupy at least: fewer of them fit a rectangle."""
 
 
+CHAIN = 8
+"""Engines that share a sum at most: the last of them begins when all others have made their first part."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """How the groups of a layer lie on a machine.
@@ -31,72 +37,105 @@ class Grid:
     down : groups of channels and rows along y
     inside : whether neighbours along an axis differ in channels, and not in rows or columns
     winding : whether x runs along the zig-zag through all engines, and there is no y
+    parts : groups of the sum over inputs along x and y
+    near : whether engines that share a sum are neighbours, and not those that share its inputs
     """
 
     across: tuple[int, int, int]
     down: tuple[int, int]
     inside: bool
     winding: bool = False
+    parts: tuple[int, int] = (1, 1)
+    near: bool = True
 
     @property
-    def groups(self) -> tuple[int, int, int]:
-        """Groups of channels, of rows and of columns."""
-        return self.across[0] * self.down[0], self.across[1] * self.down[1], self.across[2]
+    def groups(self) -> tuple[int, int, int, int]:
+        """Groups of channels, of rows, of columns and of the sum over inputs."""
+        across, down, parts = self.across, self.down, self.parts
+        return across[0] * down[0], across[1] * down[1], across[2], parts[0] * parts[1]
 
     def engines(self, width: int) -> Int64s:
         """The engine of every group, shape `groups`, on a machine so many engines wide.
 
         Rows of groups that continue in the next row of engines run backwards there.
         """
-        channels, rows, columns = np.ix_(*(np.arange(count) for count in self.groups))
+        channels, rows, columns, parts = np.ix_(*(np.arange(count) for count in self.groups))
         across, down = self.across, self.down
         k, ky = channels % across[0], channels // across[0]
         h, hy = rows % across[1], rows // across[1]
+        p, py = parts % self.parts[0], parts // self.parts[0]
+        p = np.where(py % 2 == 1, self.parts[0] - 1 - p, p)
         h = np.where(hy % 2 == 1, across[1] - 1 - h, h)
         pixel = h * across[2] + np.where(h % 2 == 1, across[2] - 1 - columns, columns)
         pixel = pixel if self.winding else h * across[2] + columns
+        pixels = across[1] * across[2]
         if self.inside:
             x, y = pixel * across[0] + k, hy * down[0] + ky
         else:
-            x, y = k * (across[1] * across[2]) + pixel, ky * down[1] + hy
+            x, y = k * pixels + pixel, ky * down[1] + hy
+        if self.near:
+            x, y = x * self.parts[0] + p, y * self.parts[1] + py
+        else:
+            x, y = p * (pixels * across[0]) + x, py * (down[0] * down[1]) + y
         if self.winding:
             y, x = x // width, x % width
             x = np.where(y % 2 == 1, width - 1 - x, x)
         return np.asarray(y * width + x, dtype=np.int64)
 
 
-def grids(machine: TiledMachine, blocks: int, rows: int, columns: int) -> tuple[Grid, ...]:
+def grids(machine: TiledMachine, blocks: int, rows: int, columns: int, parts: int = 1) -> tuple[Grid, ...]:
     """Grids of a layer on a machine: all that are rectangles, and some along the zig-zag.
 
     Parameters
     ----------
+    machine : whose engines they occupy
     blocks : smallest groups of channels
     rows, columns : of the layer's results
+    parts : smallest groups of the sum over inputs
     """
-    return _grids(machine.width, machine.height, blocks, rows, columns)
+    return _grids(machine.width, machine.height, blocks, rows, columns, parts)
 
 
 @lru_cache(maxsize=256)
-def _grids(width: int, height: int, blocks: int, rows: int, columns: int) -> tuple[Grid, ...]:
+def _grids(width: int, height: int, blocks: int, rows: int, columns: int, parts: int) -> tuple[Grid, ...]:
     spare = max(1, int(SPARE * blocks))
+    engines = width * height
+    made = [
+        Grid(across, down, inside)
+        for across, down, inside in _rectangles(width, height, spare, rows, columns)
+    ]
+    for p in _counts(min(width, parts, CHAIN)):
+        for py in _counts(min(height, parts // p, CHAIN // p)):
+            shrunk = width // p, height // py
+            for across, down, inside in _rectangles(*shrunk, spare, rows, columns) if p * py > 1 else ():
+                if prod(across) * prod(down) * p * py >= FULL * engines:
+                    made += [Grid(across, down, inside, parts=(p, py), near=near) for near in (True, False)]
+    for p in _counts(min(engines, parts, CHAIN)):
+        for k in _even(blocks, engines // p):
+            for h in _even(rows, engines // (p * k)):
+                for w in _even(columns, engines // (p * k * h)):
+                    if p * k * h * w >= FULL * engines:
+                        insides = (False, True) if k > 1 and h * w > 1 else (False,)
+                        made += [
+                            Grid((k, h, w), (1, 1), inside, winding=True, parts=(p, 1)) for inside in insides
+                        ]
+    return tuple(made)
+
+
+def _rectangles(
+    width: int, height: int, blocks: int, rows: int, columns: int
+) -> list[tuple[tuple[int, int, int], tuple[int, int], bool]]:
+    """Groups along x and y, and whether channels are inside, of all grids in so many engines."""
     made = []
-    for k in (n for n in _counts(width) if n <= spare):
+    for k in (n for n in _counts(width) if n <= blocks):
         for h in (n for n in _counts(width // k) if n <= rows):
             for w in (n for n in _counts(width // (k * h)) if n <= columns):
-                for ky in (n for n in _counts(height) if k * n <= spare):
+                for ky in (n for n in _counts(height) if k * n <= blocks):
                     for hy in (n for n in _counts(height // ky) if h * n <= rows):
-                        made.append(Grid((k, h, w), (ky, hy), inside=False))
+                        made.append(((k, h, w), (ky, hy), False))
                         if (k > 1 and h * w > 1) or (ky > 1 and hy > 1):
-                            made.append(Grid((k, h, w), (ky, hy), inside=True))
-    engines = width * height
-    for k in _even(blocks, engines):
-        for h in _even(rows, engines // k):
-            for w in _even(columns, engines // (k * h)):
-                if k * h * w >= FULL * engines:
-                    made.append(Grid((k, h, w), (1, 1), inside=False, winding=True))
-                    if k > 1 and h * w > 1:
-                        made.append(Grid((k, h, w), (1, 1), inside=True, winding=True))
-    return tuple(made)
+                            made.append(((k, h, w), (ky, hy), True))
+    return made
 
 
 def _counts(most: int) -> list[int]:

@@ -69,8 +69,12 @@ def journeys(
     if any(len(along.depends) > 1 for along in axes) or len(set(used)) < len(used):
         return None
     parts = (0, shape_of(unit.layer.operator).parts)
+    # what a finished sum meets, only the last engine of its chain reads
+    last = slice(-1, None) if read.late else slice(None)
     shares_made = [layout.borders(producer.layer.operator) for layout in made]
-    shares_wanted = [(*layout.borders(unit.layer.operator), parts) for layout in wanted]
+    shares_wanted = [layout.borders(unit.layer.operator) for layout in wanted]
+    if read.late:
+        shares_wanted = [(*shares[:3], parts) for shares in shares_wanted]
     overlaps, which_made, which_wanted = [], [], []
     for coordinate, along in enumerate(axes):
         theirs = sorted({shares[coordinate] for shares in shares_made})
@@ -93,10 +97,10 @@ def journeys(
         which_made.append([number[shares[coordinate]] for shares in shares_made])
         number = {cuts: j for j, cuts in enumerate(mine)}
         which_wanted.append([number[shares[axis]] if along.depends else 0 for shares in shares_wanted])
-    depends = [along.depends[0] if along.depends and along.depends[0] != PART else -1 for along in axes]
+    depends = [along.depends[0] if along.depends else -1 for along in axes]
     bits = result_bits(problem.units, machine.engine)[read.producer]
-    made_groups, made_engines = _places(made, machine)
-    wanted_groups, wanted_engines = _places(wanted, machine)
+    made_groups, made_engines = _places(made, machine, slice(-1, None))
+    wanted_groups, wanted_engines = _places(wanted, machine, last)
     sent = _priced(
         overlaps[0],
         overlaps[1],
@@ -138,13 +142,19 @@ def _nonempty(cuts: Cuts) -> Int64s:
     return np.flatnonzero(np.diff(np.array(cuts)) > 0)
 
 
-def _places(layouts: Sequence[Layout], machine: TiledMachine) -> tuple[Int64s, Int64s]:
-    """Groups of each layout, shape (layouts, 3), and its engines in their order, padded with -1."""
-    groups = np.array([layout.grid.groups for layout in layouts], dtype=np.int64)
+def _places(layouts: Sequence[Layout], machine: TiledMachine, parts: slice) -> tuple[Int64s, Int64s]:
+    """Groups of each layout, shape (layouts, 4), and its engines in their order, padded with -1.
+
+    Parameters
+    ----------
+    parts : of the sum, whose engines these are
+    """
+    groups = np.empty((len(layouts), 4), dtype=np.int64)
     engines = np.full((len(layouts), machine.engines), -1, dtype=np.int64)
-    for row, layout in zip(engines, layouts, strict=True):
-        placed = layout.grid.engines(machine.width).ravel()
-        row[: len(placed)] = placed
+    for i, layout in enumerate(layouts):
+        placed = layout.grid.engines(machine.width)[..., parts]
+        groups[i] = placed.shape
+        engines[i, : placed.size] = placed.ravel()
     return groups, engines
 
 
@@ -171,7 +181,7 @@ def _priced(
     channels, rows, columns : positions that every share of a reader touches of every share that was made,
         shape (producer's borders, reader's borders, producer's shares, reader's shares)
     which_made, which_wanted : per layout and coordinate, which of the borders it has
-    made_groups, wanted_groups : per layout, its groups of channels, rows and columns
+    made_groups, wanted_groups : per layout, its groups of channels, rows, columns and the sum
     made_engines, wanted_engines : per layout, the engines of the groups in their order
     depends : per coordinate of what is read, along which groups of the reader it moves; -1 for none
     width, engines : of the machine
@@ -187,19 +197,20 @@ def _priced(
     starts = np.zeros(engines + 1, dtype=np.int64)
     members = np.empty(engines, dtype=np.int64)
     of = np.empty(engines, dtype=np.int64)
-    at = np.zeros(3, dtype=np.int64)
+    at = np.zeros(4, dtype=np.int64)
     for j in range(many):
         groups = wanted_groups[j]
         for c in range(3):
             classes[c] = groups[depends[c]] if depends[c] >= 0 else 1
-        total = groups[0] * groups[1] * groups[2]
+        total = groups[0] * groups[1] * groups[2] * groups[3]
         kinds = classes[0] * classes[1] * classes[2]
         # engines by what they read
         starts[:] = 0
         for share in range(total):
-            at[0] = share // (groups[1] * groups[2])
-            at[1] = share // groups[2] % groups[1]
-            at[2] = share % groups[2]
+            at[0] = share // (groups[1] * groups[2] * groups[3])
+            at[1] = share // (groups[2] * groups[3]) % groups[1]
+            at[2] = share // groups[3] % groups[2]
+            at[3] = share % groups[3]
             kind = 0
             for c in range(3):
                 kind = kind * classes[c] + (at[depends[c]] if depends[c] >= 0 else 0)

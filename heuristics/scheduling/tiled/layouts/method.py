@@ -6,9 +6,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from operator import itemgetter
 
-from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
@@ -24,6 +23,10 @@ TRIED = (1.0, 2.0, 0.5, 4.0, 0.25)
 
 DEAR = 1e3
 """What a cycle is worth, as a multiple of the mean energy of one, where energy does not count."""
+
+
+PATIENCE = 24
+"""Moves in a row without a gain after which the plan is smoothed on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +58,34 @@ class LayoutStart:
         """
         return self.choice.redrawn(state, units, price, numbers)
 
-    def planned(self, stages: Stages, state: Layouts, name: str) -> Judged | None:
-        """The plan of some layouts; ``None`` where an atom fits no buffer."""
-        return planned(stages, state, name)
+    def planned(self, stages: Stages, state: Layouts, name: str, like: AtomicPlan) -> Judged | None:
+        """The plan of some layouts; ``None`` where an atom fits no buffer.
+
+        Parameters
+        ----------
+        stages : what makes plans
+        state : layouts of all layers
+        name : what the trace calls the plan
+        like : as of `Stages.placed`
+        """
+        return planned(stages, state, name, like)
 
 
-def planned(stages: Stages, layouts: Layouts, source: str) -> Judged | None:
-    """The plan of layouts, smoothed once, offered; ``None`` where an atom fits no buffer."""
+def planned(stages: Stages, layouts: Layouts, source: str, like: AtomicPlan | None = None) -> Judged | None:
+    """The plan of layouts, smoothed once, offered; ``None`` where an atom fits no buffer.
+
+    Parameters
+    ----------
+    stages : what makes plans
+    layouts : of all layers
+    source : what the trace calls the plan
+    like : as of `Stages.placed`
+    """
     try:
         dag, engine, step = arranged(stages.search.problem.problem, layouts, stages.search.limits)
     except InputError:
         return None
-    return stages.placed(dag, step, engine, source)
+    return stages.placed(dag, step, engine, source, like)
 
 
 def started(search: TiledSearch, stages: Stages, room: float) -> list[LayoutStart]:
@@ -128,15 +147,20 @@ class LayoutPlans(PlanHeuristic):
         start = starts[0]
         problem = search.problem.problem
         numbers = random.Random(search.limits.seed)
-        state, base = start.state, start.judged
-        best = stages.settled(base)
+        state, base = start.state, stages.settled(start.judged)
+        weights, failed = losses(problem, base[1]), 0
         for _ in range(self.moves):
             if search.done:
                 break
-            weights = losses(problem, base[1])
             unit = numbers.choices(range(len(weights)), weights)[0]
             moved = start.redrawn(state, [unit], price_of(search), numbers)
-            judged = None if moved is None else start.planned(stages, moved, f"{self.name} climbing")
-            if moved is not None and judged is not None and judged[0] <= base[0]:
+            if moved is None:
+                continue
+            judged = start.planned(stages, moved, f"{self.name} climbing", base[1])
+            failed += 1
+            if judged is not None and judged[0] <= base[0]:
+                failed = failed if judged[0] == base[0] else 0
                 state, base = moved, judged
-                best = min(best, stages.settled(base), key=itemgetter(0))
+                weights = losses(problem, base[1])
+            elif failed >= PATIENCE:
+                failed, base = 0, stages.settled(base, seed=numbers.randrange(1 << 30))
