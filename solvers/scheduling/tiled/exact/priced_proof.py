@@ -138,7 +138,12 @@ class PricedProof(RoundProof):
         places: Sequence[int] | None = None,
         open_rounds: range = range(0),
     ) -> PlanStatement:
-        """The statement of plans of interest, which minimises their energy or its product with cycles."""
+        """The statement of plans of interest, which minimises their energy or its product with cycles.
+
+        Parameters
+        ----------
+        order, most, places, open_rounds : as of `RoundProof.statement`
+        """
         self._settle()
         statement = plan_statement(
             self.instance,

@@ -325,11 +325,15 @@ class RoundProof:
         places: Sequence[int] | None = None,
         open_rounds: range = range(0),
     ) -> PlanStatement:
-        """The statement of what is still of interest; parameters as of `plan_statement`."""
-        count = self.count if order is None else max(order) + 2
+        """The statement of what is still of interest.
+
+        Parameters
+        ----------
+        order, most, places, open_rounds : as of `plan_statement`
+        """
         return plan_statement(
             self.instance,
-            count,
+            self.count if order is None else max(order) + 2,
             self.space.idle,
             self.least,
             self.most if most is None else most,

@@ -98,7 +98,12 @@ class TransferProof(RoundProof):
         places: Sequence[int] | None = None,
         open_rounds: range = range(0),
     ) -> PlanStatement:
-        """The statement of what is still of interest; order and places are the plan's."""
+        """The statement of what is still of interest; order and places are the plan's.
+
+        Parameters
+        ----------
+        order, most, places, open_rounds : as of `RoundProof.statement`
+        """
         return super().statement(self._order, most, self._places)
 
 
