@@ -7,6 +7,7 @@ docs/tiled-exact.md for each group of constraints.  Engines' buffers, routes and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
@@ -17,6 +18,15 @@ from tilewright.solvers.scheduling.tiled.exact.rounds import Rounds, Terms
 from tilewright.solvers.scheduling.tiled.exact.sequences import RoundSequence
 
 Literal = cp_model.IntVar
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Per atom its round, the cycles that the relaxation gives to them, and engines where it knows them."""
+
+    rounds: list[int]
+    cycles: int
+    engines: list[int] | None = None
 
 
 class OrderModel:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -30,20 +29,11 @@ from tilewright.solvers.scheduling.tiled.exact.counts import Counts
 from tilewright.solvers.scheduling.tiled.exact.decode import hint, plan_of
 from tilewright.solvers.scheduling.tiled.exact.incumbent import placed_plans
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
-from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
+from tilewright.solvers.scheduling.tiled.exact.order import Order, OrderModel
 from tilewright.solvers.scheduling.tiled.exact.sequences import RoundSequence, searched
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 from tilewright.solvers.scheduling.tiled.exact.statement import plan_statement
 from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Per atom its round, the cycles that the relaxation gives to them, and engines where it knows them."""
-
-    rounds: list[int]
-    cycles: int
-    engines: list[int] | None = None
 
 
 class RoundProof:
