@@ -14,7 +14,7 @@ class HomePlaces:
     """Of the layers of a group."""
 
     group: FusedGroup
-    _plain: dict[str, frozenset[int]] = field(default_factory=dict)
+    _plain: dict[str, frozenset[int] | None] = field(default_factory=dict)
 
     def places(self, layer: str, loops: Sequence[SharedLoop | None]) -> list[int]:
         """Places of a layer's result: how many loops of its sequence stand outside.
@@ -33,20 +33,19 @@ class HomePlaces:
 
     def slides(self, layer: str, loop: SharedLoop | None) -> bool:
         """Whether a loop around a layer's result may slide a window over it."""
-        if all(self.group.is_plain(reading) for reading in self.group.read_by(layer)):
-            return False
-        return loop is not None and self.group.ranks[loop.layer, loop.dim] not in self._plain_ranks(layer)
-
-    def _plain_ranks(self, layer: str) -> frozenset[int]:
-        """Loops of a layer's result that all its readers read element by element."""
         if layer not in self._plain:
-            self._plain[layer] = frozenset(
-                self.group.ranks[layer, term.dim]
-                for place, axis in enumerate(self.group.operator(layer).output.axes)
-                for term in axis.terms
-                if all(
-                    self.group.reads_plainly(reading, reading.axes.index(place))
-                    for reading in self.group.read_by(layer)
-                )
-            )
-        return self._plain[layer]
+            self._plain[layer] = self._plain_ranks(layer)
+        plain = self._plain[layer]
+        return plain is not None and loop is not None and self.group.ranks[loop.layer, loop.dim] not in plain
+
+    def _plain_ranks(self, layer: str) -> frozenset[int] | None:
+        """Loops of a layer's result that all its readers read element by element; ``None`` if all are."""
+        readings = self.group.read_by(layer)
+        if all(self.group.is_plain(reading) for reading in readings):
+            return None
+        return frozenset(
+            self.group.ranks[layer, term.dim]
+            for place, axis in enumerate(self.group.operator(layer).output.axes)
+            for term in axis.terms
+            if all(self.group.reads_plainly(reading, reading.axes.index(place)) for reading in readings)
+        )
