@@ -53,7 +53,7 @@ def drawn(rng: Random) -> tuple[FusedGroup, Engine]:
 
 
 def trees_of(search: FusedSearch, rng: Random, number: int) -> Iterator[Branch]:
-    """Some trees that make sense, at most so many."""
+    """Some trees that make all that is needed, at most so many."""
     stems = list(search.trees.stems())
     for _ in range(number):
         tree = rng.choice(stems)
@@ -63,10 +63,11 @@ def trees_of(search: FusedSearch, rng: Random, number: int) -> Iterator[Branch]:
             tree = rng.choice(list(search.trees.orders(tree)))
             tree = rng.choice(list(search.trees.halos(tree)))
             try:
-                turns_of(search.group, search.engine, tree)
+                skeleton = search.space.skeleton(tree)
             except InputError:
                 continue
-            yield tree
+            if skeleton.makes_all(search.group.leaving):
+                yield tree
 
 
 def check_halos(seed: str, groups: int) -> None:
