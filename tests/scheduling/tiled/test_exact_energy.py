@@ -19,12 +19,16 @@ from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled.exact.incumbent import by_nearest_ports
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.priced_proof import PricedProof
 from tilewright.solvers.scheduling.tiled.exact.prices import energy_units
 from tilewright.solvers.scheduling.tiled.exact.sharing import energy_of_places
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan, in_turn
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.network import Layer, Link, Network
 
 MACHINES = (
     "atomic-2x2",
@@ -58,7 +62,12 @@ def random_case(seed: int) -> tuple[TiledProblem, AtomicDag, Plan]:
 @pytest.mark.parametrize("seed", range(20))
 def test_no_bound_of_places_exceeds_a_random_plan(seed: int) -> None:
     """What follows from a random plan's places is at most its energy, and at least what all plans take."""
-    problem, dag, plan = random_case(seed)
+    least, bound, value = compared(*random_case(seed))
+    assert least <= bound <= value
+
+
+def compared(problem: TiledProblem, dag: AtomicDag, plan: Plan) -> tuple[int, int, int]:
+    """Energy of every plan and of a plan's places at least, and that of the plan, in units."""
     instance = RoundInstance(dag, problem.machine)
     result = problem.evaluate(dag, plan)
     units = energy_units(instance, Fraction(result.energy.total), 1)
@@ -71,7 +80,21 @@ def test_no_bound_of_places_exceeds_a_random_plan(seed: int) -> None:
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     assert solver.solve(model) == cp_model.OPTIMAL
-    assert units.least(instance) <= solver.value(energy) <= units.counted(result.energy.total)
+    return units.least(instance), int(solver.value(energy)), units.counted(result.energy.total)
+
+
+def test_an_output_that_is_read_comes_cheaper_from_dram() -> None:
+    """Where DRAM costs less than a buffer, what a reader elsewhere takes is what the bound says."""
+    layers = [Layer(name, conv2d(k=4, c=4, r=1, s=1, h=2, w=2), "test") for name in ("a", "b")]
+    network = Network("chain", layers, [Link("a", "b", "I", "a", 16)])
+    machine = load_tiled_machine("atomic-2x2").changed(hop_energy=0.0, dram_energy=0.25)
+    problem = TiledProblem(network, machine, tiled_objective("energy"))
+    dag = problem.dag([AtomSize(2, 2, 4, 4)] * 2)
+    dag = replace(dag, is_output=np.ones_like(dag.is_output))
+    engine, step = np.array([0, 1], dtype=np.int32), np.array([0, 1], dtype=np.int64)
+    plan = complete(dag, machine, engine, step, through_dram=True)
+    _, bound, value = compared(problem, dag, as_round_plan(dag, plan, machine.engines))
+    assert bound == value
 
 
 @pytest.mark.parametrize("seed", range(20))
