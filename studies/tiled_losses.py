@@ -49,6 +49,7 @@ from tilewright.solvers.scheduling.tiled.exact.incumbent import PLACES
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan
 from tilewright.solvers.scheduling.tiled.exact.statement import plan_statement
+from tilewright.solvers.scheduling.tiled.exact.variables import Given
 from tilewright.solvers.scheduling.tiled.running import plan_run
 
 ATOMS = "atomic[atoms=printed,refine=off]"
@@ -75,7 +76,7 @@ def best_of(graph: SmallGraph, order: Int32s, places: Int32s | None, seconds: fl
     instance = RoundInstance(graph.dag, graph.problem.machine)
     engines = None if places is None else places.tolist()
     rounds = order.tolist()
-    statement = plan_statement(instance, max(rounds) + 2, 0, 0, most, order=rounds, places=engines)
+    statement = plan_statement(instance, max(rounds) + 2, 0, 0, most, given=Given(rounds, engines))
     run = CpSatRun(statement.model, Limits(seconds, threads=1), lambda: False)
     run.solve()
     if not run.has_solution:

@@ -162,6 +162,11 @@ class FusedGroup:
         """The same for all axes."""
         return all(self.reads_plainly(reading, index) for index in range(len(reading.axes)))
 
+    @cached_property
+    def has_windows(self) -> bool:
+        """Whether some reader takes an axis of a result through windows, or shifted."""
+        return not all(self.is_plain(reading) for reading in self.readings)
+
     def offsets_of_windows(self, layer: str) -> frozenset[str]:
         """Dimensions that move inside the windows through which a layer reads intermediates."""
         operator = self.operator(layer)

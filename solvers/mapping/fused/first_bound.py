@@ -93,7 +93,7 @@ class FirstBounds:
         self.homes = HomeRooms(group, engines, self.needs)
         self.halos = Halos(group, self.needs)
         self.floors: TurnFloors | None = None
-        self._is_plain = not group.online and all(group.is_plain(reading) for reading in group.readings)
+        self._is_plain = not (group.online or group.has_windows)
         self._levels = [level.name for level in engine.levels]
         self._by_path: dict[object, LayerRuns] = {}
         self._steps: dict[object, tuple[Step, ...]] = {}

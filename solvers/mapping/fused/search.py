@@ -92,7 +92,6 @@ class FusedSearch:
         self.first = FirstBounds(group, engines)
         self.turn_floors = TurnFloors(group, self.first.halos, self.trees, self.solver)
         self.first.floors = self.turn_floors
-        self.is_plain = all(group.is_plain(reading) for reading in group.readings)
         if floors is None or floors.engine != engine:
             floors = LayerFloors(engine, model, factors, storage)
         self.floors = TreeFloors(group, self.first, self.trees, floors)
@@ -179,7 +178,7 @@ class FusedSearch:
                 self.answer.close = True
                 raise LimitReachedError("the gap that is asked for is reached")
             self.limits.check()
-            if not self.is_plain and self.answer.opened >= TAKING:
+            if self.answer.opened >= TAKING:
                 self.turn_floors.begin()
             if self.answer.opened >= self._next_dive:
                 self._dive(best)
@@ -268,7 +267,7 @@ class FusedSearch:
 
     def _open_family(self, family: Family, bound: Fraction, best: Fraction | None) -> None:
         """Put its loops in order: what residents move and hold depends on it."""
-        if not self.is_plain:
+        if self.group.has_windows:
             if not family.ordered:
                 bounds = self._bounds(self._ordered(family), best)
                 if not bounds:
@@ -321,7 +320,7 @@ class FusedSearch:
                 self._push(least.least, item)
                 return True
             # Without windows turns are solved when they are listed.
-            if self.is_plain or not self.rooms.advance(least):
+            if not self.group.has_windows or not self.rooms.advance(least):
                 return False
 
     def _open_ordered(self, ordered: Ordered, bound: Fraction, best: Fraction | None) -> None:

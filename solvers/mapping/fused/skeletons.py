@@ -76,7 +76,7 @@ class SkeletonSpace:
     @cached_property
     def divides(self) -> bool:
         """Whether shared tiles divide: they need not in groups without windows that have few of them."""
-        if self.perfect or not all(self.group.is_plain(reading) for reading in self.group.readings):
+        if self.perfect or self.group.has_windows:
             return True
         loops = self.loops(tuple(self.group.names)).values()
         return math.prod(len(trip_tiles(self.group.operator(n).bounds[d])) for n, d in loops) > MOST_TILES

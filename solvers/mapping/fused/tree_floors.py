@@ -14,6 +14,9 @@ from tilewright.solvers.mapping.fused.first_bound import FirstBounds, LayerRuns
 from tilewright.solvers.mapping.fused.layer_floors import Asked, LayerFloors
 from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
 
+AskedOf = tuple[Asked, int] | None
+"""A layer as it stands in a tree, with the level of its homes; ``None`` if it has no floor."""
+
 
 class TreeFloors:
     """Floors of a group's layers.
@@ -29,8 +32,8 @@ class TreeFloors:
     ) -> None:
         self.group, self.first, self.layers = group, first, layers
         # In one nest all turns are alike only where nothing is read through windows.
-        is_plain = all(group.is_plain(reading) for reading in group.readings)
-        self.applies = is_plain and any(layers.may_know(operator) for operator in group.operators.values())
+        may_know = any(layers.may_know(operator) for operator in group.operators.values())
+        self.applies = may_know and not group.has_windows
         self.begun = False
         self._shared = _shared_dims(group, trees)
 
@@ -46,13 +49,11 @@ class TreeFloors:
         tree : whose layers
         is_whole : whether all of its loops are decided, so that tiles of homes are known
         """
-        asked = self._asked(tree, is_whole=is_whole)
-        return [Fraction(0) if own is None else self.layers.known(own[0]) for own in asked]
+        return self._known(self._asked(tree, is_whole=is_whole))
 
     def bound(self, tree: Branch, *, is_whole: bool) -> Fraction:
         """What a tree takes at least by what is known and by trip counts; parameters as of :meth:`known`."""
-        floors = self.known(tree, is_whole=is_whole)
-        return sum((max(*own) for own in zip(floors, self._plain(tree), strict=True)), Fraction(0))
+        return self._bound(self._asked(tree, is_whole=is_whole), self._plain(tree))
 
     def raised(self, tree: Branch, most: Fraction, *, is_whole: bool) -> Fraction:
         """The same by floors of all layers, or of as many as it takes to reach ``most``.
@@ -66,24 +67,31 @@ class TreeFloors:
         for index in sorted(range(len(plain)), key=lambda index: plain[index], reverse=True):
             own = asked[index]
             if own is not None and not self.layers.is_settled(own[0], most):
-                if self.bound(tree, is_whole=is_whole) >= most:
+                if self._bound(asked, plain) >= most:
                     break
                 self.layers.floor(*own, most)
-        return self.bound(tree, is_whole=is_whole)
+        return self._bound(asked, plain)
+
+    def _known(self, asked: list[AskedOf]) -> list[Fraction]:
+        return [Fraction(0) if own is None else self.layers.known(own[0]) for own in asked]
+
+    def _bound(self, asked: list[AskedOf], plain: list[Fraction]) -> Fraction:
+        """The greater of what is known and of trip counts, layer by layer."""
+        return sum(map(max, self._known(asked), plain), Fraction(0))
 
     def _plain(self, tree: Branch) -> list[Fraction]:
         """What each layer takes at least by trip counts."""
         return [self.first.least(runs) for runs in self.first.runs(tree)]
 
-    def _asked(self, tree: Branch, *, is_whole: bool) -> list[tuple[Asked, int] | None]:
-        """Every layer as it stands in a tree, with the level of its homes; ``None`` if it has no floor."""
+    def _asked(self, tree: Branch, *, is_whole: bool) -> list[AskedOf]:
+        """Every layer of a tree."""
         all_runs = self.first.runs(tree)
         if not self.begun:
             return [None] * len(all_runs)
         others = self.first.homes.taken_by_others(tree) if is_whole else {}
         return [self._asked_of(runs, others.get(runs.layer, 0)) for runs in all_runs]
 
-    def _asked_of(self, runs: LayerRuns, others: int) -> tuple[Asked, int] | None:
+    def _asked_of(self, runs: LayerRuns, others: int) -> AskedOf:
         operator = self.group.operator(runs.layer)
         home = self.layers.home_of(operator, runs.passed)
         if home is None:

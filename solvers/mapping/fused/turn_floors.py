@@ -42,7 +42,8 @@ class TurnFloors:
         self.group, self.halos, self.trees, self.solver = group, halos, trees, solver
         self.engine = solver.engine
         # Energies add up over repeated mappings; cycles of first fills and last drains need not.
-        self.applies = trees.divides and solver.factors == "perfect" and not self.engine.leak
+        divides = trees.divides and solver.factors == "perfect"
+        self.applies = group.has_windows and divides and not self.engine.leak
         self.begun = False
         self._each: dict[tuple[str, Homes], Fraction] = {}
 

@@ -177,11 +177,11 @@ def _fitting(
 ) -> Candidates:
     """Layouts of a layer, with as few more atoms than wanted as fit a buffer; none where none fits."""
     atoms = most
-    of = candidates(problem, unit, room=room, prices=prices, most=MOST, atoms=atoms)
-    while not of.layouts and atoms < SHARE:
-        atoms = min(SHARE, 2 * atoms)
+    while True:
         of = candidates(problem, unit, room=room, prices=prices, most=MOST, atoms=atoms)
-    return of
+        if of.layouts or atoms >= SHARE:
+            return of
+        atoms = min(SHARE, 2 * atoms)
 
 
 def _first(made: Sequence[Layout], wanted: Sequence[Layout]) -> Floats:

@@ -30,7 +30,7 @@ class Trees:
 
     def __init__(self, group: FusedGroup, listed: Listed) -> None:
         self.group, self.listed = group, listed
-        self.windowed = not all(group.is_plain(reading) for reading in group.readings)
+        self.windowed = group.has_windows
         self.divides = listed.divides or self.windowed
         if not self.divides:
             sizes = [group.operator(n).bounds[d] for n, d in self._loops(tuple(group.names)).values()]

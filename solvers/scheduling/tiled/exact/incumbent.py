@@ -173,10 +173,15 @@ def placed_plans(
 def _completed(dag: AtomicDag, machine: TiledMachine, engine: Int32s, step: Int32s) -> Iterator[Plan]:
     """Round plans of one order and its places; none where residency exceeds a buffer."""
     with suppress(IllegalPlanError):
-        rounds = as_round_plan(dag, complete(dag, machine, engine, step, ahead=1), machine.engines)
+        rounds = _round_plan(dag, machine, engine, step)
         yield rounds
         yield by_nearest_ports(rounds, machine)
         yield single_steps(dag, machine, rounds)
+
+
+def _round_plan(dag: AtomicDag, machine: TiledMachine, engine: Int32s, step: Int32s) -> Plan:
+    """The round plan of an order and its places, as completed."""
+    return as_round_plan(dag, complete(dag, machine, engine, step, ahead=1), machine.engines)
 
 
 def first_plans(problem: TiledProblem, dag: AtomicDag) -> Iterator[Plan]:
@@ -198,11 +203,8 @@ def _plans_of_few_engines(dag: AtomicDag, machine: TiledMachine) -> Iterator[Pla
             list_order(dag, machine, along=along),
             list_order(dag, machine, priority=depth_first(dag), along=along),
         ):
-            try:
-                plan = complete(dag, machine, engine, step, ahead=1)
-            except IllegalPlanError:
-                continue
-            yield by_nearest_ports(as_round_plan(dag, plan, machine.engines), machine)
+            with suppress(IllegalPlanError):
+                yield by_nearest_ports(_round_plan(dag, machine, engine, step), machine)
 
 
 def by_nearest_ports(plan: Plan, machine: TiledMachine) -> Plan:

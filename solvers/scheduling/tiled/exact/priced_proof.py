@@ -7,7 +7,7 @@ or the product.  Energy without power knows no lengths: there, tasks run one at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 
 from ortools.sat.python import cp_model
@@ -22,8 +22,7 @@ from tilewright.solvers.scheduling.tiled.exact.prices import energy_units, most_
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.sharing import Runs, energy_of_places
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, in_turn
-from tilewright.solvers.scheduling.tiled.exact.statement import plan_statement
-from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
+from tilewright.solvers.scheduling.tiled.exact.variables import FREE, Given, PlanStatement
 
 STATED = ((0, 1), (1, 0), (1, 1))
 """Powers of energy and cycles that can be proven."""
@@ -34,6 +33,8 @@ FINEST = Fraction(1, 10**5)
 
 class PricedProof(RoundProof):
     """Proves the round plan of least energy, or of least energy times cycles."""
+
+    priced = True
 
     def __init__(self, search: TiledSearch, space: RoundSpace) -> None:
         super().__init__(search, space)
@@ -131,33 +132,10 @@ class PricedProof(RoundProof):
         """Its tasks in turn, where lengths do not count."""
         return in_turn(plan, self.instance.tasks, self.instance.engines) if self.serial else plan
 
-    def statement(
-        self,
-        order: Sequence[int] | None = None,
-        most: int | None = None,
-        places: Sequence[int] | None = None,
-        open_rounds: range = range(0),
-    ) -> PlanStatement:
-        """The statement of plans of interest, which minimises their energy or its product with cycles.
-
-        Parameters
-        ----------
-        order, most, places, open_rounds : as of `RoundProof.statement`
-        """
+    def statement(self, given: Given = FREE, most: int | None = None) -> PlanStatement:
+        """The statement of plans of interest, which minimises their energy or its product with cycles."""
         self._settle()
-        statement = plan_statement(
-            self.instance,
-            self.count if order is None else max(order) + 2,
-            self.space.idle,
-            self.least,
-            self.most if most is None else most,
-            order=order,
-            places=places,
-            open_rounds=open_rounds,
-            priced=True,
-            serial=self.serial,
-            check=self.search.limits.check,
-        )
+        statement = super().statement(given, most)
         rounds, moved = statement.rounds, moved_energy(statement, self.units)
         self.minimise(statement.model, rounds.cycles, rounds.longest, statement.runs, moved)
         return statement

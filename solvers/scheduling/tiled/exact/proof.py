@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -33,7 +33,7 @@ from tilewright.solvers.scheduling.tiled.exact.order import Order, OrderModel
 from tilewright.solvers.scheduling.tiled.exact.sequences import RoundSequence, searched
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 from tilewright.solvers.scheduling.tiled.exact.statement import plan_statement
-from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
+from tilewright.solvers.scheduling.tiled.exact.variables import FREE, Given, PlanStatement
 
 
 class RoundProof:
@@ -42,7 +42,15 @@ class RoundProof:
     Parameters
     ----------
     search : its problem is the space
+
+    Attributes
+    ----------
+    given : what is given of all plans of the space
+    priced, serial : whether energy counts; whether one task runs at a time, and lengths do not count
     """
+
+    given = FREE
+    priced = serial = False
 
     def __init__(self, search: TiledSearch, space: RoundSpace) -> None:
         self.search, self.space = search, space
@@ -266,7 +274,7 @@ class RoundProof:
         for most, places in trials:
             if search.done or self.most < max(self.least, order.cycles):
                 return
-            statement = self.statement(order.rounds, min(most, self.most), places)
+            statement = self.statement(Given(order.rounds, places), min(most, self.most))
             share = effort.CLOSING_SHARE if order.cycles <= self.least else effort.FIXED_SHARE
             run = self.start(statement, "places", search.limits.share(share), None)
             run.solve()
@@ -284,7 +292,7 @@ class RoundProof:
                 left = chance.sample(range(max(1, rounds - width + 1)), k=max(1, rounds - width + 1))
             begin = left.pop()
             open_rounds = range(begin, min(begin + width, rounds))
-            statement = self.statement(plan.first.tolist(), None, plan.engine.tolist(), open_rounds)
+            statement = self.statement(Given(plan.first.tolist(), plan.engine.tolist(), open_rounds))
             hint(statement, plan)
             self.start(statement, "windows", limits.share(1.0, effort.LONGEST_WINDOW), None).solve()
             if search.key != key:
@@ -298,7 +306,7 @@ class RoundProof:
         """Solve the whole statement within limits."""
         if self.closed():
             return
-        statement = self.statement(None)
+        statement = self.statement(self.given)
         if self.search.answer is not None:
             hint(statement, self.begun(self.search.answer.plan))
         run = self.start(statement, "plans", limits, lambda bound: self.reported(bound, "plans"))
@@ -308,28 +316,23 @@ class RoundProof:
         """A plan as the statement has it."""
         return plan
 
-    def statement(
-        self,
-        order: Sequence[int] | None = None,
-        most: int | None = None,
-        places: Sequence[int] | None = None,
-        open_rounds: range = range(0),
-    ) -> PlanStatement:
+    def statement(self, given: Given = FREE, most: int | None = None) -> PlanStatement:
         """The statement of what is still of interest.
 
         Parameters
         ----------
-        order, most, places, open_rounds : as of `plan_statement`
+        given : what of the plans is given
+        most : cycles; by default those of what is still of interest
         """
         return plan_statement(
             self.instance,
-            self.count if order is None else max(order) + 2,
+            self.count if given.order is None else max(given.order) + 2,
             self.space.idle,
             self.least,
             self.most if most is None else most,
-            order=order,
-            places=places,
-            open_rounds=open_rounds,
+            given=given,
+            priced=self.priced,
+            serial=self.serial,
             check=self.search.limits.check,
         )
 

@@ -10,7 +10,7 @@ from ortools.sat.python import cp_model
 
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.rounds import Rounds, Terms
-from tilewright.solvers.scheduling.tiled.exact.variables import Literal, PlanStatement
+from tilewright.solvers.scheduling.tiled.exact.variables import FREE, Given, Literal, PlanStatement
 
 Ladder = dict[tuple[int, int], Literal | int]
 """(task, round): whether a task has run by then."""
@@ -29,9 +29,7 @@ def plan_statement(
     least: int,
     most: int,
     *,
-    order: Sequence[int] | None = None,
-    places: Sequence[int] | None = None,
-    open_rounds: range = range(0),
+    given: Given = FREE,
     priced: bool = False,
     serial: bool = False,
     check: Callable[[], None] = lambda: None,
@@ -43,26 +41,14 @@ def plan_statement(
     count : rounds, the last one for write-backs alone
     idle : rounds before the last task that run none, at most
     least, most : cycles
-    order : the round of each task, where it is given
-    places : the engine of each task, where it is given
-    open_rounds : tasks that the order puts into them may run in any of them, on any engine
+    given : what of them is given
     priced, serial : whether energy counts; whether one task runs at a time, and lengths are left out
     check : raises where a limit has struck; it is called between groups of constraints
     """
     heads, tails = instance.rounds_around(1 if serial else instance.engines)
     window = [range(head, count - 1 - tail) for head, tail in zip(heads, tails, strict=True)]
-    if order is not None:
-        window = [
-            range(max(open_rounds.start, all_rounds.start), min(open_rounds.stop, all_rounds.stop))
-            if r in open_rounds
-            else range(r, r + 1)
-            for r, all_rounds in zip(order, window, strict=True)
-        ]
-    engines = range(instance.engines)
-    may_run = [
-        engines if places is None or order is None or order[t] in open_rounds else (places[t],)
-        for t in range(instance.tasks)
-    ]
+    window = given.rounds(window)
+    may_run = given.engines(instance.tasks, range(instance.engines))
     rounds = Rounds(instance, count, idle, least, most, timed=not serial)
     return _Groups(instance, rounds, window, may_run, priced).stated(check)
 

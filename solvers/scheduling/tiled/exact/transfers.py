@@ -8,7 +8,6 @@ round plans (`statement`) with every atom on its engine and in its step.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -25,7 +24,7 @@ from tilewright.solvers.scheduling.tiled.exact.incumbent import chosen_atoms
 from tilewright.solvers.scheduling.tiled.exact.method import out_of_space, unstated
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan, idle_steps
-from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
+from tilewright.solvers.scheduling.tiled.exact.variables import Given
 
 AHEAD = (1, 4)
 """Steps by which data may come early, of the quick plans to begin with."""
@@ -76,13 +75,13 @@ class TransferProof(RoundProof):
 
     def __init__(self, search: TiledSearch, space: GivenOrder) -> None:
         super().__init__(search, space)
-        self._order: list[int] = space.first.tolist()
-        self._places: list[int] = space.engine.tolist()
+        self.given = Given(space.first.tolist(), space.engine.tolist())
+        self._rounds = int(space.first.max()) + 2
 
     @property
     def count(self) -> int:
         """Rounds of the plan, with one for the last write-backs."""
-        return max(self._order) + 2
+        return self._rounds
 
     def pursued(self) -> Outcome:
         """The bound of these atoms, then the statement."""
@@ -90,21 +89,6 @@ class TransferProof(RoundProof):
         if not self.search.done:
             self.whole(self.search.limits)
         return self.outcome()
-
-    def statement(
-        self,
-        order: Sequence[int] | None = None,
-        most: int | None = None,
-        places: Sequence[int] | None = None,
-        open_rounds: range = range(0),
-    ) -> PlanStatement:
-        """The statement of what is still of interest; order and places are the plan's.
-
-        Parameters
-        ----------
-        order, most, places, open_rounds : as of `RoundProof.statement`
-        """
-        return super().statement(self._order, most, self._places)
 
 
 @dataclass(frozen=True)

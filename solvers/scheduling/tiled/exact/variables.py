@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ortools.sat.python import cp_model
@@ -10,6 +11,44 @@ from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.rounds import Rounds
 
 Literal = cp_model.IntVar
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What of a plan is given.
+
+    Parameters
+    ----------
+    order, places : the round and the engine of each task, where they are given; places with an order alone
+    open_rounds : tasks that the order puts into them may run in any of them, on any engine
+    """
+
+    order: Sequence[int] | None = None
+    places: Sequence[int] | None = None
+    open_rounds: range = range(0)
+
+    def rounds(self, window: list[range]) -> list[range]:
+        """Per task the rounds that it may run in, of those of its window."""
+        if self.order is None:
+            return window
+        opened = self.open_rounds
+        return [
+            range(max(opened.start, free.start), min(opened.stop, free.stop))
+            if r in opened
+            else range(r, r + 1)
+            for r, free in zip(self.order, window, strict=True)
+        ]
+
+    def engines(self, tasks: int, every: range) -> list[Sequence[int]]:
+        """Per task the engines that it may run on, of all."""
+        order, places = self.order, self.places
+        return [
+            every if places is None or order is None or order[task] in self.open_rounds else (places[task],)
+            for task in range(tasks)
+        ]
+
+
+FREE = Given()
 
 
 @dataclass(eq=False)
