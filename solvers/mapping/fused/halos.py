@@ -21,7 +21,7 @@ Tiles = dict[int, int]
 
 
 class Halos:
-    """Of all layers of a group.
+    """Counts what the layers of a group make along windows, with what is made anew.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from tilewright.formulation.mapping.fused.tree import SharedLoop
 
 @dataclass(frozen=True)
 class HomePlaces:
-    """Of the layers of a group."""
+    """Places among loops for the homes of the results of a group's layers."""
 
     group: FusedGroup
     _plain: dict[str, frozenset[int] | None] = field(default_factory=dict)

@@ -27,7 +27,7 @@ from tilewright.solvers.mapping.fused.turn_solver import TurnCost, TurnSolver
 from tilewright.workloads.mapping.operator import Role, Tensor
 
 ALL = 99
-"""Sequences within each other that are in order, where all are."""
+"""More sequences within each other than any tree has: the loops of all are in order."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ MOST_ITERATIONS = 15120
 
 
 class TurnFloors:
-    """Of the layers of one group on one machine.
+    """Floors of all turns of the layers of one group on one machine.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class EnergyUnits:
         return int(Fraction(energy) * self.scale + Fraction(1, 2))
 
     def least(self, instance: RoundInstance) -> int:
-        """Of every plan but for its power: data from DRAM enter a buffer once, outputs leave one."""
+        """Units that every plan takes without its power: data from DRAM enter a buffer, outputs leave one."""
         fetched = sum(instance.size[b] for b in instance.readers if instance.parent[b] < 0)
         leaving = sum(size for size, out in zip(instance.size, instance.outputs, strict=False) if out)
         return self.atoms + fetched * (self.dram + self.write) + leaving * (self.dram + self.read)
