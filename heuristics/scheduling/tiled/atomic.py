@@ -15,6 +15,7 @@ from fractions import Fraction
 from itertools import product
 from math import inf
 
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
@@ -139,20 +140,31 @@ class AtomicDataflow(PlanHeuristic):
             search, self.name, self.buffering, self.options, self.lookahead, level=self.refine and self.level
         )
 
-    def start(self, search: TiledSearch, stages: Stages) -> Start | None:
+    def start(self, search: TiledSearch, stages: Stages, most: int | None = None) -> Start | None:
         """The best of what the options leave open; ``None`` where time is up before.
 
         First the sizes compete, those that cost less energy and the regions of the machine among them where
         energy counts, then the orders for the best sizes, then the ways to place.
+
+        Parameters
+        ----------
+        search : what judges plans
+        stages : what makes them
+        most : atoms; by default as many as the time of the search allows
+
+        Raises
+        ------
+        InputError : for a layer whose atoms fit no buffer
+        LimitReachedError : where limits strike before a plan is there
         """
-        return _Starts(self, search, stages).best()
+        return _Starts(self, search, stages, most).best()
 
 
 class _Starts:
     """What competes before the climb."""
 
-    def __init__(self, method: AtomicDataflow, search: TiledSearch, stages: Stages) -> None:
-        self._method, self._search, self._stages = method, search, stages
+    def __init__(self, method: AtomicDataflow, search: TiledSearch, stages: Stages, most: int | None) -> None:
+        self._method, self._search, self._stages, self._most = method, search, stages, most
         self._problem: TiledProblem = search.problem.problem
         self._whole = whole(self._problem.machine)
         self._orders = ORDERS if method.order == BEST else (method.order,)
@@ -161,7 +173,21 @@ class _Starts:
         self._shares: dict[tuple[str, int, float], tuple[str, Sizes, AtomicDag]] = {}
 
     def best(self) -> Start | None:
-        """The best start of all."""
+        """The best start of all, or of those before a limit struck.
+
+        Raises
+        ------
+        LimitReachedError : where that was before any
+        """
+        try:
+            self._compete()
+        except LimitReachedError:
+            if self._best is None:
+                raise
+        return self._best
+
+    def _compete(self) -> None:
+        """Try what the options leave open."""
         method = self._method
         shares = method.atoms in (BEST, "shares")
         if shares:
@@ -182,7 +208,6 @@ class _Starts:
                 break
         if shares and method.refine:
             self._mixed()
-        return self._best
 
     def _priced(self) -> None:
         """Sizes that cost less energy, on the whole machine and on ever smaller regions of it."""
@@ -241,6 +266,7 @@ class _Starts:
             room=self._method.room,
             engines=[region.engines] * len(self._problem.units),
             price=price,
+            most=self._most,
             limits=self._search.limits,
         )
 

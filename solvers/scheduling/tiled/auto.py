@@ -14,12 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow, Start
 from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
+from tilewright.heuristics.scheduling.tiled.coarsening import affordable
 from tilewright.heuristics.scheduling.tiled.kapla.methods import Kapla
 from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, started
 from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
@@ -34,20 +35,51 @@ NEAR = Fraction(3, 2)
 BEHIND = 16
 """The gains of a plan that lies behind count less, by this power of the ratio of the keys."""
 
-ATOMS = 0.2
-"""Part of the time that the first plans of atoms may take."""
 
-LAYOUTS = 0.4
-"""Part of the time left that the first plans of layouts may take."""
+@dataclass(frozen=True)
+class _Part:
+    """The time that the first plans of one kind may take.
+
+    Parameters
+    ----------
+    part : of the time left
+    seconds : what large networks need; where the part is less, they are given so many
+    most : part of the time left at most
+    """
+
+    part: float
+    seconds: float
+    most: float
+
+    def of(self, search: TiledSearch) -> Limits:
+        """That part of what is left."""
+        return search.limits.share(max(self.part, min(self.most, self._needed(search))))
+
+    def starved(self, search: TiledSearch) -> bool:
+        """Whether that part is shorter than what large networks need."""
+        return self._needed(search) > self.most
+
+    def _needed(self, search: TiledSearch) -> float:
+        """Part of the time left that large networks need."""
+        left = search.limits.remaining
+        return (
+            0.0 if left is None else self.seconds * search.problem.problem.machine.engines / max(left, 1e-3)
+        )
+
+
+ATOMS, LAYOUTS = _Part(0.2, 3.0, 0.5), _Part(0.4, 5.0, 0.6)
 
 SEVERAL = 2
 """Plans of layouts of which neighbourhoods are visited: what smoothing gains differs by more than they do."""
 
-SHORT = 5.0
+SHORT = 4.0
 """Seconds below which a plan of layers in turn comes first, for which all of them are there."""
 
-TREES: tuple[tuple[type[GrownTrees] | type[Kapla], float], ...] = ((GrownTrees, 0.15), (Kapla, 0.1))
-"""Methods on trees, and the part of the time left that each may take."""
+TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part], ...] = (
+    (GrownTrees, _Part(0.15, 1.2, 0.5)),
+    (Kapla, _Part(0.1, 1.0, 0.4)),
+)
+"""Methods on trees, and the time that each may take."""
 
 
 @dataclass
@@ -102,14 +134,16 @@ class _Portfolio:
         remaining = self.search.limits.remaining
         if self.search.answer is None and remaining is not None and remaining < SHORT:
             LayerSequential(room=self.room).offer(self.search, f"{self._name('atoms')}, layers in turn")
-        search = self.search.within(self.search.limits.share(ATOMS))
-        start = AtomicDataflow(room=self.room).start(search, Stages(search, self._name("atoms")))
+        most, search = affordable(self.search.limits), self.search.within(ATOMS.of(self.search))
+        start = AtomicDataflow(room=self.room).start(search, Stages(search, self._name("atoms")), most)
         if start is not None:
             self._add("atoms", start)
 
     def begin_layouts(self) -> None:
         """Plans of layouts, and neighbourhoods of the best ones, unless atoms leave them far behind."""
-        search = self.search.within(self.search.limits.share(LAYOUTS))
+        if self.sites and LAYOUTS.starved(self.search):
+            return
+        search = self.search.within(LAYOUTS.of(self.search))
         starts = started(search, Stages(search, self._name("layouts")), self.room)
         for start in starts[:SEVERAL]:
             key = self.search.key
@@ -119,15 +153,19 @@ class _Portfolio:
     def begin_trees(self) -> None:
         """Plans of trees and segments, and neighbourhoods of the best, unless atoms leave it far behind."""
         best = _Best()
-        for method, share in TREES:
-            limits = self.search.limits.share(share)
-            method().solve(self.search.within(limits).telling(best.note))
+        for method, part in TREES:
+            if self.sites and part.starved(self.search):
+                continue
+            method().solve(self.search.within(part.of(self.search)).telling(best.note))
         judged, key = best.judged, self.search.key
         if judged is not None and key is not None and judged[0] <= NEAR * key:
             self._add("trees", judged)
 
     def visit(self, most: int) -> None:
         """Visit at most so many neighbourhoods."""
+        for site in sorted(self.sites, key=lambda site: site.near.best[0]):
+            if not self.search.done:
+                site.near.settle()
         for _ in range(most if self.sites else 0):
             if self.search.done:
                 break
@@ -141,7 +179,6 @@ class _Portfolio:
 
     def _add(self, kind: str, start: Start | LayoutStart | Judged) -> None:
         near = Neighbourhoods(Stages(self.search, self._name(kind)), start, room=self.room)
-        near.settle()
         self.sites.append(_Site(near))
 
     def _name(self, kind: str) -> str:

@@ -30,10 +30,13 @@ from tilewright.heuristics.scheduling.tiled.coarsening import (
 )
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
+from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
+from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.solvers.compiling import Kernels
+from tilewright.solvers.scheduling.tiled import auto
 from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
 from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.solvers.scheduling.tiled.tree_kernels import TREES
@@ -85,6 +88,28 @@ def test_atoms_are_as_many_as_the_time_allows(monkeypatch: pytest.MonkeyPatch) -
     rough, filling = (workable(problem, given, room=room, most=1)[1].tasks for room in (0.1, 1.0))
     monkeypatch.setattr(coarsening, "ATOMS_PER_SECOND", 1)
     assert workable(problem, given, room=0.1, most=1, limits=Limits(60.0))[1].tasks == filling < rough
+
+
+def test_a_limit_amid_the_second_plan_leaves_the_first_to_go_on_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where time for atoms is up, `auto` visits neighbourhoods of the best that was planned."""
+    honest, plans = Stages.planned, list[Judged]()
+
+    def planned(self: Stages, *given: Any) -> Judged:
+        if plans:
+            raise LimitReachedError("amid the second plan")
+        plans.append(honest(self, *given))
+        return plans[0]
+
+    monkeypatch.setattr(Stages, "planned", planned)
+    monkeypatch.setattr(auto, "TREES", ())
+    monkeypatch.setattr(auto, "LAYOUTS", auto._Part(0.4, 100.0, 0.6))
+    machine = load_tiled_machine("atomic-2x2")
+    problem = TiledProblem(resolve_model("alexnet", 1), machine, tiled_objective("edp"))
+    result = plan_run(lambda: problem, "auto[steps=1]", Limits(60.0, threads=1)).run()
+    assert len(plans) == 1
+    assert result.key is not None
+    assert result.key < plans[0][0]
+    assert {point.source for point in result.trace if point.improved} >= {"auto atoms smoothing"}
 
 
 PLANNERS = ("ls", "rammer", "cnn-p", "il-pipe", PAPER, "atomic[moves=3]", "lns[steps=4,proof=0.5]")
