@@ -30,6 +30,7 @@ from tilewright.formulation.mapping.arrangements import (
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Statement
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
+from tilewright.formulation.mapping.orders import sliding_dims
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import MapSpace, build_space
@@ -95,9 +96,12 @@ def has_parts(problem: LayerProblem) -> bool:
 
 
 def _merges_remainders(problem: LayerProblem) -> bool:
-    """Whether parts are stated where tiles need not divide: no kept windows."""
-    levels = problem.engine.levels
-    return counts_merged_cuts(problem.operator) and not any(level.sliding_window for level in levels)
+    """Whether parts are stated where tiles need not divide: no window slides."""
+    return counts_merged_cuts(problem.operator) and not any(
+        level.sliding_window and tensor.role in level.keeps and sliding_dims(problem.operator, tensor)
+        for level in problem.engine.levels
+        for tensor in problem.operator.tensors
+    )
 
 
 def even_halves(problem: LayerProblem) -> tuple[Arrangement, Arrangement]:
