@@ -30,7 +30,6 @@ from tilewright.formulation.mapping.arrangements import (
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Statement
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
-from tilewright.formulation.mapping.orders import sliding_dims
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import MapSpace, build_space
@@ -86,22 +85,13 @@ def has_parts(problem: LayerProblem) -> bool:
     # The proofs of the parts are about settled arrangements and this model's counts.
     if problem.reduction is Reduction.NONE or problem.model.name != "hierarchy":
         return False
-    if problem.reduction is Reduction.LOOPS and not _merges_remainders(problem):
+    if problem.reduction is Reduction.LOOPS and not counts_merged_cuts(problem.operator):
         return False
     if engine.leak:
         return False  # leakage belongs to cycles, of which neither part has all
     if problem.constraints.rules and any(level.may_bypass for level in engine.levels):
         return False  # a demand may speak of what is stored where
     return len(segments(engine)) > 2 and engine.levels[0].fanout is None
-
-
-def _merges_remainders(problem: LayerProblem) -> bool:
-    """Whether parts are stated where tiles need not divide: no window slides."""
-    return counts_merged_cuts(problem.operator) and not any(
-        level.sliding_window and tensor.role in level.keeps and sliding_dims(problem.operator, tensor)
-        for level in problem.engine.levels
-        for tensor in problem.operator.tensors
-    )
 
 
 def even_halves(problem: LayerProblem) -> tuple[Arrangement, Arrangement]:

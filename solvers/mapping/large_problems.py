@@ -24,6 +24,7 @@ from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import BAND
 from tilewright.solvers.mapping.inner_bounds import inner_keys
 from tilewright.solvers.mapping.part_search import PartSearch
+from tilewright.solvers.mapping.part_tiles import PartTiles
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.storage_patterns import has_patterns
 
@@ -36,7 +37,7 @@ _LOOK = 1.0  # seconds for a bound
 _DEEP_SHARE, _DEEPEST = 0.5, 4.0  # of the time that is left, and seconds, for a bound of huge problems
 _FEW = 1000  # rows of perfect factors, with which halved tiles have as much time
 
-PERFECT, HALVED = "perfect factors", "halved tiles"
+PERFECT, HALVED, OF_PARTS = "perfect factors", "halved tiles", "tiles of parts"
 
 
 def is_large(problem: LayerProblem) -> bool:
@@ -71,16 +72,16 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
     if has_store_bounds(problem) and not search.done:
         bounds, pattern = _raise_bound_of_stores(search)
     offer_perfect_factors(search, method)
+    tiles = PartTiles(problem)
     if not problem.space.nest.perfect and _rows(problem) > HUGE:
         if bounds is not None and not search.done:
             pattern = _know_more_of_stores(search, bounds) or pattern
-        halved = problem.even().with_halved_tiles()
-        if _rows(problem.with_perfect_factors()) > _FEW:
-            _offer(search, halved, HALVED, method)
-        else:
-            _offer(search, halved, HALVED, method, _DEEP_SHARE, _DEEPEST)
+            _offer_tiles_of_parts(search, tiles, bounds, method)
+        if bounds is None:
+            _offer_halved_tiles(search, method)
     if bounds is not None and pattern is not None and not search.done:
         _raise_bound_of_inner_levels(search, bounds, pattern)
+        _offer_tiles_of_parts(search, tiles, bounds, method)
 
 
 def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> None:
@@ -91,6 +92,32 @@ def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> None:
     perfect = problem.with_perfect_factors()
     if _rows(perfect) <= MOST:
         _offer(search, perfect.even() if is_large(problem) else perfect, PERFECT, method)
+
+
+def _offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
+    """Offer the best mapping with halved tiles, with more time where perfect factors are very few."""
+    problem = search.problem
+    halved = problem.even().with_halved_tiles()
+    if _rows(problem.with_perfect_factors()) > _FEW:
+        _offer(search, halved, HALVED, method)
+    else:
+        _offer(search, halved, HALVED, method, _DEEP_SHARE, _DEEPEST)
+
+
+def _offer_tiles_of_parts(
+    search: LayerSearch, tiles: PartTiles, bounds: PatternBounds, method: LayerMethod
+) -> None:
+    """Offer the best mapping over the inner tiles of parts, unless they are those of last time.
+
+    Parameters
+    ----------
+    tiles : those of last time
+    bounds : have the answers of parts
+    """
+    if any([tiles.learn(answer) for answer in bounds.innermost]):
+        problem = tiles.problem
+        if not is_large(problem):
+            _offer(search, problem, OF_PARTS, method, _DEEP_SHARE, _DEEPEST)
 
 
 def _raise_bound_of_stores(search: LayerSearch) -> tuple[PatternBounds, BoundedPattern | None]:
@@ -127,10 +154,10 @@ def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds, pat
 
 
 def _raise(search: LayerSearch, key: float, source: str) -> None:
-    """Raise the bound to a lower bound of the key, in pJ and cycles."""
+    """Raise the bound to a lower bound of the key, in pJ and cycles: scaled keys are whole numbers."""
     scale = search.problem.key_scale
     if 0 < key < math.inf:
-        search.raise_bound(Fraction(int(key * scale * (1 - BAND))) / scale, source)
+        search.raise_bound(Fraction(math.ceil(key * scale * (1 - BAND))) / scale, source)
 
 
 def _offer(
