@@ -65,7 +65,7 @@ def sliding_dims(operator: Operator, tensor: Tensor) -> frozenset[str]:
         for axis in tensor.axes
         if axis.is_compound
         for term in axis.terms
-        if operator.bounds[term.dim] > 1 and _others_extent(operator, axis, term.dim) > term.stride
+        if _others_extent(operator, axis, term.dim) > term.stride
     )
 
 
