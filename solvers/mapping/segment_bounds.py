@@ -47,7 +47,7 @@ from tilewright.solvers.mapping.tree import Tree
 
 CYCLES = parse_objective("cycles")
 _LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
-_STEP = 0.02  # by which a cutoff passes what is known, where little effort left something open
+_STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
 _MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
 _FEW_ROWS = 10_000  # of a part, with which its layout is the same for all goals
 _MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
@@ -259,8 +259,9 @@ class SegmentBounds:
             tree.go_on()
         known = [(tree.layout, tree.least) for tree in trees]
         least = min([goal.enough, *(own for _, own in known)])
+        step = _STEP
         while 0 < least < goal.enough and not self._search.limits.expired:
-            cutoff = min(goal.enough, least * (1 + _STEP))
+            cutoff, step = min(goal.enough, least * (1 + step)), 2 * step
             below = LeastEnergy(cutoff)
             known = [(layout, self._least_below(below, layout, own)) for layout, own in known]
             risen = min([below.best, *(own for _, own in known)])
