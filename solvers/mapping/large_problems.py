@@ -109,15 +109,19 @@ def _offer_tiles_of_parts(
 ) -> None:
     """Offer the best mapping over the inner tiles of parts, unless they are those of last time.
 
+    The part that was searched to its end last says most of the whole, so its tiles come first alone.
+
     Parameters
     ----------
     tiles : those of last time
     bounds : have the answers of parts
     """
-    if any([tiles.learn(answer) for answer in bounds.innermost]):
-        problem = tiles.problem
-        if not is_large(problem):
-            _offer(search, problem, OF_PARTS, method, _DEEP_SHARE, _DEEPEST)
+    if sum(map(tiles.learn, bounds.innermost)):
+        alone = PartTiles(search.problem)
+        alone.learn(([answer for answer in bounds.innermost if answer.is_exact] or bounds.innermost)[-1])
+        for problem in (alone.problem, tiles.problem):
+            if not (is_large(problem) or search.done):
+                _offer(search, problem, OF_PARTS, method, _DEEP_SHARE, _DEEPEST)
 
 
 def _raise_bound_of_stores(search: LayerSearch) -> tuple[PatternBounds, BoundedPattern | None]:

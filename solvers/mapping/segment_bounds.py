@@ -248,7 +248,7 @@ class SegmentBounds:
         """What every mapping spends in a part of the machine at least, of what the parts minimise.
 
         What little effort leaves open is searched for what costs hardly more than is known already, then for
-        what costs a little more, and so on: far fewer nodes are below such a cutoff than below the least value
+        what costs a little more, and so on: far fewer nodes are below such a cutoff than below the best value
         found.
         """
         goal = LeastEnergy(slack=0.0 if self._problem.space.nest.perfect else _SLACK)
