@@ -34,7 +34,7 @@ MOST = 120_000  # rows of perfect factors
 SHARE = 0.25  # of the time that is left
 LONGEST = 2.0  # seconds
 _LOOK = 1.0  # seconds for a bound
-_DEEP_SHARE, _DEEPEST = 0.5, 4.0  # of the time that is left, and seconds, for a bound of huge problems
+_DEEP_SHARE, _DEEPEST = 0.5, 4.0  # of the time that is left, and seconds, for more of a bound
 _FEW = 1000  # rows of perfect factors, with which halved tiles have as much time
 
 PERFECT, HALVED, OF_PARTS = "perfect factors", "halved tiles", "tiles of parts"
@@ -73,14 +73,14 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         bounds, pattern = _raise_bound_of_stores(search)
     offer_perfect_factors(search, method)
     tiles = PartTiles(problem)
-    if not problem.space.nest.perfect and _rows(problem) > HUGE:
-        if bounds is not None and not search.done:
+    if bounds is None and not problem.space.nest.perfect and _rows(problem) > HUGE:
+        _offer_halved_tiles(search, method)
+    if bounds is not None and not search.done:
+        if not problem.space.nest.perfect:
             pattern = _know_more_of_stores(search, bounds) or pattern
             _offer_tiles_of_parts(search, tiles, bounds, method)
-        if bounds is None:
-            _offer_halved_tiles(search, method)
-    if bounds is not None and pattern is not None and not search.done:
-        _raise_bound_of_inner_levels(search, bounds, pattern)
+        if pattern is not None:
+            _raise_bound_of_inner_levels(search, bounds, pattern)
         _offer_tiles_of_parts(search, tiles, bounds, method)
 
 
