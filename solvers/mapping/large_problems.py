@@ -3,9 +3,9 @@
 With imperfect factors a dimension of tens of thousands of iterations has more than a million chains of tile
 sizes; to tabulate them takes seconds, in which a limit may strike.  Perfect factors are a subset of them
 with a few thousand chains, so branch and bound on that subset has its optimum in a fraction of the time; it
-closes much of the whole space, and often is the best there.  Where even those are many, or a dimension has
-no divisors, tiles that are halved again and again serve.  Reading the objective with plain intervals bounds
-it from below, and so does what each store costs at least.
+closes much of the whole space, and often is the best there.  Reading the objective with plain intervals
+bounds it from below, and so does what each store costs at least; the tiles with which stores cost that little
+are good ones for the whole.  Where stores bound nothing, tiles that are halved again and again serve.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _rows(problem: LayerProblem) -> int:
 
 
 def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
-    """Offer perfect factors, for the largest problems halved tiles, and bounds that need no tables.
+    """Offer perfect factors, tiles of parts or else halved ones, and bounds that need no tables.
 
     Where tiles are so many that those take seconds, too, any mapping comes before them.
 

@@ -46,6 +46,8 @@ class PartTiles:
 
     def learn(self, answer: PartAnswer) -> bool:
         """Add the tiles of a part; whether any of them are new."""
+        if not answer.tiles:
+            return False
         before = sum(map(len, self._sizes.values()))
         for own, other in _alike(self._problem.space.nest, answer.part.space.nest):
             if isinstance(own, Variable) and (other in answer.tiles or isinstance(other, Constant)):
