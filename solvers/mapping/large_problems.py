@@ -117,6 +117,8 @@ def _offer_tiles_of_parts(
     bounds : have the answers of parts
     """
     if sum(map(tiles.learn, bounds.innermost)):
+        if search.answer is not None:
+            tiles.mix(search.answer)
         alone = PartTiles(search.problem)
         alone.learn(([answer for answer in bounds.innermost if answer.is_exact] or bounds.innermost)[-1])
         for problem in (alone.problem, tiles.problem):

@@ -2,10 +2,10 @@
 
 A search of what some levels cost at least (:mod:`tilewright.solvers.mapping.pattern_bounds`,
 :mod:`tilewright.solvers.mapping.inner_bounds`) ends with tiles around the array and inside it of which that
-part would like best to be made.  Mappings of the whole over such tiles, those of several parts mixed, and any
-tiles further outside are some thousand rows where all tiles are some hundred thousand: the neighbourhood that
-a relaxation induces (Danna, Rothberg, Le Pape, "Exploring relaxation induced neighborhoods to improve MIP
-solutions", Mathematical Programming 102, 2005).
+part would like best to be made.  Mappings of the whole over such tiles, those of several parts and of the
+best mapping known mixed, and any tiles further outside are some thousand rows where all tiles are some
+hundred thousand: the neighbourhood that a relaxation induces (Danna, Rothberg, Le Pape, "Exploring relaxation
+induced neighborhoods to improve MIP solutions", Mathematical Programming 102, 2005).
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
 from tilewright.formulation.expression import Constant, Expr, Variable
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.solvers.mapping.presolve.encode import tile_sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,12 @@ class PartTiles:
                 size = other.value if isinstance(other, Constant) else answer.tiles[other]  # type: ignore[index]
                 self._sizes.setdefault(own, set()).add(size)
         return sum(map(len, self._sizes.values())) > before
+
+    def mix(self, mapping: Mapping) -> None:
+        """Add those of a mapping of the whole, where a part has some."""
+        for variable, size in tile_sizes(self._problem, mapping).items():
+            if variable in self._sizes:
+                self._sizes[variable].add(size)
 
     @property
     def problem(self) -> LayerProblem:
