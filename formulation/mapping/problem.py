@@ -22,6 +22,7 @@ from tilewright.formulation.mapping.arrangements import (
     is_spread,
 )
 from tilewright.formulation.mapping.axis_groups import DIVISORS, EVERY_INTEGER, HALVED, ROUNDED_UP
+from tilewright.formulation.mapping.chains import Sizes
 from tilewright.formulation.mapping.constraints import (
     Constraints,
     check_orders,
@@ -212,6 +213,16 @@ class LayerProblem:
     def with_halved_tiles(self) -> LayerProblem:
         """The same problem over tiles that are cut in two again and again: a small part of imperfect ones."""
         return self._restated(self.constraints, tiles=HALVED)
+
+    def having(self, sizes: Sizes) -> LayerProblem:
+        """The same problem over rows in which some tiles have some sizes only, where groups can tell.
+
+        Parameters
+        ----------
+        sizes : by tile size of the space; what is not among them may be anything
+        """
+        groups = tuple(group.narrowed(sizes) if group.narrowed else group for group in self.space.groups)
+        return replace(self, space=replace(self.space, groups=groups))
 
     def even(self) -> LayerProblem:
         """The same problem over even storage."""

@@ -127,12 +127,15 @@ class MergedCuts(Nest):
         if self.perfect or not axis.is_compound:
             return super().window(axis, boundary, counted, sides, slide)
         cuts = {term.dim: counted(term.dim) for term in axis.terms}
-        alone = super().window(axis, boundary, lambda dim: self._inside(cuts[dim]), sides, slide)
+        inner = None if slide is not None and slide[1] == self.merged else slide
+        alone = super().window(axis, boundary, lambda dim: self._inside(cuts[dim]), sides, inner)
         # Each option is a lower bound by itself; the largest one counts.
         options = [alone]
         for spread in cuts:
             own = {dim: [b for b in cuts[dim] if dim == spread or b not in sides] for dim in cuts}
-            number = {dim: self.pieces(dim, boundary, own[dim]) for dim in cuts}
+            # All that a window slides over is one piece.
+            swept = {dim: [b for b in own[dim] if (dim, b) != slide] for dim in cuts}
+            number = {dim: self.pieces(dim, boundary, swept[dim]) for dim in cuts}
             spans = [product(number.values())]
             for dim in cuts:
                 longer = self.covered(dim, boundary, own[dim]) - number[dim]

@@ -85,19 +85,13 @@ def has_parts(problem: LayerProblem) -> bool:
     # The proofs of the parts are about settled arrangements and this model's counts.
     if problem.reduction is Reduction.NONE or problem.model.name != "hierarchy":
         return False
-    if problem.reduction is Reduction.LOOPS and not _merges_remainders(problem):
+    if problem.reduction is Reduction.LOOPS and not counts_merged_cuts(problem.operator):
         return False
     if engine.leak:
         return False  # leakage belongs to cycles, of which neither part has all
     if problem.constraints.rules and any(level.may_bypass for level in engine.levels):
         return False  # a demand may speak of what is stored where
     return len(segments(engine)) > 2 and engine.levels[0].fanout is None
-
-
-def _merges_remainders(problem: LayerProblem) -> bool:
-    """Whether parts are stated where tiles need not divide: no kept windows."""
-    levels = problem.engine.levels
-    return counts_merged_cuts(problem.operator) and not any(level.sliding_window for level in levels)
 
 
 def even_halves(problem: LayerProblem) -> tuple[Arrangement, Arrangement]:

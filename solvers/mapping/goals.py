@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.stopping import BoundReaches
 from tilewright.foundation.arrays import Bools, Floats
@@ -88,10 +89,15 @@ class LeastEnergy(Goal):
     ----------
     best : known or enough
     slack : by how much the value found may be more than the least, relative
+
+    Attributes
+    ----------
+    tiles : tile sizes of the best decisions found; none before any are
     """
 
     def __init__(self, best: float = math.inf, slack: float = 0.0) -> None:
         self.best = best
+        self.tiles: dict[Variable, int] = {}
         self._share = 1 - slack
 
     @property
@@ -105,7 +111,9 @@ class LeastEnergy(Goal):
 
     def take(self, leaves: Leaves) -> None:
         """Note the least value."""
-        self.best = min(self.best, float(leaves.keys.min()))
+        cheapest = int(np.argmin(leaves.keys))
+        if leaves.keys[cheapest] < self.best:
+            self.best, self.tiles = float(leaves.keys[cheapest]), leaves.tiles(cheapest)
 
 
 def goal_of(search: LayerSearch) -> Fraction | None:

@@ -34,9 +34,10 @@ def inner_keys(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPatte
         for place, known in enumerate(costs):
             rest = together[place] - known[first]
             part = inner_problem(search.problem, first, bounds.weights[place], known, rest)
-            cost, is_exact = least_energy(search, part, _EFFORT)
-            are_exact &= is_exact
-            together[place] = max(together[place], cost * _SAFE)
+            answer = least_energy(search, part, _EFFORT)
+            bounds.innermost.append(answer)
+            are_exact &= answer.is_exact
+            together[place] = max(together[place], answer.least * _SAFE)
             outside = [sum(other[level] for level in range(1, first)) for other in costs]
             yield float(bounds.least_keys(np.add(together, outside)))
         if not are_exact:

@@ -3,9 +3,9 @@
 With imperfect factors a dimension of tens of thousands of iterations has more than a million chains of tile
 sizes; to tabulate them takes seconds, in which a limit may strike.  Perfect factors are a subset of them
 with a few thousand chains, so branch and bound on that subset has its optimum in a fraction of the time; it
-closes much of the whole space, and often is the best there.  Where even those are many, or a dimension has
-no divisors, tiles that are halved again and again serve.  Reading the objective with plain intervals bounds
-it from below, and so does what each store costs at least.
+closes much of the whole space, and often is the best there.  Reading the objective with plain intervals
+bounds it from below, and so does what each store costs at least; the tiles with which stores cost that little
+are good ones for the whole.  Where stores bound nothing, tiles that are halved again and again serve.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import BAND
 from tilewright.solvers.mapping.inner_bounds import inner_keys
 from tilewright.solvers.mapping.part_search import PartSearch
+from tilewright.solvers.mapping.part_tiles import PartTiles
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.storage_patterns import has_patterns
 
@@ -33,10 +34,10 @@ MOST = 120_000  # rows of perfect factors
 SHARE = 0.25  # of the time that is left
 LONGEST = 2.0  # seconds
 _LOOK = 1.0  # seconds for a bound
-_DEEP_SHARE, _DEEPEST = 0.5, 4.0  # of the time that is left, and seconds, for a bound of huge problems
+_DEEP_SHARE, _DEEPEST = 0.5, 4.0  # of the time that is left, and seconds, for more of a bound
 _FEW = 1000  # rows of perfect factors, with which halved tiles have as much time
 
-PERFECT, HALVED = "perfect factors", "halved tiles"
+PERFECT, HALVED, OF_PARTS = "perfect factors", "halved tiles", "tiles of parts"
 
 
 def is_large(problem: LayerProblem) -> bool:
@@ -49,7 +50,7 @@ def _rows(problem: LayerProblem) -> int:
 
 
 def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
-    """Offer perfect factors, for the largest problems halved tiles, and bounds that need no tables.
+    """Offer perfect factors, tiles of parts or else halved ones, and bounds that need no tables.
 
     Where tiles are so many that those take seconds, too, any mapping comes before them.
 
@@ -71,16 +72,16 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
     if has_store_bounds(problem) and not search.done:
         bounds, pattern = _raise_bound_of_stores(search)
     offer_perfect_factors(search, method)
-    if not problem.space.nest.perfect and _rows(problem) > HUGE:
-        if bounds is not None and not search.done:
+    tiles = PartTiles(problem)
+    if bounds is None and not problem.space.nest.perfect and _rows(problem) > HUGE:
+        _offer_halved_tiles(search, method)
+    if bounds is not None and not search.done:
+        if not problem.space.nest.perfect:
             pattern = _know_more_of_stores(search, bounds) or pattern
-        halved = problem.even().with_halved_tiles()
-        if _rows(problem.with_perfect_factors()) > _FEW:
-            _offer(search, halved, HALVED, method)
-        else:
-            _offer(search, halved, HALVED, method, _DEEP_SHARE, _DEEPEST)
-    if bounds is not None and pattern is not None and not search.done:
-        _raise_bound_of_inner_levels(search, bounds, pattern)
+            _offer_tiles_of_parts(search, tiles, bounds, method)
+        if pattern is not None:
+            _raise_bound_of_inner_levels(search, bounds, pattern)
+        _offer_tiles_of_parts(search, tiles, bounds, method)
 
 
 def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> None:
@@ -91,6 +92,38 @@ def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> None:
     perfect = problem.with_perfect_factors()
     if _rows(perfect) <= MOST:
         _offer(search, perfect.even() if is_large(problem) else perfect, PERFECT, method)
+
+
+def _offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
+    """Offer the best mapping with halved tiles, with more time where perfect factors are very few."""
+    problem = search.problem
+    halved = problem.even().with_halved_tiles()
+    if _rows(problem.with_perfect_factors()) > _FEW:
+        _offer(search, halved, HALVED, method)
+    else:
+        _offer(search, halved, HALVED, method, _DEEP_SHARE, _DEEPEST)
+
+
+def _offer_tiles_of_parts(
+    search: LayerSearch, tiles: PartTiles, bounds: PatternBounds, method: LayerMethod
+) -> None:
+    """Offer the best mapping over the inner tiles of parts, unless they are those of last time.
+
+    The part that was searched to its end last says most of the whole, so its tiles come first alone.
+
+    Parameters
+    ----------
+    tiles : those of last time
+    bounds : have the answers of parts
+    """
+    if sum(map(tiles.learn, bounds.innermost)):
+        if search.answer is not None:
+            tiles.mix(search.answer)
+        alone = PartTiles(search.problem)
+        alone.learn(([answer for answer in bounds.innermost if answer.is_exact] or bounds.innermost)[-1])
+        for problem in (alone.problem, tiles.problem):
+            if not (is_large(problem) or search.done):
+                _offer(search, problem, OF_PARTS, method, _DEEP_SHARE, _DEEPEST)
 
 
 def _raise_bound_of_stores(search: LayerSearch) -> tuple[PatternBounds, BoundedPattern | None]:
@@ -127,10 +160,10 @@ def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds, pat
 
 
 def _raise(search: LayerSearch, key: float, source: str) -> None:
-    """Raise the bound to a lower bound of the key, in pJ and cycles."""
+    """Raise the bound to a lower bound of the key, in pJ and cycles: scaled keys are whole numbers."""
     scale = search.problem.key_scale
     if 0 < key < math.inf:
-        search.raise_bound(Fraction(int(key * scale * (1 - BAND))) / scale, source)
+        search.raise_bound(Fraction(math.ceil(key * scale * (1 - BAND))) / scale, source)
 
 
 def _offer(

@@ -86,9 +86,12 @@ class Leaves:
 
     def mapping(self, index: int) -> Mapping:
         """The mapping of one of them."""
-        assignment = dict(self._nodes.chosen)
+        return self._layout.problem.decode({**self._nodes.chosen, **self.tiles(index)})
+
+    def tiles(self, index: int) -> dict[Variable, int]:
+        """The tile sizes of one of them."""
+        sizes: dict[Variable, int] = {}
         for staged, cell in zip(self._layout.staged, self._nodes.cells[:, index], strict=True):
-            row = int(staged.starts[-1][cell])
-            for column, variable in enumerate(staged.table.group.variables):
-                assignment[variable] = int(staged.table.group.rows[row, column])
-        return self._layout.problem.decode(assignment)
+            row = staged.table.group.rows[int(staged.starts[-1][cell])]
+            sizes |= zip(staged.table.group.variables, row.tolist(), strict=True)
+        return sizes

@@ -31,6 +31,7 @@ from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import LeastEnergy
 from tilewright.solvers.mapping.layout import Deciding, laid_out
+from tilewright.solvers.mapping.part_tiles import PartAnswer
 from tilewright.solvers.mapping.pattern_machines import Stores
 from tilewright.solvers.mapping.weighted_sums import least_keys
 
@@ -117,6 +118,7 @@ class PatternBounds:
     Attributes
     ----------
     weights : what a cycle costs, pJ, in the sums that bound every pattern, 0 first
+    innermost : what searches of the innermost level found, for other weights and patterns
     """
 
     def __init__(self, search: LayerSearch, between: Callable[[], None] = lambda: None) -> None:
@@ -129,6 +131,7 @@ class PatternBounds:
         self._powers = a, b = problem.objective.key_powers
         self._cycles = float(least_cycles(operator, engine))
         self.weights = [Fraction(0)]
+        self.innermost: list[PartAnswer] = []
         self._terms: list[_Term] = []
         sums = [self._sum_of_terms()]
         worth = Fraction(b, a) * Fraction(float(sums[0].min()) / self._cycles)
@@ -174,21 +177,23 @@ class PatternBounds:
     def deepened(self, search: LayerSearch) -> Iterator[BoundedPattern]:
         """The one pattern that there is, known better after every search of a part with much effort.
 
-        Energy comes first, without cycles; the innermost part, the largest one, before others.
+        Sums with cycles come first, where spatial splits settle them soon; of each the innermost part, the
+        largest one, before others.
 
         Parameters
         ----------
         search : of the whole, whose limits count now
         """
         assert len(self._keys) == 1
-        for term in self._terms:
+        for term in sorted(self._terms, key=lambda term: not term.weight):
             if term.asked[0] < _EXACT:
                 # Where steps count, they are settled first.
                 deciding = Deciding(spread_first=True) if term.weight else None
                 part = part_problem(search.problem, term.parts[0], self.weights[term.weight])
-                value, exact = least_energy(search, part, _DEEP, deciding)
-                term.values[0] = max(term.values[0], value)
-                term.asked[0] = _EXACT if exact else len(_EFFORTS)
+                answer = least_energy(search, part, _DEEP, deciding)
+                self._note(answer, term.parts[0])
+                term.values[0] = max(term.values[0], answer.least)
+                term.asked[0] = _EXACT if answer.is_exact else len(_EFFORTS)
                 yield self._known(0)
 
     def _known(self, pattern: int) -> BoundedPattern:
@@ -213,13 +218,14 @@ class PatternBounds:
         asked = int(term.asked[number])
         number = self._representative(term, number)
         inherited = float(term.values[number])
-        value, exact = self._searched(term, number, _EFFORTS[asked])
+        answer = self._searched(term, number, _EFFORTS[asked])
+        value = answer.least
         before = term.values.copy()
         dearer = self._no_cheaper(term, number)
         # Every element of the difference is fetched once at least.
         known = value + term.compulsory[dearer] - term.compulsory[number]
         term.values[dearer] = np.maximum(term.values[dearer], known)
-        term.asked[number] = _EXACT if exact else asked + 1
+        term.asked[number] = _EXACT if answer.is_exact else asked + 1
         if value <= inherited * (1 + _ROUNDING):
             self._settle(term, number)
         risen = np.zeros(len(before))
@@ -264,10 +270,17 @@ class PatternBounds:
         unit = term.units
         return np.flatnonzero((term.kinds == term.kinds[number]) & (unit >= unit[number]).all(axis=1))
 
-    def _searched(self, term: _Term, number: int, effort: int) -> tuple[float, bool]:
-        """What a part costs at least, pJ, as far as a search of some effort knows; whether that is exact."""
+    def _searched(self, term: _Term, number: int, effort: int) -> PartAnswer:
+        """What a part costs at least, as far as a search of some effort knows."""
         problem = part_problem(self._search.problem, term.parts[number], self.weights[term.weight])
-        return least_energy(self._search, problem, effort)
+        answer = least_energy(self._search, problem, effort)
+        self._note(answer, term.parts[number])
+        return answer
+
+    def _note(self, answer: PartAnswer, part: StoragePart) -> None:
+        """Keep the answer of a part that has the innermost tiles."""
+        if part.level == len(self._search.problem.engine.levels) - 1:
+            self.innermost.append(answer)
 
     def _term(self, level: int, weight: int) -> _Term:
         """The part at one level, for all patterns; a cycle costs what a weight says, by its place."""
@@ -323,8 +336,8 @@ class PatternBounds:
 
 def least_energy(
     search: LayerSearch, part: LayerProblem, effort: int, deciding: Deciding | None = None
-) -> tuple[float, bool]:
-    """What a part costs at least, pJ, as far as a search of some effort knows; whether that is exact.
+) -> PartAnswer:
+    """What a part costs at least, as far as a search of some effort knows.
 
     Raises ``LimitReachedError`` where a limit strikes before.
 
@@ -339,9 +352,8 @@ def least_energy(
     layout = laid_out(part, search.limits, deciding=deciding, tally=search.tally)
     tree = BestFirst(search, goal, layout)
     if tree.empty:
-        return math.inf, True
+        return PartAnswer(part, math.inf, True, {})
     tree.limit(effort)
     left = tree.run()
-    search.limits.check()  # a search that it ended knows little
     least = min(goal.best, math.inf if left is None else left)
-    return least / part.statement.energy_scale, left is None
+    return PartAnswer(part, least / part.statement.energy_scale, left is None, goal.tiles)

@@ -46,7 +46,8 @@ from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
 CYCLES = parse_objective("cycles")
-_EFFORT = 20_000_000  # nodes bounded in looking for the least energy of a part
+_LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
+_STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
 _MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
 _FEW_ROWS = 10_000  # of a part, with which its layout is the same for all goals
 _MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
@@ -244,18 +245,45 @@ class SegmentBounds:
         return survivors
 
     def _least(self, parts: Iterable[LayerProblem]) -> int:
-        """What every mapping spends in a part of the machine at least, of what the parts minimise."""
+        """What every mapping spends in a part of the machine at least, of what the parts minimise.
+
+        What little effort leaves open is searched for what costs hardly more than is known already, then for
+        what costs a little more, and so on: far fewer nodes are below such a cutoff than below the best value
+        found.
+        """
         goal = LeastEnergy(slack=0.0 if self._problem.space.nest.perfect else _SLACK)
-        trees = [tree for part in parts if (tree := self._tree(goal, part, _EFFORT)) is not None]
+        trees = [tree for part in parts if (tree := self._tree(goal, part, _LITTLE_EFFORT)) is not None]
         for tree in trees:
             tree.begin()  # the best of all first mappings serves every search
-        for most in (_EFFORT // 20, _EFFORT):
-            for tree in trees:
-                tree.limit(most)
-                tree.go_on()
-        self._search.limits.check()
-        least = min([goal.enough, *(tree.least for tree in trees)])
+        for tree in trees:
+            tree.go_on()
+        known = [(tree.layout, tree.least) for tree in trees]
+        least = min([goal.enough, *(own for _, own in known)])
+        step = _STEP
+        while 0 < least < goal.enough and not self._search.limits.expired:
+            cutoff, step = min(goal.enough, least * (1 + step)), 2 * step
+            below = LeastEnergy(cutoff)
+            known = [(layout, self._least_below(below, layout, own)) for layout, own in known]
+            risen = min([below.best, *(own for _, own in known)])
+            least = max(least, risen)
+            if risen < cutoff:  # the least value, or what effort did not suffice to pass
+                break
         return 0 if math.isinf(least) else _rounded_down(least)
+
+    def _least_below(self, goal: LeastEnergy, layout: Layout, known: float) -> float:
+        """What a part costs at least, or the goal's value where it is not below that.
+
+        Parameters
+        ----------
+        known : lower bound
+        """
+        if known >= goal.enough:
+            return known
+        tree = Tree(self._search, goal, layout=layout)
+        tree.limit(_EFFORT)
+        tree.begin(dive=False)
+        tree.go_on()
+        return max(known, min(tree.least, goal.enough))
 
     def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
         """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""

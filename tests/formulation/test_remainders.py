@@ -62,6 +62,31 @@ def elements(axis: Axis, pieces: dict[str, list[Piece]]) -> int:
     return sum(span for _, _, span in windows)
 
 
+def slid(axis: Axis, pieces: dict[str, list[Piece]], dim: str, at: int) -> int:
+    """Elements of all windows that an instance did not hold in the step before of one loop of a dimension.
+
+    Of windows beside each other that are the same, the one that lacks most counts.
+    """
+    steps: dict[tuple[tuple[int, ...], ...], dict[tuple[object, ...], range]] = {}
+    for combination in product(*(pieces[term.dim] for term in axis.terms)):
+        start = sum(term.stride * piece[2] for term, piece in zip(axis.terms, combination, strict=True))
+        span = sum(term.stride * (piece[3] - 1) for term, piece in zip(axis.terms, combination, strict=True))
+        beside = steps.setdefault(tuple(piece[0] for piece in combination), {})
+        beside[tuple(piece[1] for piece in combination)] = range(start, start + span + 1)
+    place = [term.dim for term in axis.terms].index(dim)
+    count = 0
+    for time, beside in steps.items():
+        earlier = [*time[place]]
+        earlier[at] -= 1
+        before = steps.get((*time[:place], tuple(earlier), *time[place + 1 :]), {})
+        lacking: dict[range, int] = {}
+        for instance, window in beside.items():
+            new = len({*window} - {*before.get(instance, ())})
+            lacking[window] = max(lacking.get(window, 0), new)
+        count += sum(lacking.values())
+    return count
+
+
 def stated(operator: Operator, sizes: dict[str, list[int]]) -> MergedCuts:
     """A nest with these tiles, whose first block stands for several."""
     blocks = tuple(Block(0, AXIS if kind == "s" else None) for kind in KINDS)
@@ -102,6 +127,45 @@ def test_merged_cuts_count_no_more_than_several(stride: int, dilation: int) -> N
         sides = [1] if inside[:1] == [True] else []
         bound = evaluate(nest.window(axis, edge, counted.__getitem__, sides), {})
         assert bound <= elements(axis, pieces)
+
+
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2), (3, 2)])
+def test_windows_slide_over_merged_cuts(stride: int, dilation: int) -> None:
+    """In a loop that one cut stands for, or further inside; nothing moves the window inside that loop."""
+    draw = random.Random(stride * 10 + dilation)
+    slides = tight = 0
+    for _ in range(80):
+        bounds = {"P": draw.randint(4, 17), "R": draw.randint(2, 7)}
+        operator = conv2d(
+            n=1, k=2, c=2, p=bounds["P"], q=1, r=bounds["R"], s=1, stride=stride, dilation=dilation
+        )
+        axis = next(axis for axis in operator.tensors[0].axes if any(t.dim == "P" for t in axis.terms))
+        dim = draw.choice(["P", "R"])
+        near = draw.randint(1, 3)
+        edge = draw.randint(2, len(KINDS))
+        kinds = "t" * near + KINDS[1:edge]
+        sliding = draw.choice([place for place, kind in enumerate(kinds) if kind == "t"])
+        merged, pieces = {}, {}
+        for name, bound in bounds.items():
+            sizes = chain(draw, bound, len(kinds))
+            for place in range(sliding + 1, len(kinds)):
+                if kinds[place] == "t" or draw.random() < 0.3:
+                    sizes[place + 1] = sizes[place]
+                sizes[place + 1] = min(sizes[place], sizes[place + 1])
+            pieces[name] = walked(sizes, [True] * len(kinds), kinds)
+            inner = sizes[near:]
+            merged[name] = [bound, *inner, *[inner[-1]] * (len(KINDS) - edge)]
+        nest = stated(operator, merged)
+        exact = slid(axis, pieces, dim, kinds[:sliding].count("t"))
+        slide, counted = (dim, max(0, sliding - near + 1)), dict.fromkeys(bounds, range(edge))
+        bound, still = (
+            evaluate(nest.window(axis, edge, counted.__getitem__, [1], own), {}) for own in (slide, None)
+        )
+        assert bound <= min(exact, still)
+        slides += exact < elements(axis, pieces)
+        tight += bound == exact
+    assert slides > 3
+    assert tight > 3
 
 
 def test_one_cut_counts_itself() -> None:

@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 from effort import effort
+from strided_instances import strided
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.arrangements import Arrangement
 from tilewright.formulation.mapping.compulsory import least_cycles, least_energy, least_key
+from tilewright.formulation.mapping.orders import sliding_dims
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import (
@@ -287,6 +289,53 @@ def test_rising_cutoffs_bound_each_part_anew(seed: int) -> None:
                     compared += 1
                     assert bounds.least <= optimum
     assert compared
+
+
+@pytest.mark.parametrize("most", [1, 1_000_000])
+@pytest.mark.parametrize("kind", [DIVISORS, LEAST])
+def test_rising_cutoffs_find_what_parts_cost(kind: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where little effort leaves parts open, more of it finds the same least values, or lower ones."""
+    problems = (problem for seed in count(7) if has_parts(problem := drawn(seed, 8, kind)))
+    risen = 0
+    for problem in islice(problems, effort(6)):
+        (machine, *_) = storages(problem)
+        least = []
+        for effort_first, effort_then in ((1_000_000, 1_000_000), (1, most)):
+            monkeypatch.setattr(segment_bounds, "_LITTLE_EFFORT", effort_first)
+            monkeypatch.setattr(segment_bounds, "_EFFORT", effort_then)
+            monkeypatch.setattr(segment_bounds, "_SLACK", 0.0)
+            search = LayerSearch(problem, Limits())
+            bounds = SegmentBounds(search, Minimum(search, "test"), machine, True, PartTables())
+            bounds.begin(lambda: None)
+            least.append(bounds.least)
+        exact, cut = least
+        assert cut == pytest.approx(exact, rel=1e-9) if most > 1 else cut <= exact * (1 + 1e-9)
+        risen += cut > 0
+    assert risen
+
+
+def test_claims_where_windows_slide_and_tiles_need_not_divide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts bound uneven storage of windows whose overlap stays in the innermost level."""
+    monkeypatch.setattr(arrangement_trees, "_FEW", 0)
+    monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: True)
+    judged = 0
+    for seed in count(500_000):
+        instance = strided(seed, 6)
+        levels = instance.engine.levels
+        levels = (*levels[:-1], replace(levels[-1], sliding_window=True))
+        instance = replace(instance, engine=replace(instance.engine, levels=levels))
+        slides = any(
+            tensor.role in levels[-1].keeps and sliding_dims(instance.operator, tensor)
+            for tensor in instance.operator.tensors
+        )
+        problem = instance.problem(LEAST)
+        if slides and instance.has_few(LEAST, 8) and has_parts(problem):
+            least = instance.least(instance.oracle(LEAST))
+            result = solve(problem, "branch", Limits(seconds=60))
+            assert (result.key, result.bound) == (least, least), seed
+            judged += 1
+            if judged == effort(4):
+                break
 
 
 @pytest.mark.parametrize("step", [2, 10])

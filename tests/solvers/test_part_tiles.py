@@ -1,0 +1,133 @@
+"""Mappings over the tiles that are best in parts of a machine, and limits that strike among parts."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from fractions import Fraction
+from itertools import count
+
+import pytest
+
+from tilewright.formulation.expression import Variable
+from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping import columns
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.objective import parse_objective
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.mapping import large_problems, pattern_bounds
+from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.mapping.inner_bounds import inner_keys
+from tilewright.solvers.mapping.large_problems import OF_PARTS, offer_initial_solution
+from tilewright.solvers.mapping.part_tiles import PartTiles
+from tilewright.solvers.mapping.pattern_bounds import PatternBounds
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.operators import conv2d
+
+OBJECTIVES = ("energy", "edp")
+
+
+def stated(objective: str) -> LayerProblem:
+    """A convolution of primes on four levels with an array, tiles that need not divide."""
+    array = Fanout((ArrayAxis("y", 3), ArrayAxis("x", 4)), Fraction(2))
+    levels = tuple(
+        MemoryLevel(
+            name,
+            room,
+            Fraction(energy),
+            Fraction(energy),
+            read_bandwidth=Fraction(8),
+            write_bandwidth=Fraction(8),
+            double_buffered=room is not None,
+            fanout=array if name == "GLB" else None,
+        )
+        for name, room, energy in (("DRAM", None, 200), ("L2", 400, 20), ("GLB", 90, 6), ("RF", 12, 1))
+    )
+    engine = Engine("small", "hierarchy", 16, Fraction(1), Fraction(1000), levels)
+    operator = conv2d(n=1, k=5, c=3, p=7, q=5, r=3, s=1)
+    return layer_problem(operator, engine, parse_objective(objective))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_tiles_of_parts_are_a_part_of_the_space_with_a_good_mapping(objective: str) -> None:
+    """Rows of the whole alone, their inner tiles those of parts; the best mapping is near the optimum."""
+    problem = stated(objective)
+    search = LayerSearch(problem, Limits())
+    bounds, tiles = PatternBounds(search), PartTiles(problem)
+    pattern = bounds.take()
+    assert pattern is not None
+    assert sum(map(tiles.learn, bounds.innermost))
+    list(inner_keys(search, bounds, pattern))
+    for answer in bounds.innermost:
+        tiles.learn(answer)
+    assert not any(tiles.learn(answer) for answer in bounds.innermost)
+    part = tiles.problem
+    for whole, group in zip(problem.space.groups, part.space.groups, strict=True):
+        assert 0 < len(group) < len(whole)
+        assert {*map(tuple, group.rows.tolist())} <= {*map(tuple, whole.rows.tolist())}
+    inner = part.space.nest.boundaries[-2]
+    for dim, size in inner.items():
+        if isinstance(size, Variable):
+            group = next(group for group in part.space.groups if size in group.variables)
+            found = {*group.rows[:, group.variables.index(size)].tolist()}
+            own = [(answer, answer.part.space.nest.boundaries[-2][dim]) for answer in bounds.innermost]
+            assert found <= {answer.tiles[expr] for answer, expr in own if isinstance(expr, Variable)}
+    best, optimum = solve(part, "branch"), solve(problem, "branch")
+    assert best.key is not None
+    assert best.answer is not None
+    assert optimum.key is not None
+    assert optimum.key <= best.key <= optimum.key * Fraction(11, 10)
+    assert problem.outside(best.answer) is None
+
+
+def test_tiles_of_parts_are_offered_where_tiles_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large problem begins with them; what it offers is on both sides of the optimum."""
+    problem = stated("energy")
+    optimum = solve(problem, "branch").key
+    monkeypatch.setattr(large_problems, "HUGE", 0)
+    search = LayerSearch(problem, Limits())
+    offer_initial_solution(search, Branch())
+    assert search.bound is not None
+    assert search.key is not None
+    assert optimum is not None
+    assert search.bound <= optimum <= search.key
+    assert any(OF_PARTS in method.method for method in search.result("", "", exhausted=False).effort.methods)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_what_a_limit_leaves_of_parts_bounds_the_optimum(
+    objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit that strikes anywhere in the search of a part: what is known then is none above the optimum."""
+    problem = stated(objective)
+    optimum = solve(problem, "branch").key
+    assert optimum is not None
+    monkeypatch.setattr(pattern_bounds, "_EFFORTS", (1, 2))
+    known: list[float] = []
+    for ticks in (30, 60, 120, 250, 500):
+        bounds = PatternBounds(LayerSearch(problem, Limits()))
+        bounds.take()
+        clock = map(float, count()).__next__
+        with suppress(LimitReachedError):
+            for pattern in bounds.deepened(LayerSearch(problem, Limits(ticks, started=0, clock=clock))):
+                known.append(pattern.key)
+    assert known
+    assert max(known) <= optimum
+
+
+def test_a_limit_strikes_between_classes_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of many rows sort them by several sets of tiles; a limit does not wait for the last one."""
+    problem = stated("energy")
+    monkeypatch.setattr(columns, "LARGE", 0)
+    limits, real, classed = Limits(), columns._classed, list[int]()
+
+    def counted(group: columns.AxisGroup, places: list[int]) -> columns.Classes | None:
+        classed.append(len(places))
+        limits.stop.set()
+        return real(group, places)
+
+    monkeypatch.setattr(columns, "_classed", counted)
+    with pytest.raises(LimitReachedError):
+        Tables(problem.space.groups, [problem.statement.energy], limits)
+    assert len(classed) == 1
