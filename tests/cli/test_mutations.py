@@ -44,7 +44,7 @@ UNCHECKED = {
     r"(.*\.)?message|(.*\.)?description|layers\.\d+: without message": "text for people",
     r"(.*\.)?versions(\..*)?": "what else was installed; that of tilewright must be there",
     r"(.*\.)?(wall_s|tables_s)": "a clock's figures; they must not contradict the trace",
-    r"(.*\.)?effort(\..*)?|layers\.\d+: without effort": "what a search took, which only a search shows",
+    r"(.*\.)?effort(\..*)?|(.*\.)?layers\.\d+: without effort": "what a search took",
     r"(.*\.)?trace\.\d+\.(seconds|source|heuristic|bound)": "when and by what something was known; only their"
     " order and their end leave evidence",
     r"(.*\.)?settings\.(time_limit_s|layer_limit_s|gap|threads|deterministic|seed|best|all_optimal)": "asked;"
@@ -66,7 +66,7 @@ UNCHECKED = {
     r"best\.result\.layers\.\d+\.mapping\.nodes: longer": "one more loop of one trip: the same mapping",
     r"designs\.\d+\.(energy_pj|cycles|sum_of_layers)": "of designs but the best; they must be able to make"
     " the value",
-    r"totals: without (edp_bound|sum_of_layer_edp|without_mapping)": "older documents do not have them",
+    r"(.*\.)?totals: without (edp_bound|sum_of_layer_edp|without_mapping)": "older ones do not have them",
     r"designs\.\d+\.carried_from": "where a proof came from",
     r"groups: reversed": "an order that claims nothing",
     r"tried: (shorter|longer)|tried\.\d+\.(reason|skeletons|opened|solves)": "what was looked at, which only"

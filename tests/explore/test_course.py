@@ -48,7 +48,7 @@ def test_proofs_follow_from_status_and_rule(discarded: dict[str, Any]) -> None:
             assert any(f"designs[{design['index']}].proven_layers: {proven}" in line for line in lines), (
                 design
             )
-    most = changed(discarded, discarded["best"]["index"], status="open")
+    most = changed(discarded, discarded["best"]["index"], status="open", value=None)
     assert any("a design that is open has 0" in line for line in faults(most))
 
 

@@ -29,14 +29,13 @@ def course_faults(document: ExploreDocument) -> Iterator[str]:
 def _proof_faults(record: DesignRecord, counting: int) -> Iterator[str]:
     """A design's status and rule say of how many layers the optimum is known."""
     here, proven = f"designs[{record.index}]", record.proven_layers
-    least, most = 0, counting
+    # Where all layers have a mapping there is a value.
+    least, most = 0, counting - (record.value is None and record.status != "infeasible")
     match record.status:
         case "solved":
             least = counting
         case "refused":
             most = 0
-        case "open":
-            most = counting - 1
         case "discarded" if record.rule == "searched":
             least = 1
         case "discarded" if record.rule:
