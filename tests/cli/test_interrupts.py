@@ -70,7 +70,12 @@ def many_calls() -> Calls:
     }
 
 
-LATER = {"set-all": "has no answer within seconds", "cbc": "is interrupted as HiGHS is, in the same child"}
+LATER = {
+    "set-all": "has no answer within seconds",
+    "cbc": "is interrupted as HiGHS is, in the same child",
+    "set-ls": "is searched as set-lp is, by the same module",
+    "chains": "is searched as cover is, by the same module",
+}
 """Methods that the long test alone interrupts, with the reason."""
 KINDS = {"map": mapping_calls, "herald": herald_calls, "tiled": tiled_calls, "many": many_calls}
 
@@ -134,7 +139,7 @@ def on_solvers(kind: str) -> Calls:
     return {name: call for name, call in KINDS[kind]().items() if name in beside - {*LATER}}
 
 
-@pytest.mark.parametrize("kind", ["map", "herald", pytest.param("tiled", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["map", "herald", "tiled"])
 def test_each_solver_is_interrupted_soon_after_its_first_answer(tmp_path: Path, kind: str) -> None:
     """Within two seconds (`TEST_DELAY`) the document is printed and written, with the newest answer."""
     lines = interrupted(tmp_path, on_solvers(kind), 0.1)
