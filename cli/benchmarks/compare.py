@@ -104,6 +104,7 @@ def compare_command(
     from tilewright.api.scheduling.contest import Contest as ContestDocument
     from tilewright.benchmarks.arena.contest import Contest
     from tilewright.cli.searching import Printed, failed
+    from tilewright.cli.terminal.console import note_line
     from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
     from tilewright.foundation.loading import loading_within
     from tilewright.foundation.method_text import parse_method
@@ -141,6 +142,8 @@ def compare_command(
     if not document.complete:
         return Exit.INTERRUPTED
     if all(entry.best is None for entry in document.contestants):
+        if quiet and not failures:
+            note_line("no method has a plan: a limit struck before one was complete")
         return Exit.ERROR if failures else Exit.LIMIT
     return Exit.OK
 

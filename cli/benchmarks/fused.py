@@ -29,7 +29,7 @@ def bench_fused(request: FusedRequest, out: Path, form: str, *, fresh: bool, qui
     """
     from tilewright.benchmarks.fused import fused_rows
     from tilewright.benchmarks.fused_store import FusedStore
-    from tilewright.cli.terminal.console import tell
+    from tilewright.cli.terminal.console import note_line, tell
     from tilewright.cli.terminal.signals import graceful_stop
     from tilewright.foundation.database import check_database
 
@@ -42,6 +42,8 @@ def bench_fused(request: FusedRequest, out: Path, form: str, *, fresh: bool, qui
     _show(rows, form)
     if store.failure is not None:
         raise store.failure
+    if stopped and quiet:
+        note_line("runs are missing; the same call continues")
     return Exit.INTERRUPTED if stopped else Exit.OK
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from tilewright.benchmarks.cells import CellAnswer, Place
 from tilewright.benchmarks.run import Counts
 from tilewright.cli.terminal.clock import call
-from tilewright.cli.terminal.console import SteadyStream, error_line, tell
+from tilewright.cli.terminal.console import SteadyStream, error_line, note_line, tell
 from tilewright.report.text.quantities import seconds_text
 from tilewright.report.text.rendering import make_console
 
@@ -52,7 +52,7 @@ def _tail(counts: Counts) -> str:
 
 
 class _Silent:
-    """Runs that failed, and nothing else."""
+    """Runs that failed or are missing, and nothing else."""
 
     def note(self, text: str) -> None:
         pass
@@ -65,7 +65,8 @@ class _Silent:
             error_line(answer_text(place, answer))
 
     def end(self, counts: Counts) -> None:
-        pass
+        if counts.missing:
+            note_line(f"{counts.missing} runs are missing; the same call continues")
 
 
 class _Lines:

@@ -173,17 +173,33 @@ def exit_code(record: ExploreDocument, *, interrupted: bool, quiet: bool) -> Exi
     """The exit code of an exploration; says why there is no best design where no other output does."""
     code = _exit(record, interrupted=interrupted)
     if quiet and code:
-        counts = ", ".join(f"{count} {status}" for status, count in record.totals.statuses.items())
-        why = next((design.message for design in record.designs if design.message), "")
-        note_line(f"no best design: {counts}" + (f" ({why})" if why else ""))
+        _tell_reason(record)
     return code
 
 
-def sweep_exit_code(record: SweepDocument, *, interrupted: bool) -> Exit:
-    """The exit code of a sweep: every point has a best machine."""
+def _tell_reason(record: ExploreDocument, where: str = "") -> None:
+    """Why there is no best design, in one line; ``where`` is the point of a sweep."""
+    counts = ", ".join(f"{count} {status}" for status, count in record.totals.statuses.items())
+    why = next((design.message for design in record.designs if design.message), "")
+    note_line(f"{where}no best design: {counts}" + (f" ({why})" if why else ""))
+
+
+def sweep_exit_code(record: SweepDocument, *, interrupted: bool, quiet: bool) -> Exit:
+    """The exit code of a sweep, whose points all have a best machine; says which have none, as above."""
+    grid = math.prod(len(axis.values) for axis in record.vary)
+    code = _sweep_exit(record, grid, interrupted=interrupted)
+    if quiet and code:
+        for point in record.points:
+            if point.exploration.best is None:
+                _tell_reason(point.exploration, f"{point.exploration.model}: ")
+        if len(record.points) < grid:
+            note_line(f"{grid - len(record.points)} of {grid} points were not reached")
+    return code
+
+
+def _sweep_exit(record: SweepDocument, grid: int, *, interrupted: bool) -> Exit:
     if interrupted and not record.complete:
         return Exit.INTERRUPTED
-    grid = math.prod(len(axis.values) for axis in record.vary)
     valued = sum(point.exploration.best is not None for point in record.points)
     if valued == grid:
         return Exit.OK

@@ -171,7 +171,9 @@ def explore_command(
     if own:
         points = SweepRequest(replace(question, model=model), own)
         swept, interrupted = designs.explored(points, solver, seconds, relative_gap, listeners)
-        return Exit.ERROR if failed(files) else designs.sweep_exit_code(swept.record, interrupted=interrupted)
+        if failed(files):
+            return Exit.ERROR
+        return designs.sweep_exit_code(swept.record, interrupted=interrupted, quiet=quiet)
     answer, interrupted = designs.explored(question, solver, seconds, relative_gap, listeners)
     unsaved = [] if answer.unsaved is None else [str(answer.unsaved)]
     if failed(files, unsaved):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.cli import options
-from tilewright.cli.exits import Exit
+from tilewright.cli.exits import Exit, reason
 from tilewright.foundation.disk import check_writable, is_stream, suffix_error
 from tilewright.foundation.errors import InputError
+
+if TYPE_CHECKING:
+    from tilewright.report.records.mapping.fused_document import FusedDocument
 
 
 def evaluate_fused_file(
@@ -83,7 +86,7 @@ def map_fused(given: Mapping[str, Any]) -> int:
     from tilewright.api.mapping.fusion import MOST_LAYERS, GroupAnswer, NetworkFused
     from tilewright.cli.terminal.clock import call
     from tilewright.cli.terminal.command import command
-    from tilewright.cli.terminal.console import show, tell, write
+    from tilewright.cli.terminal.console import note_line, show, tell, write
     from tilewright.cli.terminal.signals import graceful_stop
     from tilewright.formulation.objective import parse_objective
     from tilewright.formulation.stopping import NEVER
@@ -159,8 +162,20 @@ def map_fused(given: Mapping[str, Any]) -> int:
         write(result.to_text())
     elif out is None or not quiet:
         show(*result.views())
+    code = Exit.OK
     if result.value is None:
-        return Exit.INTERRUPTED if interrupted else Exit.LIMIT
-    if given["require_optimal"] and not result.optimal:
-        return Exit.NOT_OPTIMAL
-    return Exit.OK
+        code = Exit.INTERRUPTED if interrupted else Exit.LIMIT
+    elif given["require_optimal"] and not result.optimal:
+        code = Exit.NOT_OPTIMAL
+    if quiet and code:
+        note_line(_reason(result.record, interrupted=interrupted))
+    return code
+
+
+def _reason(record: FusedDocument, *, interrupted: bool) -> str:
+    """Why the network has no mapping or no proof."""
+    if record.totals.value is not None:
+        return reason("feasible", "", solved=True, gap=record.totals.gap)
+    open_layers = [layer.name for group in record.groups if group.value is None for layer in group.layers]
+    status = "interrupted" if interrupted else "unknown"
+    return reason(status, f"no mapping is known of {', '.join(open_layers) or 'any layer'}", solved=False)

@@ -70,6 +70,7 @@ def address(tmp_path: Path) -> Iterator[str]:
             process.wait()
 
 
+@pytest.mark.slow
 def test_cluster_gives_the_same_table(call: Call, tmp_path: Path, address: str) -> None:
     """Both workers answer, and values, statuses and mappings are those of a local run."""
     away = finish(start(tmp_path, "bench", *BENCH, "--cluster", address, "--out", "away.sqlite"))

@@ -57,7 +57,7 @@ def test_a_limit_holds_while_compiling(fresh: dict[str, str], tmp_path: Path) ->
     assert document["wall_s"] < 3.5 + delay()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_ends_compiling(fresh: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
     """Within 2 s there is a document, and no worker is left."""
     process = begun(fresh, tmp_path, *COLD)

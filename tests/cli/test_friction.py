@@ -81,6 +81,52 @@ def test_quiet_keeps_the_reason(call: Call) -> None:
     assert not call("map", SMALL, "-a", "tpu-edge", "-q").err
 
 
+SWEEP = (
+    "explore",
+    "gpt2",
+    "-a",
+    "nvdla-256",
+    "--layers",
+    "block1.attention.scores",
+    "--vary",
+    "model.tokens=4,5",
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "expected"),
+    [
+        (("map", SMALL, "-a", "tpu-edge", "--fuse", "-t", "0.001"), 4, "no mapping is known of gemm"),
+        (
+            (
+                "compare",
+                SMALL,
+                "--system",
+                "atomic-2x2",
+                "-m",
+                "ls",
+                "--jobs",
+                "1",
+                "--seeds",
+                "1",
+                "-t",
+                "0.001",
+            ),
+            4,
+            "no method has a plan",
+        ),
+        ((*SWEEP, "--constraint", "cycles<=1"), 3, "tokens=5"),
+        ((*SWEEP, "-t", "0.001"), 4, "2 of 2 points were not reached"),
+    ],
+)
+def test_every_verb_keeps_the_reason(call: Call, asked: tuple[str, ...], code: int, expected: str) -> None:
+    """The same of fused networks, contests and sweeps."""
+    outcome = call(*asked, "-q")
+    assert outcome.code == code
+    assert expected in outcome.err
+    assert all(line.startswith("tilewright: ") for line in outcome.err.splitlines())
+
+
 def test_a_machine_of_one_pe_is_questioned(call: Call, tmp_path: Path) -> None:
     """A file without any fanout is taken as it is written, and a line says so."""
     (tmp_path / "one.yaml").write_text(ONE_PE)

@@ -175,8 +175,8 @@ def refusals(call: Call, folder: Path, documents: dict[str, Any], seed: int, cou
 
 
 def test_some_hostile_files(call: Call, tmp_path: Path, documents: dict[str, Any]) -> None:
-    """Forty files, of every kind some."""
-    assert refusals(call, tmp_path, documents, seed=1, count=effort(40)) == []
+    """Twenty files, of every kind some."""
+    assert refusals(call, tmp_path, documents, seed=1, count=effort(20)) == []
 
 
 @pytest.mark.slow

@@ -70,7 +70,12 @@ def many_calls() -> Calls:
     }
 
 
-LATER = {"set-all": "has no answer within seconds", "cbc": "is interrupted as HiGHS is, in the same child"}
+LATER = {
+    "set-all": "has no answer within seconds",
+    "cbc": "is interrupted as HiGHS is, in the same child",
+    "set-ls": "is searched as set-lp is, by the same module",
+    "chains": "is searched as cover is, by the same module",
+}
 """Methods that the long test alone interrupts, with the reason."""
 KINDS = {"map": mapping_calls, "herald": herald_calls, "tiled": tiled_calls, "many": many_calls}
 

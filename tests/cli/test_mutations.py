@@ -44,7 +44,7 @@ UNCHECKED = {
     r"(.*\.)?message|(.*\.)?description|layers\.\d+: without message": "text for people",
     r"(.*\.)?versions(\..*)?": "what else was installed; that of tilewright must be there",
     r"(.*\.)?(wall_s|tables_s)": "a clock's figures; they must not contradict the trace",
-    r"(.*\.)?effort(\..*)?|layers\.\d+: without effort": "what a search took, which only a search shows",
+    r"(.*\.)?effort(\..*)?|(.*\.)?layers\.\d+: without effort": "what a search took",
     r"(.*\.)?trace\.\d+\.(seconds|source|heuristic|bound)": "when and by what something was known; only their"
     " order and their end leave evidence",
     r"(.*\.)?settings\.(time_limit_s|layer_limit_s|gap|threads|deterministic|seed|best|all_optimal)": "asked;"
@@ -54,7 +54,8 @@ UNCHECKED = {
     r"layers\.\d+\.(best\.mappings|front\.points): shorter": "whether there are others, which only the proof"
     " tells",
     r"layers\.\d+(\.clash)?: (shorter|without clash)": "fewer of them, which only the proof tells",
-    r"model|batch": "of a file of layers: its name, and what it was read with",
+    r"model|batch|layers\.\d+\.names\.[1-9]\d*": "of a file of layers: its name, what it was"
+    " read with, and what it calls further layers that are alike",
     r"points\.\d+\.herald_(cycles|energy_pj)": "what herald alone found, which --prove makes again",
     r"contestants\.\d+\.runs\.\d+(\.evidence|: without evidence)": "where the plan is kept; without it"
     " --prove is undecided",
@@ -66,12 +67,13 @@ UNCHECKED = {
     r"best\.result\.layers\.\d+\.mapping\.nodes: longer": "one more loop of one trip: the same mapping",
     r"designs\.\d+\.(energy_pj|cycles|sum_of_layers)": "of designs but the best; they must be able to make"
     " the value",
-    r"totals: without (edp_bound|sum_of_layer_edp|without_mapping)": "older documents do not have them",
+    r"(.*\.)?totals: without (edp_bound|sum_of_layer_edp|without_mapping)": "older ones do not have them",
     r"designs\.\d+\.carried_from": "where a proof came from",
     r"groups: reversed": "an order that claims nothing",
     r"tried: (shorter|longer)|tried\.\d+\.(reason|skeletons|opened|solves)": "what was looked at, which only"
     " the proof tells",
-    r"totals\.(unsearched|cells)(\..*)?(: without .*)?": "how it was searched",
+    r"totals\.(unsearched|cells)(\..*)?(: without .*)?": "how it was searched; the designs must be able to"
+    " come from it",
 }
 """Leaves, or changes of them, that no check can judge, and why; ``docs/cli.md`` lists them."""
 
@@ -148,6 +150,22 @@ def made(call: Call, *args: object, code: int = 0) -> dict[str, Any]:
     return honest()
 
 
+MADE: dict[str, str] = {}
+"""Documents by kind: several tests change the same one."""
+PROVEN: set[str] = set()
+"""Kinds of which another solver has confirmed the document."""
+
+
+def made_once(call: Call, kind: str) -> dict[str, Any]:
+    """The document of a kind, from its call or from an earlier test's."""
+    if kind not in MADE:
+        made(call, *CALLS[kind], code=3 if kind == "clash" else 0)
+        MADE[kind] = Path(PLACE).read_text()
+    Path(PLACE).write_text(MADE[kind])
+    document: dict[str, Any] = json.loads(MADE[kind])
+    return document
+
+
 def honest() -> dict[str, Any]:
     """The document that was written, which passes every check."""
     data: dict[str, Any] = json.loads(Path(PLACE).read_text())
@@ -219,7 +237,7 @@ def test_every_kind_of_document_is_attacked() -> None:
 @pytest.mark.parametrize("kind", CALLS)
 def test_no_changed_claim_passes(call: Call, kind: str) -> None:
     """Numbers by one, texts, flags, keys and lists: whatever is no mere text or clock is found out."""
-    document = made(call, *CALLS[kind], code=3 if kind == "clash" else 0)
+    document = made_once(call, kind)
     if "best" in document and effort(1) == 1:  # a document as another test has it stands inside
         inner = {key: value for key, value in document["best"].items() if not isinstance(value, dict | list)}
         shallow = {**document, "best": inner}
@@ -233,6 +251,9 @@ def test_no_changed_claim_passes(call: Call, kind: str) -> None:
         passed = passing(document, every=effort(1) > 1)
     # lists that were asked for are not there where no mapping is
     wanted = {"settings.pareto: turned"} if kind == "clash" else set()
+    if effort(1) > 1:  # answers on the way are not in the document
+        early = range(len(document.get("trace", ())) - 1)
+        wanted |= {f"trace.{index}.value: {change}" for index in early for change in ("more", "less")}
     assert set(passed) <= wanted, passed
 
 
@@ -263,7 +284,7 @@ def test_the_head_is_that_of_a_known_network(call: Call) -> None:
 
 def test_one_line_and_exit_code_five(call: Call) -> None:
     """The command line says what the functions find."""
-    document = made(call, *CALLS["schedule"])
+    document = made_once(call, "schedule")
     document["problem"]["costs"][0]["options"][0]["mapping"]["nodes"].pop()
     Path("changed.json").write_text(json.dumps(document))
     outcome = call("check", "changed.json", "-f", "json")
@@ -275,7 +296,7 @@ def test_one_line_and_exit_code_five(call: Call) -> None:
 @pytest.mark.parametrize("field", ["cycles", "energy_pj_exact", "memory_bytes", "fetch_bytes", "fetch"])
 def test_a_cheaper_option_is_counted_again(call: Call, field: str) -> None:
     """Whoever makes a cost smaller and mends the hash is found out by the option's mapping."""
-    document = made(call, *CALLS["schedule"])
+    document = made_once(call, "schedule")
     option = document["problem"]["costs"][0]["options"][0]
     less = int(option[field]) - 1
     option[field] = str(less) if isinstance(option[field], str) else max(0, less)
@@ -295,7 +316,7 @@ def test_a_cheaper_option_is_counted_again(call: Call, field: str) -> None:
 
 def test_an_option_left_out_is_found_by_the_proof(call: Call) -> None:
     """Without one of its options a layer still holds together; surveying it again refutes the document."""
-    document = made(call, *CALLS["schedule"])
+    document = made_once(call, "schedule")
     used = {row["engine"] for row in document["schedule"] if row["layer"] == "gemm"}
     costs = next(
         document["problem"]["costs"][place]
@@ -416,10 +437,12 @@ LIES: dict[str, tuple[str, Lie]] = {
 def test_lies_that_fit_each_other_are_never_confirmed(call: Call, name: str) -> None:
     """What the document alone does not give away, ``--prove`` refutes or leaves undecided."""
     kind, lie = LIES[name]
-    document = made(call, *CALLS[kind])
-    honest_proofs = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
-    assert honest_proofs.holds
-    assert not honest_proofs.undecided
+    document = made_once(call, kind)
+    if kind not in PROVEN:
+        honest_proofs = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+        assert honest_proofs.holds
+        assert not honest_proofs.undecided
+        PROVEN.add(kind)
     lie(document)
     assert faults_of(document) == []
     report = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))

@@ -61,6 +61,20 @@ def _written(folder: Path, document: Document) -> Path:
     return path
 
 
+@pytest.mark.parametrize("costs", [99, -1])
+def test_costs_that_are_not_there_are_told(
+    call: Call, tmp_path: Path, codesign: Document, costs: int
+) -> None:
+    """Layers whose costs a document does not have: ``check`` names them, ``show`` shows the rest."""
+    layers = codesign["best"]["problem"]["runs"][0]["layers"]
+    layers[next(iter(layers))] = costs
+    for document in (codesign, codesign["best"]):
+        outcome = call("check", _written(tmp_path, document), "-f", "json")
+        assert outcome.code == 5
+        assert any("layers: expected costs from 0 to " in fault for fault in outcome.document["faults"])
+        assert call("show", _written(tmp_path, document)).code == 0
+
+
 def test_a_schedule_holds_and_its_bound_is_confirmed(call: Call, tmp_path: Path, schedule: Document) -> None:
     """What was written passes every check, and another statement finds nothing below the bound."""
     assert schedule["complete"]

@@ -287,7 +287,7 @@ def test_a_stride_moves_no_more_than_it_touches() -> None:
 
 def test_every_bound_lies_below_the_value_of_every_candidate() -> None:
     """Bounds of skeletons, of placements and with all room are at most what the evaluator says."""
-    check_bounds(effort(16), "bounds")
+    check_bounds(effort(8), "bounds")
 
 
 def test_bounds_on_machines_with_set_up_cycles_lie_below_the_value_of_every_candidate() -> None:
@@ -297,7 +297,7 @@ def test_bounds_on_machines_with_set_up_cycles_lie_below_the_value_of_every_cand
 
 def test_bounds_with_softmaxes_in_parts_lie_below_the_value_of_every_candidate() -> None:
     """The same where a softmax may come in parts."""
-    check_bounds(effort(8), "parts", softmax_of_any)
+    check_bounds(effort(4), "parts", softmax_of_any)
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def _compare(data: st.DataObject, most: int, enumerated: int) -> None:
         assert max(keys) <= key * (1 + 1e-12)
 
 
-@settings(max_examples=effort(8))
+@settings(max_examples=effort(4))
 @given(st.data())
 def test_no_mapping_is_below_what_inner_levels_cost_together(data: st.DataObject) -> None:
     """All mappings written out, or random ones, cost at least what several levels together are bounded by."""

@@ -195,7 +195,7 @@ def _compare_store_bounds(data: st.DataObject, most: int, enumerated: int) -> No
         assert pattern.key <= key * (1 + 1e-12)
 
 
-@settings(max_examples=effort(15))
+@settings(max_examples=effort(8))
 @given(st.data())
 def test_no_mapping_is_below_what_its_stores_cost_at_least(data: st.DataObject) -> None:
     """Where nothing may be bypassed, all mappings written out, or random ones, cost at least the bound."""

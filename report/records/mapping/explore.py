@@ -82,6 +82,11 @@ class ExploredLayer(Record):
     runs: int = Field(default=1, ge=0, description="as of the layers of a result")
     least_runs: int | None = Field(default=None, ge=0, description="as of the layers of a result")
 
+    @property
+    def least_count(self) -> int:
+        """How often it counts in a bound."""
+        return self.count if self.least_runs is None else len(self.names) * self.least_runs
+
 
 class DesignRecord(KeyedRecord):
     """What is known of one design."""

@@ -116,6 +116,7 @@ def explore(
             if watcher is not None:
                 watcher.reported(layers[layer], design, reported, pursuit.left)
         pursuit.progress.refresh()
+    exploration.counts[How.SHARED] = exploration.state.shared
     return exploration
 
 

@@ -172,6 +172,11 @@ class State:
         self.valued[layer, alike] = reported.value is not None
         self.news[alike] += 1
 
+    @property
+    def shared(self) -> int:
+        """How many cells have the answer of another design that asks the same question."""
+        return sum(known.how is How.SHARED for known in self.known.values())
+
     def reported(self, design: int, counts: Sequence[int]) -> list[tuple[int, Reported]] | None:
         """How often each layer counts on a design, and its answer; ``None`` while a mapping is missing."""
         answers: list[tuple[int, Reported]] = []

@@ -112,12 +112,13 @@ class ScheduleDocument(ClaimRecord, AskedSchedule):
 
     @property
     def open_mappings(self) -> list[str]:
-        """The same, one by one."""
+        """The same, one by one, as far as the document has the costs of its layers."""
         return [
             f"{layer} on {option.engine}"
             for problem in ([] if self.problem is None else [self.problem])
             for run in problem.runs
             for layer, costs in run.layers.items()
+            if 0 <= costs < len(problem.costs)
             for option in problem.costs[costs].options
             if isinstance(option, OpenOptionRecord)
         ]
