@@ -95,10 +95,10 @@ class Columns(Mapping[Expr, Floats]):
         """Compute what some expressions of this group come to; raises ``LimitReachedError`` at a limit."""
         alike: dict[Tiles, list[Expr]] = {}
         for node in nodes:
-            tiles = Tiles() if self._classes_of(node.support) is None else node.support
+            tiles = Tiles() if self._classes_of(node.support, limits) is None else node.support
             alike.setdefault(tiles, []).append(node)
         for tiles, own in alike.items():
-            classes = self._classes_of(tiles) if tiles else None
+            classes = self._classes_of(tiles, limits) if tiles else None
             columns: Mapping[Variable, Int64s | Floats] = (
                 {variable: self.group.rows[:, i] for i, variable in enumerate(self.group.variables)}
                 if classes is None
@@ -113,13 +113,13 @@ class Columns(Mapping[Expr, Floats]):
         """Whether there are so many rows that their classes are worth finding."""
         return len(self.group) > LARGE
 
-    def _classes_of(self, tiles: Tiles) -> Classes | None:
+    def _classes_of(self, tiles: Tiles, limits: Limits | None) -> Classes | None:
         """The classes of rows by some columns; ``None`` where every row may count as one."""
         if not self.is_large:
             return None
         if tiles not in self._classes:
             places = [i for i, variable in enumerate(self.group.variables) if variable in tiles]
-            self._classes[tiles] = _classed(self.group, places)
+            self._classes[tiles] = _classed(self.group, places, limits)
         return self._classes[tiles]
 
     def reordered(self, order: Indices) -> Columns:
@@ -144,9 +144,11 @@ class Columns(Mapping[Expr, Floats]):
         return result
 
 
-def _classed(group: AxisGroup, places: Sequence[int]) -> Classes | None:
+def _classed(group: AxisGroup, places: Sequence[int], limits: Limits | None) -> Classes | None:
     codes, most = np.zeros(len(group), dtype=np.int64), 1
     for place in places:
+        if limits is not None:
+            limits.check()  # millions of rows take some tens of milliseconds each time
         dense, size = _numbered(group.rows[:, place], int(group.rows[:, place].max()) + 1)
         codes, most = codes * size + dense, most * size
         if most >= 1 << 62:
