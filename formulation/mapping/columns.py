@@ -121,7 +121,7 @@ class Columns(Mapping[Expr, Floats]):
             if limits is not None:
                 limits.check()
             places = [i for i, variable in enumerate(self.group.variables) if variable in tiles]
-            self._classes[tiles] = _classed(self.group, places)
+            self._classes[tiles] = _classed(self.group, places, limits)
         return self._classes[tiles]
 
     def reordered(self, order: Indices) -> Columns:
@@ -146,9 +146,11 @@ class Columns(Mapping[Expr, Floats]):
         return result
 
 
-def _classed(group: AxisGroup, places: Sequence[int]) -> Classes | None:
+def _classed(group: AxisGroup, places: Sequence[int], limits: Limits | None) -> Classes | None:
     codes, most = np.zeros(len(group), dtype=np.int64), 1
     for place in places:
+        if limits is not None:
+            limits.check()  # millions of rows take some tens of milliseconds each time
         dense, size = _numbered(group.rows[:, place], int(group.rows[:, place].max()) + 1)
         codes, most = codes * size + dense, most * size
         if most >= 1 << 62:

@@ -39,14 +39,24 @@ class Beside:
         early = others if self._search.key is None else others - _HEAD_START
         return early > 0 and self._spent < min(early, _EARLY) + SHARE * others
 
+    def begin(self, count: int) -> None:
+        """Take some steps before all else; raises ``LimitReachedError`` where a limit strikes."""
+        for _ in range(count):
+            if self._are_over or self._search.done:
+                break
+            self._take()
+
     def keep_up(self) -> None:
         """Take steps until they are not behind; raises ``LimitReachedError`` where a limit strikes."""
         while self.are_behind and not self._search.done:
-            before = self._counted
-            try:
-                self._are_over = next(self._steps, self) is self
-            finally:
-                self._spent += self._counted - before
+            self._take()
+
+    def _take(self) -> None:
+        before = self._counted
+        try:
+            self._are_over = next(self._steps, self) is self
+        finally:
+            self._spent += self._counted - before
 
     def along(self, go_on: Callable[[Callable[[], bool]], float | None]) -> float | None:
         """Let a tree go on, and keep up with it.

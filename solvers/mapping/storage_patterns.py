@@ -33,7 +33,7 @@ from tilewright.solvers.mapping.pattern_machines import (
     machines_stand_alone,
     storing,
 )
-from tilewright.solvers.mapping.sub_machines import beside
+from tilewright.solvers.mapping.sub_machines import beside, loose_levels
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
@@ -158,9 +158,10 @@ class PatternTrees:
             self._left.pop(0)
 
     def _offer_mappings(self) -> None:
-        """Offer mappings of single patterns; of large problems with perfect factors, and what is near."""
+        """Offer mappings of single patterns, and of small machines; of large problems also what is near."""
         descent = Descent(self._search, self._source)
         descent.begin()
+        self._beside.begin(1 + len(loose_levels(self._search.problem)))
         if sum(group.most for group in self._search.problem.space.groups) > _FEW_ROWS:
             self._hard()
             descent.run()

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping import columns
 from tilewright.formulation.mapping.tables import GroupTable, local_nodes
+from tilewright.foundation.arrays import Int64s
 
 
 @settings(max_examples=effort(20))
@@ -54,3 +56,28 @@ def test_rows_that_agree_are_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
     classes, values = table.values.by_class(tile)
     assert classes is not None
     assert len(values) == len(np.unique(group.rows[:, 1])) < len(group) / 4
+
+
+def test_a_limit_strikes_between_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that advances with every column that is numbered ends the search for further classes."""
+    from tilewright.formulation.mapping.problem import layer_problem
+    from tilewright.formulation.objective import parse_objective
+    from tilewright.hardware.mapping.load import load_engine
+    from tilewright.workloads.mapping.operators import gemm
+
+    monkeypatch.setattr(columns, "LARGE", 0)
+    problem = layer_problem(gemm(m=64, n=8, k=8), load_engine("eyeriss-168"), parse_objective("energy"))
+    [group] = [group for group in problem.space.groups if group.name == "M"]
+    nodes = local_nodes([problem.statement.energy])["M"]
+    classed: list[int] = []
+    numbered = columns._numbered
+
+    def number(codes: Int64s, most: int) -> tuple[Int64s, int]:
+        classed.append(most)
+        return numbered(codes, most)
+
+    monkeypatch.setattr(columns, "_numbered", number)
+    limits = Limits(seconds=3, started=0, clock=lambda: float(len(classed)))
+    with pytest.raises(LimitReachedError):
+        columns.Columns(group).compute(nodes, limits)
+    assert 3 <= len(classed) <= 4

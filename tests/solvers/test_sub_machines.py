@@ -16,11 +16,12 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
-from tilewright.solvers.mapping import beside, sub_machines
+from tilewright.solvers.mapping import beside, storage_patterns, sub_machines
 from tilewright.solvers.mapping.beside import Beside
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.pattern_machines import machine_of, machines_stand_alone
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.storage_patterns import PatternTrees
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 OBJECTIVES = ("energy", "edp", "cycles")
@@ -118,6 +119,32 @@ def test_searches_stopped_early_are_rarely_worse_than_smaller_machines() -> None
     assert no_worse.count(False) <= len(no_worse) / 20
 
 
+@pytest.mark.parametrize("seed", [13, 16, 22])
+def test_machines_of_one_inner_level_come_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search asks for help with what is no worse than the optima of machines of one inner level or none."""
+    monkeypatch.setattr(storage_patterns, "_FEW_ROWS", 0)
+    problem = loose(seed)
+    search = LayerSearch(problem, Limits(threads=1))
+    keys: list[Fraction | None] = []
+
+    def on_hard() -> None:
+        keys.append(search.key)
+        search.limits.stop.set()
+
+    with search.at_work("test"):
+        PatternTrees(search, "test", on_hard).run()
+    [key] = keys
+    assert key is not None
+    required = len(problem.engine.levels) - len(sub_machines.loose_levels(problem))
+    optima = [
+        solve(problem.on(machine_of(problem.engine, stored)), "branch").key
+        for stored in smaller(problem.engine)
+        if len(stored) <= required + 1
+    ]
+    assert len(optima) > 1
+    assert all(key <= optimum for optimum in optima if optimum is not None)
+
+
 def test_steps_have_their_share_of_the_work() -> None:
     """Steps are taken while they are behind, at once without a mapping, and not once they have ended."""
     problem = loose(2)
@@ -131,6 +158,9 @@ def test_steps_have_their_share_of_the_work() -> None:
 
     with search.at_work("test") as tally:
         steps = Beside(search, (step() for _ in chain(range(60), repeat(None, 40))))
+        assert not steps.are_behind
+        steps.begin(2)
+        assert taken == 2
         assert not steps.are_behind
         tally.nodes += 40
         steps.keep_up()
