@@ -118,8 +118,6 @@ class Columns(Mapping[Expr, Floats]):
         if not self.is_large:
             return None
         if tiles not in self._classes:
-            if limits is not None:
-                limits.check()
             places = [i for i, variable in enumerate(self.group.variables) if variable in tiles]
             self._classes[tiles] = _classed(self.group, places, limits)
         return self._classes[tiles]
