@@ -10,10 +10,8 @@ import pytest
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping import columns
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping import large_problems, pattern_bounds
@@ -114,20 +112,3 @@ def test_what_a_limit_leaves_of_parts_bounds_the_optimum(
                 known.append(pattern.key)
     assert known
     assert max(known) <= optimum
-
-
-def test_a_limit_strikes_between_classes_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables of many rows sort them by several sets of tiles; a limit does not wait for the last one."""
-    problem = stated("energy")
-    monkeypatch.setattr(columns, "LARGE", 0)
-    limits, real, classed = Limits(), columns._classed, list[int]()
-
-    def counted(group: columns.AxisGroup, places: list[int]) -> columns.Classes | None:
-        classed.append(len(places))
-        limits.stop.set()
-        return real(group, places)
-
-    monkeypatch.setattr(columns, "_classed", counted)
-    with pytest.raises(LimitReachedError):
-        Tables(problem.space.groups, [problem.statement.energy], limits)
-    assert len(classed) == 1
