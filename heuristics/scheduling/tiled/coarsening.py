@@ -92,15 +92,14 @@ def workable(
         for unit in crowded:
             index = int(unit)
             menu = balanced_menu(problem, problem.units[index], counts[index], room=room, price=price)
-            smaller = np.ones(len(menu.atoms), dtype=bool)
+            size = chosen[index]
+            shrunk[index] = TIGHTER * shrunk.get(index, _estimate(menu, size))
+            smaller = menu.need <= shrunk[index]
             if needs[index] > FAR * limit or index in areas:
                 # It reads its operands whole for the pixels that it has: only fewer pixels need less.
-                size = chosen[index]
                 areas[index] = size.rows * size.columns * min(TIGHTER, limit / int(needs[index]))
-                smaller = menu.sizes[:, 0] * menu.sizes[:, 1] <= areas[index]
-            else:
-                shrunk[index] = TIGHTER * shrunk.get(index, _estimate(menu, chosen[index]))
-                smaller = menu.need <= shrunk[index]
+                fewer = menu.sizes[:, 0] * menu.sizes[:, 1] <= areas[index]
+                smaller = smaller & fewer if (smaller & fewer).any() else fewer
             fits = np.flatnonzero(smaller)
             if not len(fits):
                 problem.dag(chosen)  # says what does not fit
