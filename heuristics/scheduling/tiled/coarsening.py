@@ -95,13 +95,13 @@ def workable(
         wide |= {unit for unit in crowded if needs[unit] > FAR * limit}
         for unit in crowded:
             menu = balanced_menu(problem, problem.units[unit], counts[unit], room=cap.room, price=price)
-            fitting = _smaller(menu, chosen[unit], limit / int(needs[unit]), unit in wide)
+            fitting = smaller(menu, chosen[unit], limit / int(needs[unit]), unit in wide)
             if not len(fitting):
                 problem.dag(chosen)  # says what does not fit
             chosen[unit] = menu.size(int(fitting[_best(menu.atoms[fitting], cap.atoms)]))
 
 
-def _smaller(menu: SizeMenu, size: AtomSize, part: float, wide: bool) -> Int64s:
+def smaller(menu: SizeMenu, size: AtomSize, part: float, wide: bool) -> Int64s:
     """Entries that need less than a size does; if there are any, none of whose sides is longer.
 
     Parameters
