@@ -71,7 +71,7 @@ class TreeFound:
         ``error``
     value : of the objective; infinite without a tree
     energy, cycles, dram, hops : of the tree, in pJ, cycles, bytes, and bytes times links
-    bound : that no tree undercuts, of a cell that asks for it
+    bound : that no tree undercuts, of a cell that asks for it or that ran out of time
     seconds : until the best tree, or the end of a proof
     """
 
@@ -128,7 +128,8 @@ def compute(cell: TreeCell) -> TreeFound:
         if best.tree is None:
             return TreeFound("nothing")
         cost = form.evaluate(best.tree)
-        return TreeFound(status, best.value, cost.energy, cost.cycles, cost.dram, cost.hops, 0.0, best.when)
+        bound = tree_bounds(form).value if status == "out of time" else 0.0
+        return TreeFound(status, best.value, cost.energy, cost.cycles, cost.dram, cost.hops, bound, best.when)
     except Exception as error:
         return TreeFound("error", message=f"{type(error).__name__}: {one_line(error)}")
 

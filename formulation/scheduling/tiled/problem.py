@@ -78,19 +78,26 @@ class TiledProblem:
             )
         return dag
 
-    def unchecked_dag(self, tilings: Sequence[Tiling | AtomSize], limits: Limits | None = None) -> AtomicDag:
-        """As `dag`, but atoms may need more than a buffer has."""
+    def unchecked_dag(
+        self,
+        tilings: Sequence[Tiling | AtomSize],
+        limits: Limits | None = None,
+        *,
+        samples: int | None = None,
+    ) -> AtomicDag:
+        """As `dag`, but atoms may need more than a buffer has.
+
+        Parameters
+        ----------
+        samples : of the DAG; by default the whole batch
+        """
+        batch = self.batch if samples is None else samples
         cuts = [
-            tiling(unit, size, self.batch) if isinstance(size, AtomSize) else size
+            tiling(unit, size, batch) if isinstance(size, AtomSize) else size
             for unit, size in zip(self.units, tilings, strict=True)
         ]
         return build_dag(
-            self.units,
-            cuts,
-            self.machine.engine,
-            batch=self.batch,
-            partial_sums=self.partial_sums,
-            limits=limits,
+            self.units, cuts, self.machine.engine, batch=batch, partial_sums=self.partial_sums, limits=limits
         )
 
     def evaluate(self, dag: AtomicDag, plan: Plan) -> Evaluation:

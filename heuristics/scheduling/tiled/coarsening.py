@@ -7,6 +7,7 @@ estimate says.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -15,7 +16,7 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
-from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.size_menus import SizeMenu, balanced_menu
 
@@ -78,33 +79,55 @@ def workable(
         most = affordable(limits)
     counts = [problem.machine.engines] * len(problem.units) if engines is None else list(engines)
     remaining = None if limits is None else limits.remaining
-    chosen = _capped(problem, list(sizes), counts, room, price, most, remaining)
-    shrunk: dict[int, float] = {}
-    areas: dict[int, float] = {}
+    cap = _cap(problem, list(sizes), counts, room, price, most, remaining)
+    chosen = cap.sizes
+    wide: set[int] = set()
     limit = problem.machine.engine.buffer_bytes
+    # Atoms of one sample each need the same in every sample.
+    tried = 1 if all(size.samples == 1 for size in chosen) else problem.batch
     while True:
-        dag = problem.unchecked_dag(chosen, limits)
-        crowded = np.unique(dag.unit[dag.needs > limit])
-        if not len(crowded):
-            return tuple(chosen), dag
+        dag = problem.unchecked_dag(chosen, limits, samples=tried)
+        crowded = np.unique(dag.unit[dag.needs > limit]).tolist()
+        if not crowded:
+            return tuple(chosen), dag if tried == problem.batch else problem.unchecked_dag(chosen, limits)
         needs = np.zeros(len(chosen), dtype=np.int64)
         np.maximum.at(needs, dag.unit, dag.needs)
+        wide |= {unit for unit in crowded if needs[unit] > FAR * limit}
         for unit in crowded:
-            index = int(unit)
-            menu = balanced_menu(problem, problem.units[index], counts[index], room=room, price=price)
-            smaller = np.ones(len(menu.atoms), dtype=bool)
-            if needs[index] > FAR * limit or index in areas:
-                # It reads its operands whole for the pixels that it has: only fewer pixels need less.
-                size = chosen[index]
-                areas[index] = size.rows * size.columns * min(TIGHTER, limit / int(needs[index]))
-                smaller = menu.sizes[:, 0] * menu.sizes[:, 1] <= areas[index]
-            else:
-                shrunk[index] = TIGHTER * shrunk.get(index, _estimate(menu, chosen[index]))
-                smaller = menu.need <= shrunk[index]
-            fits = np.flatnonzero(smaller)
-            if not len(fits):
+            menu = balanced_menu(problem, problem.units[unit], counts[unit], room=cap.room, price=price)
+            fitting = smaller(menu, chosen[unit], limit / int(needs[unit]), unit in wide)
+            if not len(fitting):
                 problem.dag(chosen)  # says what does not fit
-            chosen[index] = menu.size(int(fits[0]))
+            chosen[unit] = menu.size(int(fitting[_best(menu.atoms[fitting], cap.atoms)]))
+
+
+def smaller(menu: SizeMenu, size: AtomSize, part: float, wide: bool) -> Int64s:
+    """Entries that need less than a size does; if there are any, none of whose sides is longer.
+
+    Parameters
+    ----------
+    menu : of the layer
+    size : needs more than a buffer has
+    part : of its need that a buffer has
+    wide : it reads its operands whole for the pixels that it has, so that only fewer pixels need less
+
+    Returns
+    -------
+    Their numbers; none where the size is the least
+    """
+    inside = (menu.sizes <= (size.rows, size.columns, size.inputs, size.outputs)).all(axis=1)
+    less = _at_most(menu.need, _estimate(menu, size), part)
+    preferred = [less & inside, less]
+    if wide:
+        fewer = _at_most(menu.sizes[:, 0] * menu.sizes[:, 1], size.rows * size.columns, part)
+        preferred = [less & fewer & inside, less & fewer, fewer, less & inside]
+    return np.flatnonzero(next((flags for flags in preferred if flags.any()), preferred[0]))
+
+
+def _at_most(figures: Int64s, figure: float, part: float) -> Bools:
+    """Which are at most a part of one of them, or the least where none is so small; all are below it."""
+    kept: Bools = (figures <= max(min(part, TIGHTER) * figure, int(figures.min()))) & (figures < figure)
+    return kept
 
 
 def affordable(limits: Limits | None) -> int:
@@ -115,7 +138,23 @@ def affordable(limits: Limits | None) -> int:
     return max(FEWEST, min(MOST_ATOMS, int(ATOMS_PER_SECOND * remaining)))
 
 
-def _capped(
+@dataclass(frozen=True, slots=True)
+class _Cap:
+    """Sizes with a common number of atoms per layer at most.
+
+    Parameters
+    ----------
+    sizes : per unit
+    room : part of the buffer that atoms may need
+    atoms : of a layer and a sample, at most where it can be
+    """
+
+    sizes: list[AtomSize]
+    room: float
+    atoms: float = inf
+
+
+def _cap(
     problem: TiledProblem,
     sizes: list[AtomSize],
     engines: Sequence[int],
@@ -123,7 +162,7 @@ def _capped(
     price: float,
     most: int,
     remaining: float | None,
-) -> list[AtomSize]:
+) -> _Cap:
     """Sizes with the largest common number of atoms per layer that keeps the sum.
 
     Where even the coarsest in their part of the buffer are more than can be planned once, atoms may fill it:
@@ -136,7 +175,7 @@ def _capped(
     batch = problem.batch
     given = [atom_count(unit, size, batch) for unit, size in zip(problem.units, sizes, strict=True)]
     if sum(given) <= most:
-        return sizes
+        return _Cap(sizes, room)
 
     def menus_in(part: float) -> list[SizeMenu]:
         return [
@@ -146,7 +185,8 @@ def _capped(
 
     menus = menus_in(room)
     if remaining is not None and _fewest(menus, batch) > PASS * ATOMS_PER_SECOND * remaining:
-        menus = menus_in(1.0)
+        room = 1.0
+        menus = menus_in(room)
     _check_number(problem, menus, remaining)
     low, high = 0, max(given)
     while high - low > 1:
@@ -156,10 +196,11 @@ def _capped(
             for count, menu in zip(given, menus, strict=True)
         )
         low, high = (middle, high) if total <= most else (low, middle)
-    return [
+    capped = [
         size if count <= low else menu.size(_best(menu.atoms, low // batch))
         for size, count, menu in zip(sizes, given, menus, strict=True)
     ]
+    return _Cap(capped, room, low // batch)
 
 
 def _fewest(menus: Sequence[SizeMenu], batch: int) -> int:
@@ -185,7 +226,7 @@ def _check_number(problem: TiledProblem, menus: Sequence[SizeMenu], remaining: f
     raise LimitReachedError(f"{many}: too many for a plan in the time that was left")
 
 
-def _best(atoms: Int64s, most: int) -> int:
+def _best(atoms: Int64s, most: float) -> int:
     """The first entry with at most so many atoms; where none has as few, the one with the fewest."""
     few = np.flatnonzero(atoms <= most)
     return int(few[0]) if len(few) else int(atoms.argmin())

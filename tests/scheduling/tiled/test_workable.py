@@ -15,8 +15,8 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics.scheduling.tiled.coarsening import workable
-from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
+from tilewright.heuristics.scheduling.tiled.coarsening import smaller, workable
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_menu, balanced_sizes
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.mapping.operators import gemm
@@ -55,6 +55,40 @@ def test_atoms_beyond_their_estimate_become_smaller() -> None:
     tiny = replace(problem.machine.engine, buffer_bytes=16)
     with pytest.raises(InputError, match="smallest atom needs"):
         workable(replace(problem, machine=replace(problem.machine, engine=tiny)), whole)
+
+
+@pytest.mark.parametrize("samples", [1, 2])
+def test_atoms_that_need_too_much_shrink_alike_in_every_batch(samples: int) -> None:
+    """What is tried on one sample fits all of them: the DAG is that of the sizes, and no side grows."""
+    problem, begun = _wide(), AtomSize(14, 14, 64, 64, samples)
+    single, _ = workable(problem, [replace(begun, samples=1)])
+    several = replace(problem, batch=4)
+    sizes, dag = workable(several, [begun])
+    assert sizes == single
+    for size in sizes:
+        sides = (size.rows, size.columns, size.inputs, size.outputs)
+        assert all(side <= most for side, most in zip(sides, (14, 14, 64, 64), strict=True))
+    again = several.dag(sizes)
+    assert dag.tasks == again.tasks == 4 * problem.dag(sizes).tasks
+    assert np.array_equal(dag.reads, again.reads)
+
+
+def test_the_next_size_needs_less_until_none_is_left() -> None:
+    """From any size of a menu pixels fall, or the estimate with no more pixels; then it ends."""
+    problem = _wide()
+    menu = balanced_menu(problem, problem.units[0], 4, room=1.0)
+    draw = random.Random(0)
+    for wide in (False, True):
+        for _ in range(20):
+            at = draw.randrange(len(menu.atoms))
+            while len(fitting := smaller(menu, menu.size(at), draw.uniform(0.05, 1), wide)):
+                after = int(draw.choice(fitting.tolist()))
+                pixels = [int(menu.sizes[entry, 0] * menu.sizes[entry, 1]) for entry in (at, after)]
+                less = menu.need[after] < menu.need[at]
+                assert pixels[1] < pixels[0] or (less and pixels[1] == pixels[0]) if wide else less
+                at = after
+            if not wide:
+                assert menu.need[at] == menu.need.min()
 
 
 def _wide() -> TiledProblem:
