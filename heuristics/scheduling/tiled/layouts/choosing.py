@@ -101,14 +101,13 @@ class LayoutChoice:
         if ways is None:
             return
         batch = self._problem.batch
-        arrival = ways.most / self._problem.machine.port_rate
         if read.late:
-            cycles = LATE * arrival
+            cycles = LATE * ways.arrival
         else:
             ahead = self._waits(wanted)
             busy = np.maximum(wanted.cycles, ahead)
-            beyond = np.maximum(0.0, ahead + arrival - busy)
-            cycles = beyond + arrival * _first(made.layouts, wanted.layouts)
+            beyond = np.maximum(0.0, ahead + ways.arrival - busy)
+            cycles = beyond + _first(made, wanted, ways.arrival)
         pair = read.producer, index
         self._energy[pair] = self._energy.get(pair, 0.0) + batch * ways.energy
         self._cycles[pair] = self._cycles.get(pair, 0.0) + batch * cycles
@@ -184,16 +183,19 @@ def _fitting(
         atoms = min(SHARE, 2 * atoms)
 
 
-def _first(made: Sequence[Layout], wanted: Sequence[Layout]) -> Floats:
-    """Part of an operand that a layer waits for, shape (producer's layouts, reader's).
+def _first(made: Candidates, wanted: Candidates, arrival: Floats) -> Floats:
+    """Cycles that the first atoms of a layer wait for an operand, shape (producer's layouts, reader's).
 
-    It is what the first atom reads, less where the producer finishes some pixels before the others.
+    It is the arrival of what they read, less where the producer finishes some pixels before the others: then
+    they wait for what is made last, and for what does not arrive while the producer still computes.
     """
-    read = np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted])
-    open_end = np.array([1.0 if layout.cuts[1] * layout.cuts[2] == 1 else FLOWING for layout in made])
-    pixels = np.array([layout.cuts[1] * layout.cuts[2] > 1 for layout in wanted])
-    part: Floats = read * np.where(pixels, open_end[:, None], 1.0)
-    return part
+    first: Floats = arrival * np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted.layouts])
+    turns = np.array([layout.cuts[1] * layout.cuts[2] for layout in made.layouts])
+    meanwhile = made.cycles * (1.0 - 1.0 / turns)
+    flowing = np.maximum(FLOWING * first, first - meanwhile[:, None])
+    pixels = np.array([layout.cuts[1] * layout.cuts[2] > 1 for layout in wanted.layouts])
+    waits: Floats = np.where(pixels & (turns > 1)[:, None], flowing, first)
+    return waits
 
 
 def _recut(layout: Layout, numbers: random.Random) -> Layout:
