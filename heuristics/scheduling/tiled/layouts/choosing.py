@@ -39,7 +39,7 @@ EARLY = 0.7
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
 
-FLOWING = 0.3
+FLOWING = 0.6
 """Part of what the first atom reads that is made last, where pixels are finished one after the other."""
 
 Layouts = tuple[Layout, ...]

@@ -31,7 +31,7 @@ class Journeys:
     Parameters
     ----------
     energy : pJ of reading, links and writing
-    arrival : cycles that the busiest link needs, or the port of the engine that is sent most
+    arrival : cycles that the busiest link or engine's port needs
     """
 
     energy: Floats
@@ -198,6 +198,7 @@ def _priced(
     energy = np.zeros((count, many))
     arrival = np.zeros((count, many))
     received = np.zeros(engines)
+    sent = np.zeros(engines)
     passed = np.zeros((4, engines))  # from each router to the right, to the left, up and down
     top = np.empty(width, dtype=np.int64)
     low = np.empty(width, dtype=np.int64)
@@ -236,6 +237,7 @@ def _priced(
             table1 = rows[which_made[i, 1], which_wanted[j, 1]]
             table2 = columns[which_made[i, 2], which_wanted[j, 2]]
             received[:] = 0.0
+            sent[:] = 0.0
             passed[:] = 0.0
             spent = 0.0
             for p0 in range(theirs[0]):
@@ -269,6 +271,7 @@ def _priced(
                                         top[x], low[x] = min(top[x], y), max(low[x], y)
                                     if copies == 0:
                                         continue
+                                    sent[source] += size
                                     links = right - left
                                     for x in range(sx, right):
                                         passed[0, sy * width + x] += size
@@ -284,5 +287,5 @@ def _priced(
                                         top[x], low[x] = sy, sy
                                     spent += size * (prices[0] + prices[1] * links + prices[2] * copies)
             energy[i, j] = spent
-            arrival[i, j] = max(received.max() / rates[0], passed.max() / rates[1])
+            arrival[i, j] = max(max(received.max(), sent.max()) / rates[0], passed.max() / rates[1])
     return energy, arrival
