@@ -20,7 +20,14 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
 from tilewright.foundation.arrays import Floats
 from tilewright.foundation.errors import InputError
-from tilewright.heuristics.scheduling.tiled.layouts.candidates import CUTS, Candidates, Layout, candidates
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
+    CUTS,
+    Candidates,
+    Layout,
+    candidates,
+    reads_outside,
+)
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import Journeys, journeys
 
@@ -70,7 +77,8 @@ class LayoutChoice:
         prices = tuple(price * multiple for multiple in PRICES)
         for unit in problem.units:
             check(limits)
-            key = unit.layer.operator, unit.layer.stored_weights, sum(read.late for read in unit.reads)
+            late, outside = sum(read.late for read in unit.reads), reads_outside(unit)
+            key = unit.layer.operator, unit.layer.stored_weights, late, outside
             if key not in known:
                 known[key] = _fitting(problem, unit, room, prices, most)
             if not known[key].layouts:
@@ -120,7 +128,10 @@ class LayoutChoice:
     def _own(self, unit: int, price: float) -> Floats:
         of = self._of[unit]
         cycles = of.cycles * self._problem.batch
-        costs: Floats = of.energy + price * (cycles + np.maximum(0.0, self._waits(of) - cycles))
+        waits = np.maximum(0.0, self._waits(of) - cycles)
+        if reads_outside(self._problem.units[unit]):
+            waits = waits + _outside(of, self._problem.machine)
+        costs: Floats = of.energy + price * (cycles + waits)
         return costs
 
     def best(self, price: float) -> Layouts:
@@ -181,6 +192,16 @@ def _fitting(
         if of.layouts or atoms >= SHARE:
             return of
         atoms = min(SHARE, 2 * atoms)
+
+
+def _outside(of: Candidates, machine: TiledMachine) -> Floats:
+    """Cycles that the first atoms wait for operands from outside of the network, which are read from DRAM once
+    for all groups of channels.
+    """
+    pixels = np.array([math.prod(layout.grid.groups[1:]) for layout in of.layouts])
+    atoms = np.array([math.prod(layout.cuts[1:]) for layout in of.layouts])
+    arrival: Floats = np.maximum(of.inputs / machine.port_rate, of.inputs * pixels / machine.dram_rate)
+    return arrival / atoms
 
 
 def _first(made: Candidates, wanted: Candidates, arrival: Floats) -> Floats:
