@@ -195,8 +195,8 @@ def _fitting(
 
 
 def _outside(of: Candidates, machine: TiledMachine) -> Floats:
-    """Cycles that the first atoms wait for operands from outside of the network, which are read from DRAM once
-    for all groups of channels.
+    """Cycles that the first atoms wait for operands from outside of the network, which DRAM sends once for
+    all groups of channels.
     """
     pixels = np.array([math.prod(layout.grid.groups[1:]) for layout in of.layouts])
     atoms = np.array([math.prod(layout.cuts[1:]) for layout in of.layouts])
