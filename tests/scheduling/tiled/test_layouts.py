@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from itertools import combinations, pairwise, product
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from tiled_plans import random_network, random_plan, random_problem
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.overlap import entries, operand_axes, positions_of_tile
 from tilewright.formulation.scheduling.tiled.plan import multicast_groups
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
@@ -22,7 +24,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.layouts.grids import grids
-from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys, overlaps
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.running import plan_run
@@ -128,6 +130,32 @@ def test_ways_cost_what_completed_plans_pay(kernel: int, widths: str) -> None:
         if kernel == 1:
             assert ways.energy[i, j] == pytest.approx(spent)
             assert ways.arrival[i, j] == pytest.approx(slowest)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_overlaps_of_shares_are_what_atoms_read(seed: int) -> None:
+    """Positions that shares of a reader touch of shares that were made are those of the atoms' reads."""
+    rng = random.Random(seed)
+    size, stride, kernel = rng.randint(7, 20), rng.randint(1, 3), rng.randint(1, 5)
+    operator = conv2d(
+        k=4, c=4, r=kernel, s=kernel, h=size, w=size, stride=stride, pad=rng.randint(0, kernel // 2)
+    )
+    axes = operand_axes(operator, operator.tensor("I"), (4, size, size), 0, centred=(False,) * 3)
+    assert axes is not None
+    rows = next(dimension.bound for dimension in operator.dimensions if dimension.like == "P")
+
+    def drawn(end: int) -> tuple[int, ...]:
+        return (0, *sorted(rng.choices(range(end + 1), k=rng.randint(0, 4))), end)
+
+    theirs, mine = [drawn(size) for _ in range(3)], [drawn(rows) for _ in range(3)]
+    table = overlaps(partial(positions_of_tile, operator, axes[1], size), theirs, mine)
+    for (i, cuts), (j, tiles) in product(enumerate(theirs), enumerate(mine)):
+        plain = [tuple(dict.fromkeys(borders)) for borders in (cuts, tiles)]
+        read = entries(operator, axes[1], size, [(0, 1), plain[1], (0, 1), (0, 1)], (1, 1, 1, 1), plain[0])
+        expected = np.zeros(table.shape[2:])
+        made, wanted = (np.flatnonzero(np.diff(borders) > 0) for borders in (cuts, tiles))
+        expected[made[read.producer], wanted[read.consumer]] = read.count
+        assert (table[i, j] == expected).all()
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -200,8 +200,9 @@ def _outside(of: Candidates, machine: TiledMachine) -> Floats:
     """
     pixels = np.array([math.prod(layout.grid.groups[1:]) for layout in of.layouts])
     atoms = np.array([math.prod(layout.cuts[1:]) for layout in of.layouts])
-    arrival: Floats = np.maximum(of.inputs / machine.port_rate, of.inputs * pixels / machine.dram_rate)
-    return arrival / atoms
+    slowest = np.maximum(1.0 / machine.port_rate, pixels / machine.dram_rate)
+    waits: Floats = of.inputs * slowest / atoms
+    return waits
 
 
 def _first(made: Candidates, wanted: Candidates, arrival: Floats) -> Floats:

@@ -75,7 +75,7 @@ def journeys(
     shares_wanted = [layout.borders(unit.layer.operator) for layout in wanted]
     if read.late:
         shares_wanted = [(*shares[:3], parts) for shares in shares_wanted]
-    overlaps, which_made, which_wanted = [], [], []
+    met, which_made, which_wanted = [], [], []
     for coordinate, along in enumerate(axes):
         axis = along.depends[0] if along.depends else PART
         theirs = sorted({shares[coordinate] for shares in shares_made})
@@ -84,7 +84,7 @@ def journeys(
             touched = partial(flat_positions, along)
         else:
             touched = partial(positions_of_tile, operator, along, origin.sizes[coordinate])
-        overlaps.append(_overlaps(touched, theirs, mine))
+        met.append(overlaps(touched, theirs, mine))
         number = {cuts: i for i, cuts in enumerate(theirs)}
         which_made.append([number[shares[coordinate]] for shares in shares_made])
         number = {cuts: j for j, cuts in enumerate(mine)}
@@ -94,9 +94,9 @@ def journeys(
     made_groups, made_engines = _places(made, machine, slice(-1, None))
     wanted_groups, wanted_engines = _places(wanted, machine, last)
     sent = _priced(
-        overlaps[0],
-        overlaps[1],
-        overlaps[2],
+        met[0],
+        met[1],
+        met[2],
         np.array(which_made, dtype=np.int64).T.copy(),
         np.array(which_wanted, dtype=np.int64).T.copy(),
         made_groups,
@@ -120,9 +120,7 @@ def _by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
     return [layouts[which.index(at)] for at in range(len(first))], which
 
 
-def _overlaps(
-    positions: Callable[[int, int], Int64s], theirs: Sequence[Cuts], mine: Sequence[Cuts]
-) -> Floats:
+def overlaps(positions: Callable[[int, int], Int64s], theirs: Sequence[Cuts], mine: Sequence[Cuts]) -> Floats:
     """Positions along a coordinate that shares of a reader touch of shares that were made, shape (producer's
     borders, reader's borders, producer's shares, reader's shares); those beyond the last share are 0.
 
