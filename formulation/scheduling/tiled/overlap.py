@@ -246,6 +246,20 @@ def entries(
     return rows.entries()
 
 
+def positions_of_tile(operator: Operator, one: OperandAxes, size: int, low: int, high: int) -> Int64s:
+    """Positions of the producer that a tile from one border to another reads along the coordinate, ascending.
+
+    Parameters
+    ----------
+    operator : the consumer
+    one : how its operand lies along the coordinate, on at most one axis of the consumer's tiling
+    size : positions of the producer along the coordinate
+    low, high : the tile's borders along that axis
+    """
+    ranges = loop_ranges(operator, one.depends[0], low, high) if one.depends else {}
+    return positions_read(operator, one, size, ranges)
+
+
 def positions_read(operator: Operator, one: OperandAxes, size: int, ranges: dict[str, Range]) -> Int64s:
     """Positions of the producer that loops in these ranges read along the coordinate.
 
@@ -299,9 +313,13 @@ def flat_entries(one: OperandAxes, parts: Borders, stride: int, cuts: Borders) -
     """
     rows = _Rows(cuts)
     for tile, (low, high) in enumerate(pairwise(parts)):
-        positions = np.arange(low // one.inner, -(-high // one.inner), dtype=np.int64)
-        rows.add(tile * stride, rows.met(positions))
+        rows.add(tile * stride, rows.met(flat_positions(one, low, high)))
     return rows.entries()
+
+
+def flat_positions(one: OperandAxes, low: int, high: int) -> Int64s:
+    """Channels behind a flattening that a part of the sum from ``low`` to ``high`` reads, ascending."""
+    return np.arange(low // one.inner, -(-high // one.inner), dtype=np.int64)
 
 
 def sample_entries(samples: Borders, stride: int, cuts: Borders) -> Entries:

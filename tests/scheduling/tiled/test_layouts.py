@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from itertools import combinations, pairwise, product
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from tiled_plans import random_network, random_plan, random_problem
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.overlap import entries, operand_axes, positions_of_tile
 from tilewright.formulation.scheduling.tiled.plan import multicast_groups
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
@@ -22,7 +24,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.layouts.grids import grids
-from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys, overlaps
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.running import plan_run
@@ -87,12 +89,13 @@ def _two_layers(kernel: int) -> Network:
     return Network("two", layers, [Link("a", "b", "I", "a", 64 * 64)])
 
 
+@pytest.mark.parametrize("widths", ["", ",link=4,port=32"])
 @pytest.mark.parametrize("kernel", [1, 3])
-def test_ways_cost_what_completed_plans_pay(kernel: int) -> None:
-    """Bytes and energy of bringing results to their readers are those of a plan with one atom per share;
-    where halos differ by reader, several multicasts of the estimate may be one.
+def test_ways_cost_what_completed_plans_pay(kernel: int, widths: str) -> None:
+    """Energy and the busiest link of bringing results to their readers are those of a plan with one atom per
+    share; where halos differ by reader, several multicasts of the estimate may be one.
     """
-    machine = load_tiled_machine("atomic-8x8[engines=4x4]")
+    machine = load_tiled_machine(f"atomic-8x8[engines=4x4{widths}]")
     problem = TiledProblem(_two_layers(kernel), machine, tiled_objective("edp"))
     rng = random.Random(kernel)
     drawn = [
@@ -110,19 +113,49 @@ def test_ways_cost_what_completed_plans_pay(kernel: int) -> None:
         group = multicast_groups(moves, machine.engines)
         of_results = (dag.block_parent[moves.block] >= 0) & (moves.target < machine.engines)
         of_results &= dag.unit[np.maximum(dag.block_parent[moves.block], 0)] == 0  # not of unfinished sums
-        received = np.bincount(moves.target[of_results], moves.bytes[of_results], machine.engines)
+        loads = np.zeros(len(net.rates))
         spent = 0.0
         for number in np.unique(group[of_results]):
             chosen = np.flatnonzero((group == number) & of_results)
             size = int(moves.bytes[chosen[0]])
             routes = [net.route(int(moves.source[at]), int(moves.target[at])) for at in chosen]
-            links = {link for route in routes for link in route.tolist() if link >= net.routers}
+            passed = {link for route in routes for link in route.tolist()}
+            loads[list(passed)] += size
+            links = {link for link in passed if link >= net.routers}
             spent += size * (engine.buffer_read_energy + machine.hop_energy * len(links))
             spent += size * engine.buffer_write_energy * len(chosen)
-        assert received.max() == ways.most[i, j]
+        slowest = float((loads / net.rates).max())
         assert ways.energy[i, j] >= spent - 1e-6
+        assert ways.arrival[i, j] >= slowest - 1e-6
         if kernel == 1:
             assert ways.energy[i, j] == pytest.approx(spent)
+            assert ways.arrival[i, j] == pytest.approx(slowest)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_overlaps_of_shares_are_what_atoms_read(seed: int) -> None:
+    """Positions that shares of a reader touch of shares that were made are those of the atoms' reads."""
+    rng = random.Random(seed)
+    size, stride, kernel = rng.randint(7, 20), rng.randint(1, 3), rng.randint(1, 5)
+    operator = conv2d(
+        k=4, c=4, r=kernel, s=kernel, h=size, w=size, stride=stride, pad=rng.randint(0, kernel // 2)
+    )
+    axes = operand_axes(operator, operator.tensor("I"), (4, size, size), 0, centred=(False,) * 3)
+    assert axes is not None
+    rows = next(dimension.bound for dimension in operator.dimensions if dimension.like == "P")
+
+    def drawn(end: int) -> tuple[int, ...]:
+        return (0, *sorted(rng.choices(range(end + 1), k=rng.randint(0, 4))), end)
+
+    theirs, mine = [drawn(size) for _ in range(3)], [drawn(rows) for _ in range(3)]
+    table = overlaps(partial(positions_of_tile, operator, axes[1], size), theirs, mine)
+    for (i, cuts), (j, tiles) in product(enumerate(theirs), enumerate(mine)):
+        plain = [tuple(dict.fromkeys(borders)) for borders in (cuts, tiles)]
+        read = entries(operator, axes[1], size, [(0, 1), plain[1], (0, 1), (0, 1)], (1, 1, 1, 1), plain[0])
+        expected = np.zeros(table.shape[2:])
+        made, wanted = (np.flatnonzero(np.diff(borders) > 0) for borders in (cuts, tiles))
+        expected[made[read.producer], wanted[read.consumer]] = read.count
+        assert (table[i, j] == expected).all()
 
 
 @pytest.mark.parametrize("seed", range(12))

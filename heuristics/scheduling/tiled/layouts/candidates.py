@@ -69,13 +69,14 @@ class Candidates:
     ----------
     layouts : each a grid with cuts
     cycles : that the busiest engine computes for one sample, and hands over
-    weights : bytes that one engine is sent
+    weights, inputs : bytes of weights and of other operands that one engine is sent
     energy : pJ of weights that are sent and read, and of unfinished sums
     """
 
     layouts: tuple[Layout, ...]
     cycles: Floats
     weights: Floats
+    inputs: Floats
     energy: Floats
 
     def beside(self, others: Candidates) -> Candidates:
@@ -84,6 +85,7 @@ class Candidates:
             self.layouts + others.layouts,
             np.concatenate([self.cycles, others.cycles]),
             np.concatenate([self.weights, others.weights]),
+            np.concatenate([self.inputs, others.inputs]),
             np.concatenate([self.energy, others.energy]),
         )
 
@@ -157,7 +159,8 @@ def _of_pieces(
             columns_of.append(kind)
     at = np.array(rows_of, dtype=np.int64), np.array(columns_of, dtype=np.int64)
     energy = batch * inside[at] + sent[at[0]]
-    return Candidates(tuple(layouts), cycles[at], shares.weights[which[at[0]]], energy)
+    share = which[at[0]]
+    return Candidates(tuple(layouts), cycles[at], shares.weights[share], shares.inputs[share], energy)
 
 
 class _Shares:
@@ -178,7 +181,7 @@ class _Shares:
         (shares, 3, 4)
     cycles, inside : that an engine takes for its share, infinite where no cuts fit; and pJ of unfinished
         sums and of weights that every atom reads, shape (shares, 3)
-    weights : bytes of a share
+    weights, inputs : bytes of a share's weights and of its other operands
     again : bytes of inputs that engines are sent beyond one copy of all
     passed : bytes of unfinished sums that engines pass on
     """
@@ -217,6 +220,9 @@ class _Shares:
         busy = (boxes + chain - 1) * cuts[:, 3] * (menu.cycles[spot] + HANDOVER) + waits
         inputs = menu.fetch[whole]
         time = busy + FIRST * menu.fetch[spot] / port + np.maximum(0.0, inputs[:, None] / port - busy)
+        if reads_outside(unit):
+            outside = (menu.fetch - menu.weights)[spot] * groups[:, 1:].prod(axis=1)[:, None]
+            time = time + outside / machine.dram_rate
         # a cut that changes nothing is none
         idle = np.zeros(spot.shape, dtype=np.bool_)
         for axis in range(4):
@@ -239,8 +245,14 @@ class _Shares:
         self.passed = (results * SUM_BYTES * groups[:, :3].prod(axis=1) * (groups[:, 3] - 1)).astype(
             np.float64
         )
-        shared = (inputs - menu.weights[whole]) * groups.prod(axis=1)
+        self.inputs = (inputs - menu.weights[whole]).astype(np.float64)
+        shared = self.inputs * groups.prod(axis=1)
         self.again = np.maximum(0.0, shared - float((menu.fetch - menu.weights).max()))
+
+
+def reads_outside(unit: Unit) -> bool:
+    """Whether a layer waits for an operand from outside of the network."""
+    return any(read.producer is None for read in unit.reads)
 
 
 def _units(operator: Operator, machine: TiledMachine, channels: int) -> tuple[int, int, int, int]:

@@ -20,7 +20,14 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
 from tilewright.foundation.arrays import Floats
 from tilewright.foundation.errors import InputError
-from tilewright.heuristics.scheduling.tiled.layouts.candidates import CUTS, Candidates, Layout, candidates
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
+    CUTS,
+    Candidates,
+    Layout,
+    candidates,
+    reads_outside,
+)
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import Journeys, journeys
 
@@ -39,7 +46,7 @@ EARLY = 0.7
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
 
-FLOWING = 0.3
+FLOWING = 0.6
 """Part of what the first atom reads that is made last, where pixels are finished one after the other."""
 
 Layouts = tuple[Layout, ...]
@@ -70,7 +77,8 @@ class LayoutChoice:
         prices = tuple(price * multiple for multiple in PRICES)
         for unit in problem.units:
             check(limits)
-            key = unit.layer.operator, unit.layer.stored_weights, sum(read.late for read in unit.reads)
+            late, outside = sum(read.late for read in unit.reads), reads_outside(unit)
+            key = unit.layer.operator, unit.layer.stored_weights, late, outside
             if key not in known:
                 known[key] = _fitting(problem, unit, room, prices, most)
             if not known[key].layouts:
@@ -101,14 +109,13 @@ class LayoutChoice:
         if ways is None:
             return
         batch = self._problem.batch
-        arrival = ways.most / self._problem.machine.port_rate
         if read.late:
-            cycles = LATE * arrival
+            cycles = LATE * ways.arrival
         else:
             ahead = self._waits(wanted)
             busy = np.maximum(wanted.cycles, ahead)
-            beyond = np.maximum(0.0, ahead + arrival - busy)
-            cycles = beyond + arrival * _first(made.layouts, wanted.layouts)
+            beyond = np.maximum(0.0, ahead + ways.arrival - busy)
+            cycles = beyond + _first(made, wanted, ways.arrival)
         pair = read.producer, index
         self._energy[pair] = self._energy.get(pair, 0.0) + batch * ways.energy
         self._cycles[pair] = self._cycles.get(pair, 0.0) + batch * cycles
@@ -121,7 +128,10 @@ class LayoutChoice:
     def _own(self, unit: int, price: float) -> Floats:
         of = self._of[unit]
         cycles = of.cycles * self._problem.batch
-        costs: Floats = of.energy + price * (cycles + np.maximum(0.0, self._waits(of) - cycles))
+        waits = np.maximum(0.0, self._waits(of) - cycles)
+        if reads_outside(self._problem.units[unit]):
+            waits = waits + _outside(of, self._problem.machine)
+        costs: Floats = of.energy + price * (cycles + waits)
         return costs
 
     def best(self, price: float) -> Layouts:
@@ -184,16 +194,30 @@ def _fitting(
         atoms = min(SHARE, 2 * atoms)
 
 
-def _first(made: Sequence[Layout], wanted: Sequence[Layout]) -> Floats:
-    """Part of an operand that a layer waits for, shape (producer's layouts, reader's).
-
-    It is what the first atom reads, less where the producer finishes some pixels before the others.
+def _outside(of: Candidates, machine: TiledMachine) -> Floats:
+    """Cycles that the first atoms wait for operands from outside of the network, which DRAM sends once for
+    all groups of channels.
     """
-    read = np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted])
-    open_end = np.array([1.0 if layout.cuts[1] * layout.cuts[2] == 1 else FLOWING for layout in made])
-    pixels = np.array([layout.cuts[1] * layout.cuts[2] > 1 for layout in wanted])
-    part: Floats = read * np.where(pixels, open_end[:, None], 1.0)
-    return part
+    pixels = np.array([math.prod(layout.grid.groups[1:]) for layout in of.layouts])
+    atoms = np.array([math.prod(layout.cuts[1:]) for layout in of.layouts])
+    slowest = np.maximum(1.0 / machine.port_rate, pixels / machine.dram_rate)
+    waits: Floats = of.inputs * slowest / atoms
+    return waits
+
+
+def _first(made: Candidates, wanted: Candidates, arrival: Floats) -> Floats:
+    """Cycles that the first atoms of a layer wait for an operand, shape (producer's layouts, reader's).
+
+    It is the arrival of what they read, less where the producer finishes some pixels before the others: then
+    they wait for what is made last, and for what does not arrive while the producer still computes.
+    """
+    first: Floats = arrival * np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted.layouts])
+    turns = np.array([layout.cuts[1] * layout.cuts[2] for layout in made.layouts])
+    meanwhile = made.cycles * (1.0 - 1.0 / turns)
+    flowing = np.maximum(FLOWING * first, first - meanwhile[:, None])
+    pixels = np.array([layout.cuts[1] * layout.cuts[2] > 1 for layout in wanted.layouts])
+    waits: Floats = np.where(pixels & (turns > 1)[:, None], flowing, first)
+    return waits
 
 
 def _recut(layout: Layout, numbers: random.Random) -> Layout:

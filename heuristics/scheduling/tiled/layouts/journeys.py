@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, PART, shape_of
-from tilewright.formulation.scheduling.tiled.overlap import entries, flat_entries
+from tilewright.formulation.scheduling.tiled.overlap import flat_positions, positions_of_tile
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
 from tilewright.formulation.scheduling.tiled.units import Read
@@ -21,8 +23,6 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 
 Cuts = tuple[int, ...]
 
-ONES = (1, 1, 1, 1)
-
 
 @dataclass(frozen=True, eq=False)
 class Journeys:
@@ -31,11 +31,11 @@ class Journeys:
     Parameters
     ----------
     energy : pJ of reading, links and writing
-    most : bytes that the engine is sent which is sent most
+    arrival : cycles that the busiest link or engine's port needs
     """
 
     energy: Floats
-    most: Floats
+    arrival: Floats
 
 
 def journeys(
@@ -75,24 +75,16 @@ def journeys(
     shares_wanted = [layout.borders(unit.layer.operator) for layout in wanted]
     if read.late:
         shares_wanted = [(*shares[:3], parts) for shares in shares_wanted]
-    overlaps, which_made, which_wanted = [], [], []
+    met, which_made, which_wanted = [], [], []
     for coordinate, along in enumerate(axes):
-        theirs = sorted({shares[coordinate] for shares in shares_made})
         axis = along.depends[0] if along.depends else PART
+        theirs = sorted({shares[coordinate] for shares in shares_made})
         mine = sorted({shares[axis] for shares in shares_wanted}) if along.depends else [parts]
-        table = np.zeros((len(theirs), len(mine), max(map(len, theirs)) - 1, max(map(len, mine)) - 1))
-        for i, cuts in enumerate(theirs):
-            for j, tiles in enumerate(mine):
-                met = (
-                    flat_entries(along, _distinct(tiles), 1, _distinct(cuts))
-                    if flat and coordinate == CHANNEL
-                    else entries(
-                        operator, along, origin.sizes[coordinate], _alone(axis, tiles), ONES, _distinct(cuts)
-                    )
-                )
-                consumer = met.consumer if along.depends else np.zeros_like(met.consumer)
-                table[i, j][_nonempty(cuts)[met.producer], _nonempty(tiles)[consumer]] = met.count
-        overlaps.append(table)
+        if flat and coordinate == CHANNEL:
+            touched = partial(flat_positions, along)
+        else:
+            touched = partial(positions_of_tile, operator, along, origin.sizes[coordinate])
+        met.append(overlaps(touched, theirs, mine))
         number = {cuts: i for i, cuts in enumerate(theirs)}
         which_made.append([number[shares[coordinate]] for shares in shares_made])
         number = {cuts: j for j, cuts in enumerate(mine)}
@@ -102,9 +94,9 @@ def journeys(
     made_groups, made_engines = _places(made, machine, slice(-1, None))
     wanted_groups, wanted_engines = _places(wanted, machine, last)
     sent = _priced(
-        overlaps[0],
-        overlaps[1],
-        overlaps[2],
+        met[0],
+        met[1],
+        met[2],
         np.array(which_made, dtype=np.int64).T.copy(),
         np.array(which_wanted, dtype=np.int64).T.copy(),
         made_groups,
@@ -115,9 +107,10 @@ def journeys(
         machine.width,
         machine.engines,
         np.array([machine.engine.buffer_read_energy, machine.hop_energy, machine.engine.buffer_write_energy]),
+        np.array([machine.port_rate, machine.link_rate], dtype=np.float64),
     )
-    energy, most = (figures[np.ix_(which_theirs, which_mine)] * (bits / 8) for figures in sent)
-    return Journeys(energy, most)
+    energy, arrival = (figures[np.ix_(which_theirs, which_mine)] * (bits / 8) for figures in sent)
+    return Journeys(energy, arrival)
 
 
 def _by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
@@ -127,19 +120,29 @@ def _by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
     return [layouts[which.index(at)] for at in range(len(first))], which
 
 
-def _distinct(cuts: Cuts) -> Cuts:
-    """Borders of the shares that are not empty."""
-    return tuple(dict.fromkeys(cuts))
+def overlaps(positions: Callable[[int, int], Int64s], theirs: Sequence[Cuts], mine: Sequence[Cuts]) -> Floats:
+    """Positions along a coordinate that shares of a reader touch of shares that were made, shape (producer's
+    borders, reader's borders, producer's shares, reader's shares); those beyond the last share are 0.
 
-
-def _alone(axis: int, tiles: Cuts) -> list[Cuts]:
-    """Borders along all axes of a tiling, of which only one matters."""
-    return [_distinct(tiles) if at == axis else (0, 1) for at in range(4)]
-
-
-def _nonempty(cuts: Cuts) -> Int64s:
-    """Numbers of the shares that are not empty."""
-    return np.flatnonzero(np.diff(np.array(cuts)) > 0)
+    Parameters
+    ----------
+    positions : of the producer, ascending, that a reader's share from one border to the next touches
+    theirs, mine : borders of the producer's and of the reader's shares
+    """
+    made = np.array([cuts + cuts[-1:] * (max(map(len, theirs)) - len(cuts)) for cuts in theirs])
+    points, at = np.unique(made, return_inverse=True)
+    at = at.reshape(made.shape)
+    table = np.zeros((len(theirs), len(mine), made.shape[1] - 1, max(map(len, mine)) - 1))
+    known: dict[tuple[int, int], Floats] = {}
+    for j, cuts in enumerate(mine):
+        for share, (low, high) in enumerate(pairwise(cuts)):
+            if low == high:
+                continue
+            if (low, high) not in known:
+                below = positions(low, high).searchsorted(points)
+                known[low, high] = np.diff(below[at], axis=1).astype(np.float64)
+            table[:, j, :, share] = known[low, high]
+    return table
 
 
 def _places(layouts: Sequence[Layout], machine: TiledMachine, parts: slice) -> tuple[Int64s, Int64s]:
@@ -173,8 +176,9 @@ def _priced(
     width: int,
     engines: int,
     prices: Any,
+    rates: Any,
 ) -> Any:  # pragma: no cover
-    """Energy per byte and bytes into the busiest engine, per element of a result, for all pairs of layouts.
+    """Energy, and cycles of the busiest port or link, of results of one byte, for all pairs of layouts.
 
     Parameters
     ----------
@@ -186,11 +190,14 @@ def _priced(
     depends : per coordinate of what is read, along which groups of the reader it moves; -1 for none
     width, engines : of the machine
     prices : pJ of reading a byte from a buffer, of a link, and of writing it into a buffer
+    rates : bytes a cycle of an engine's port and of a link
     """
     count, many = len(which_made), len(which_wanted)
     energy = np.zeros((count, many))
-    most = np.zeros((count, many))
+    arrival = np.zeros((count, many))
     received = np.zeros(engines)
+    sent = np.zeros(engines)
+    passed = np.zeros((4, engines))  # from each router to the right, to the left, up and down
     top = np.empty(width, dtype=np.int64)
     low = np.empty(width, dtype=np.int64)
     classes = np.ones(3, dtype=np.int64)
@@ -228,6 +235,8 @@ def _priced(
             table1 = rows[which_made[i, 1], which_wanted[j, 1]]
             table2 = columns[which_made[i, 2], which_wanted[j, 2]]
             received[:] = 0.0
+            sent[:] = 0.0
+            passed[:] = 0.0
             spent = 0.0
             for p0 in range(theirs[0]):
                 for k0 in range(classes[0]):
@@ -260,12 +269,21 @@ def _priced(
                                         top[x], low[x] = min(top[x], y), max(low[x], y)
                                     if copies == 0:
                                         continue
+                                    sent[source] += size
                                     links = right - left
+                                    for x in range(sx, right):
+                                        passed[0, sy * width + x] += size
+                                    for x in range(left, sx):
+                                        passed[1, sy * width + x + 1] += size
                                     for q in range(starts[kind], starts[kind + 1]):
                                         x = members[q] % width
                                         links += low[x] - top[x]
+                                        for y in range(top[x], sy):
+                                            passed[2, (y + 1) * width + x] += size
+                                        for y in range(sy, low[x]):
+                                            passed[3, y * width + x] += size
                                         top[x], low[x] = sy, sy
                                     spent += size * (prices[0] + prices[1] * links + prices[2] * copies)
             energy[i, j] = spent
-            most[i, j] = received.max()
-    return energy, most
+            arrival[i, j] = max(max(received.max(), sent.max()) / rates[0], passed.max() / rates[1])
+    return energy, arrival
