@@ -62,9 +62,7 @@ class _Part:
     def _needed(self, search: TiledSearch) -> float:
         """Part of the time left that large networks need."""
         left = search.limits.remaining
-        return (
-            0.0 if left is None else self.seconds * search.problem.problem.machine.engines / max(left, 1e-3)
-        )
+        return 0.0 if left is None else self.seconds / max(left, 1e-3)
 
 
 ATOMS, LAYOUTS = _Part(0.2, 3.0, 0.5), _Part(0.4, 5.0, 0.6)
