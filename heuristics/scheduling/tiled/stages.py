@@ -65,9 +65,9 @@ class Stages:
         if order in ("layers", "waves"):
             return layer_sequential(dag, machine, waves=order == "waves", along=self.along)[1]
         if order == "depth":
-            return list_order(
-                dag, machine, priority=depth_first(dag), along=self.along, limits=self.search.limits
-            )[1]
+            along = self.along
+            priority = depth_first(dag, len(along))
+            return list_order(dag, machine, priority=priority, along=along, limits=self.search.limits)[1]
         if order == "lists":
             return list_order(dag, machine, along=self.along, limits=self.search.limits)[1]
         return RoundOrder(dag, len(self.along), self.options, self.lookahead).steps(self.search.limits)
