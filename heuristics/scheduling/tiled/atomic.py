@@ -68,7 +68,8 @@ BEST_BANDS = 3
 BAND_ORDER, BAND_MAPPING = "depth", "matching"
 
 WORSE = Fraction(3, 2)
-"""Smaller regions are tried while the last one's plan is at most that many times as bad as the best."""
+"""Smaller regions are tried while the last one's plan is at most that many times as bad as the best, and
+bands are smoothed where theirs is."""
 
 
 @dataclass(frozen=True)
@@ -283,6 +284,8 @@ class _Starts:
             key, _ = stages.planned(dag, stages.steps(dag, BAND_ORDER), BAND_MAPPING, source)
             ranked.append((key, atoms, sizes, dag))
         ranked.sort(key=itemgetter(0))
+        if not ranked or ranked[0][0] > WORSE * best.judged[0]:
+            return
         smoothing = self._search.within(self._search.limits.share(BANDS))
         for region, (_, atoms, sizes, dag) in product(regions(self._problem.machine), ranked[:BEST_BANDS]):
             if smoothing.done:
