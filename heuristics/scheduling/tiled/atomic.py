@@ -65,7 +65,7 @@ CROWDED = 2
 BEST_BANDS = 3
 """Bands that are smoothed, and tried on regions of the machine."""
 
-BAND_ORDER, BAND_MAPPING = "depth", "matching"
+BAND_ORDER, BAND_MAPPING = "bands", "matching"
 
 WORSE = Fraction(3, 2)
 """Smaller regions are tried while the last one's plan is at most that many times as bad as the best, and
