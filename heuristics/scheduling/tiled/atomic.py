@@ -30,7 +30,7 @@ from tilewright.heuristics.scheduling.tiled.refining import HANDOVERS, Judged, S
 from tilewright.heuristics.scheduling.tiled.regions import Region, regions, whole
 from tilewright.heuristics.scheduling.tiled.rounds import TIES
 from tilewright.heuristics.scheduling.tiled.size_menus import HANDOVER, balanced_sizes, streaming_sizes
-from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
+from tilewright.heuristics.scheduling.tiled.stages import BAND_ORDER, MAPPINGS, ORDERS, Stages
 
 BEST = "best"
 STARTS = ("shares", "repaired", "printed")
@@ -65,7 +65,8 @@ CROWDED = 2
 BEST_BANDS = 3
 """Bands that are smoothed, and tried on regions of the machine."""
 
-BAND_ORDER, BAND_MAPPING = "bands", "matching"
+BAND_MAPPING = "matching"
+"""How bands are placed."""
 
 WORSE = Fraction(3, 2)
 """Smaller regions are tried while the last one's plan is at most that many times as bad as the best, and
