@@ -14,13 +14,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import inf
+from operator import itemgetter
 
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.foundation.errors import InputError
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
+from tilewright.heuristics.scheduling.tiled.bands import all_band_sizes, widest_result
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_sizes
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, PlanHeuristic, cycle_price
@@ -28,7 +31,7 @@ from tilewright.heuristics.scheduling.tiled.refining import HANDOVERS, Judged, S
 from tilewright.heuristics.scheduling.tiled.regions import Region, regions, whole
 from tilewright.heuristics.scheduling.tiled.rounds import TIES
 from tilewright.heuristics.scheduling.tiled.size_menus import HANDOVER, balanced_sizes, streaming_sizes
-from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
+from tilewright.heuristics.scheduling.tiled.stages import BAND_ORDER, MAPPINGS, ORDERS, Stages
 
 BEST = "best"
 STARTS = ("shares", "repaired", "printed")
@@ -54,8 +57,21 @@ MIXED = 0.5
 MOST_MIXED = 64
 """Such plans at most."""
 
+BANDS = 0.25
+"""Part of the time left in which bands of rows may be tried, and then smoothed."""
+
+CROWDED = 2
+"""Bands are tried where buffers hold fewer than that many times the results of a layer."""
+
+BEST_BANDS = 3
+"""Bands that are smoothed, and tried on regions of the machine."""
+
+BAND_MAPPING = "matching"
+"""How bands are placed."""
+
 WORSE = Fraction(3, 2)
-"""Smaller regions are tried while the last one's plan is at most that many times as bad as the best."""
+"""Smaller regions are tried while the last one's plan is at most that many times as bad as the best, and
+bands are smoothed where theirs is."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +210,7 @@ class _Starts:
             for handover in HANDOVERS if method.refine else (HANDOVER,):
                 self._share(self._whole, handover)
                 if method.refine and handover == HANDOVERS[0]:
+                    self._banded()
                     self._priced()
         for atoms in STARTS[1:] if method.atoms == BEST else () if shares else (method.atoms,):
             if not self._search.done:
@@ -269,6 +286,38 @@ class _Starts:
             most=self._most,
             limits=self._search.limits,
         )
+
+    def _banded(self) -> None:
+        """Bands of rows on the whole machine, and the best ones on its regions.
+
+        Where plans are made quickly, and buffers do not hold the results of a layer beside as many others.
+        """
+        best = self._best
+        if best is None or best.judged[1].dag.tasks > QUICK:
+            return
+        if CROWDED * widest_result(best.judged[1].dag) <= self._problem.machine.on_chip_bytes:
+            return
+        trying = self._search.within(self._search.limits.share(BANDS))
+        ranked: list[tuple[Fraction, str, Sizes, AtomicDag]] = []
+        for atoms, sizes in all_band_sizes(self._problem, QUICK):
+            if trying.done:
+                break
+            try:
+                dag = self._problem.dag(sizes)
+            except InputError:  # a buffer does not take an atom
+                continue
+            stages = replace(self._stages, region=self._whole, level=False)
+            source = f"{self._method.name} {atoms}, {BAND_ORDER}, {BAND_MAPPING}"
+            key, _ = stages.planned(dag, stages.steps(dag, BAND_ORDER), BAND_MAPPING, source)
+            ranked.append((key, atoms, sizes, dag))
+        ranked.sort(key=itemgetter(0))
+        if not ranked or ranked[0][0] > WORSE * best.judged[0]:
+            return
+        smoothing = self._search.within(self._search.limits.share(BANDS))
+        for region, (_, atoms, sizes, dag) in product(regions(self._problem.machine), ranked[:BEST_BANDS]):
+            if smoothing.done:
+                break
+            self._planned(f"{atoms} on {region.name}", sizes, dag, BAND_ORDER, BAND_MAPPING, region)
 
     def _mixed(self) -> None:
         """Where plans are made quickly, every shares, region, order and places together, in random order."""

@@ -94,16 +94,20 @@ def list_order(
     return engine, step
 
 
-def depth_first(dag: AtomicDag) -> Int64s:
+def depth_first(dag: AtomicDag, engines: int = 1) -> Int64s:
     """Priorities that run the last layers first: results are read, and may leave, soon after they are made.
 
-    Within a layer all channels of some pixels come before the next pixels, as readers need all of them.
+    Within a layer all channels of some pixels come before the next pixels, as readers need all of them.  Rows
+    of all samples are dealt out in as many runs as there are engines, and the first rows of all runs come
+    before the second ones, so that each engine can go through a run of its own.
     """
     priority = np.empty(dag.tasks, dtype=np.int64)
     for unit, cuts in enumerate(dag.tilings):
         sizes = [len(borders) - 1 for borders in (cuts.samples, cuts.channels, cuts.rows, cuts.columns)]
         tasks = np.arange(dag.base[unit], dag.base[unit + 1]).reshape(*sizes, int(dag.slots[unit]))
-        order = tasks.transpose(0, 2, 3, 1, 4).ravel()
+        rows = tasks.transpose(0, 2, 3, 1, 4).reshape(sizes[0] * sizes[2], -1)
+        run, at = np.divmod(np.arange(len(rows)), -(-len(rows) // engines))
+        order = rows[np.lexsort((run, at))].ravel()
         priority[order] = (unit + 1) * dag.tasks - np.arange(len(order))
     return priority
 

@@ -22,6 +22,9 @@ from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 
 ORDERS = ("waves", "layers", "lists", "rules", "depth")
+BAND_ORDER = "bands"
+"""The order of bands of rows: as ``depth``, each engine on rows of its own."""
+
 MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
 
 FAR = 2000
@@ -60,14 +63,14 @@ class Stages:
         return (self.region or whole(machine)).along
 
     def steps(self, dag: AtomicDag, order: str) -> Int32s:
-        """A round per task by one of `ORDERS`."""
+        """A round per task by one of `ORDERS`, or `BAND_ORDER`."""
         machine = self.search.problem.problem.machine
         if order in ("layers", "waves"):
             return layer_sequential(dag, machine, waves=order == "waves", along=self.along)[1]
-        if order == "depth":
-            return list_order(
-                dag, machine, priority=depth_first(dag), along=self.along, limits=self.search.limits
-            )[1]
+        if order in ("depth", BAND_ORDER):
+            along = self.along
+            priority = depth_first(dag, len(along) if order == BAND_ORDER else 1)
+            return list_order(dag, machine, priority=priority, along=along, limits=self.search.limits)[1]
         if order == "lists":
             return list_order(dag, machine, along=self.along, limits=self.search.limits)[1]
         return RoundOrder(dag, len(self.along), self.options, self.lookahead).steps(self.search.limits)

@@ -1,0 +1,47 @@
+"""Bands of rows that run through all layers of a small network, one after the other.
+
+Every atom makes some rows of its layer with all their columns and complete sums, so that a result is read
+soon after it is made and does not leave the buffers, where whole layers would.  How many rows, and into how
+many parts the channels are cut, is the same for all layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, ROW, shape_of
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
+from tilewright.heuristics.scheduling.tiled.refining import Sizes
+
+CHANNEL_CUTS = (1, 2, 4, 8)
+"""Parts into which all channels of a band are cut."""
+
+
+def widest_result(dag: AtomicDag) -> int:
+    """Bytes of the largest result of a layer, of all samples."""
+    return int(np.add.reduceat(dag.block_bytes[: dag.tasks], dag.base[:-1]).max())
+
+
+def band_sizes(problem: TiledProblem, rows: int, channel_cuts: int) -> Sizes:
+    """Per unit, atoms of so many rows and a part of the channels."""
+    sizes = []
+    for unit in problem.units:
+        shape = shape_of(unit.layer.operator)
+        outputs = -(-shape.sizes[CHANNEL] // channel_cuts)
+        sizes.append(AtomSize(rows, shape.sizes[COLUMN], shape.parts, outputs))
+    return tuple(sizes)
+
+
+def all_band_sizes(problem: TiledProblem, most: int) -> Iterator[tuple[str, Sizes]]:
+    """Bands of 1, 2, 4, ... rows up to whole layers, with a name for each, of at most so many atoms."""
+    tallest = max(shape_of(unit.layer.operator).sizes[ROW] for unit in problem.units)
+    for channel_cuts in CHANNEL_CUTS:
+        for power in range((tallest - 1).bit_length() + 1):
+            sizes = band_sizes(problem, 1 << power, channel_cuts)
+            pairs = zip(problem.units, sizes, strict=True)
+            if sum(atom_count(unit, size, problem.batch) for unit, size in pairs) <= most:
+                yield f"bands of {1 << power} rows, channels in {channel_cuts}", sizes
