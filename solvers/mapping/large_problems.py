@@ -23,6 +23,7 @@ from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import BAND
 from tilewright.solvers.mapping.inner_bounds import inner_keys
+from tilewright.solvers.mapping.outer_bounds import outer_key
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.storage_patterns import has_patterns
@@ -81,6 +82,8 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
             _offer(search, halved, HALVED, method, _DEEP_SHARE, _DEEPEST)
     if bounds is not None and pattern is not None and not search.done:
         _raise_bound_of_inner_levels(search, bounds, pattern)
+    if not search.done:
+        _raise_bound_of_outer_levels(search)
 
 
 def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> None:
@@ -124,6 +127,13 @@ def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds, pat
     with suppress(LimitReachedError):
         for key in inner_keys(search.within(search.limits.share(SHARE, longest)), bounds, pattern):
             _raise(search, key, "inner levels")
+
+
+def _raise_bound_of_outer_levels(search: LayerSearch) -> None:
+    """Bound all mappings by what the outermost levels cost together, where tensors part there."""
+    longest = None if search.limits.deterministic else LONGEST
+    with suppress(LimitReachedError):
+        _raise(search, outer_key(search.within(search.limits.share(SHARE, longest))), "outer levels")
 
 
 def _raise(search: LayerSearch, key: float, source: str) -> None:
