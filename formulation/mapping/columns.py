@@ -126,14 +126,18 @@ class Columns(Mapping[Expr, Floats]):
         """The same values of some rows, in another sequence."""
         group = self.group
         result = Columns(group.having(group.rows[order]))
-        moved: dict[int, Classes | None] = {id(None): None}
+        moved: dict[int, Classes] = {}
+
+        def in_order(classes: Classes | None) -> Classes | None:
+            # Values taken from others may have classes of their own for the same tiles.
+            if classes is not None and id(classes) not in moved:
+                moved[id(classes)] = replace(classes, of_row=classes.of_row[order])
+            return None if classes is None else moved[id(classes)]
+
         for tiles, classes in self._classes.items():
-            result._classes[tiles] = None
-            if classes is not None:
-                result._classes[tiles] = replace(classes, of_row=classes.of_row[order])
-                moved[id(classes)] = result._classes[tiles]
+            result._classes[tiles] = in_order(classes)
         for node, (classes, values) in self._values.items():
-            result._values[node] = moved[id(classes)], values[order] if classes is None else values
+            result._values[node] = in_order(classes), values[order] if classes is None else values
         return result
 
     def among(self, nodes: Sequence[Expr]) -> Columns:

@@ -2,8 +2,8 @@
 
 Every element that is read comes out of the outermost level once, and into every level that must store it;
 every output goes back once; every multiply-accumulate takes its operands from the innermost stores, an
-element for all PEs of the arrays below them at best.  It is a weak bound, but it needs no statement, so it
-holds for what a limit left unstated.
+element for all PEs of the arrays below them that may share it at best.  It is a weak bound, but it needs no
+statement, so it holds for what a limit left unstated.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ def least_energy(operator: Operator, engine: Engine) -> Fraction:
             (index for index, level in enumerate(engine.levels) if tensor.role in level.keeps), default=0
         )
         if last and last in musts:
-            level = engine.levels[last]
-            accesses = -(-operator.iterations // _instances_below(engine, last))
+            level, accesses = engine.levels[last], least_accesses(operator, engine, tensor, last)
             if tensor.is_output:
                 energy += max(0, accesses - elements) * level.write_energy_of(tensor.role)
             else:
@@ -101,7 +100,27 @@ def _different(loops: tuple[tuple[int, int], ...]) -> int:
     return len(reached)
 
 
-def _instances_below(engine: Engine, level: int) -> int:
-    """PEs that one instance of a level feeds."""
-    fans = [inner.fanout for inner in engine.levels[level:] if inner.fanout is not None]
-    return math.prod(fan.instances for fan in fans)
+def least_accesses(operator: Operator, engine: Engine, tensor: Tensor, level: int) -> int:
+    """Accesses of all PEs at least to the stores of a tensor at its innermost level.
+
+    Every iteration is one, except that PEs may share an element along an axis with a loop that leaves the
+    tensor in place, or that moves it along with another loop.
+
+    Parameters
+    ----------
+    operator, engine : the layer and the machine
+    tensor : whose elements PEs read, or add to
+    level : index of the innermost level that stores it
+    """
+    plain = [axis.terms[0].dim for axis in tensor.axes if not axis.is_compound]
+    moving = {dim for dim in plain if plain.count(dim) == 1} - {
+        term.dim for axis in tensor.axes if axis.is_compound for term in axis.terms
+    }
+    sharing = {dimension.like for dimension in operator.dimensions if dimension.name not in moving}
+    together = 1
+    for fan in (memory.fanout for memory in engine.levels[level:]):
+        if fan is not None and (fan.reduction if tensor.is_output else fan.multicast):
+            together *= math.prod(
+                axis.size for axis in fan.axes if axis.carries is None or axis.carries & sharing
+            )
+    return -(-operator.iterations // together)

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import pairwise
 
 from tilewright.formulation.expression import Expr, as_expr, total
-from tilewright.formulation.mapping.compulsory import least_compute, touched
+from tilewright.formulation.mapping.compulsory import least_accesses, least_compute, touched
 from tilewright.formulation.mapping.constraints import Constraints
 from tilewright.formulation.mapping.cost.base import Statement, array_limits, capacity_limits
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
@@ -109,10 +109,7 @@ def compulsory(problem: LayerProblem, part: StoragePart, weight: Fraction = _FRE
                 least += touched(operator, tensor) * engine.levels[part.level].write_energy_of(tensor.role)
         if reads:
             innermost = part.level if stored else source
-            count = operator.iterations
-            for level in engine.levels[innermost:]:
-                count = -(-count // (level.fanout.instances if level.fanout is not None else 1))
-            count = max(count, touched(operator, tensor))
+            count = max(least_accesses(operator, engine, tensor, innermost), touched(operator, tensor))
             least += _spent(engine.levels[innermost], tensor) * count
     return float(least)
 

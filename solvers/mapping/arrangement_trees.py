@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
 _STEP = 0.02  # by which the first cutoff passes the least that anything may cost
-_FASTER = 8  # times as far at every further one
-_NEAR = 4  # times as far as a cutoff, what is known is searched for itself at once
-_DIVES = 4  # trees that look for a mapping at once; with one known, the others find better ones on their way
+_FASTER = 4  # times as far at every further one
+_NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
@@ -68,7 +67,6 @@ class ArrangementTrees:
         self._bank, self._tables = TableBank(), SharedTables()
         self._open: list[tuple[float, int, Tree, float]] = []
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
-        self._dives = count()
         self._cutoff = math.inf  # from which on nothing is looked for yet
 
     def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
@@ -237,7 +235,7 @@ class ArrangementTrees:
             return None
         tree.on_hard = self._hard
         tree.limit(most)
-        tree.begin(dive=self._search.key is None or next(self._dives) < _DIVES)
+        tree.begin()
         return tree
 
 

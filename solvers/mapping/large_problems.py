@@ -23,6 +23,7 @@ from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import BAND
 from tilewright.solvers.mapping.inner_bounds import inner_keys
+from tilewright.solvers.mapping.outer_bounds import outer_key
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.part_tiles import PartTiles
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
@@ -82,6 +83,8 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         if pattern is not None:
             _raise_bound_of_inner_levels(search, bounds, pattern)
         _offer_tiles_of_parts(search, tiles, bounds, method)
+    if not search.done:
+        _raise_bound_of_outer_levels(search)
 
 
 def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> None:
@@ -157,6 +160,13 @@ def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds, pat
     with suppress(LimitReachedError):
         for key in inner_keys(search.within(search.limits.share(SHARE, longest)), bounds, pattern):
             _raise(search, key, "inner levels")
+
+
+def _raise_bound_of_outer_levels(search: LayerSearch) -> None:
+    """Bound all mappings by what the outermost levels cost together, where tensors part there."""
+    longest = None if search.limits.deterministic else LONGEST
+    with suppress(LimitReachedError):
+        _raise(search, outer_key(search.within(search.limits.share(SHARE, longest))), "outer levels")
 
 
 def _raise(search: LayerSearch, key: float, source: str) -> None:

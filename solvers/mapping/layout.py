@@ -239,6 +239,7 @@ def laid_out(
     deciding: Deciding | None = None,
     tally: Tally | None = None,
     legal: LegalTables | None = None,
+    stages: Sequence[Stage] | None = None,
 ) -> Layout:
     """The layout of a problem; raises ``LimitReachedError`` where a limit strikes before.
 
@@ -250,6 +251,7 @@ def laid_out(
     deciding : in which order; by default the most promising one
     tally : counts nodes and tables, if anybody asks for them
     legal : the problem's tables, where several layouts share them
+    stages : in which decisions are made, where no order of all of them says so
     """
     space, statement = problem.space, problem.statement
     if not program.await_compiled(lambda: checked_limits.expired):
@@ -258,8 +260,9 @@ def laid_out(
     if goal is not None and sum(legal.tables.sizes) > _MANY:
         legal = legal.restricted(wanted_rows(problem, legal.tables, goal.wanted, checked_limits))
     powers, both = problem.objective.key_powers, goal is not None and goal.both
-    deciding = deciding or orders_of_decisions(problem)[0]
-    stages = stages_of(space, deciding.spread_first, deciding.inner_first)
+    if stages is None:
+        deciding = deciding or orders_of_decisions(problem)[0]
+        stages = stages_of(space, deciding.spread_first, deciding.inner_first)
     return Layout(
         problem=problem,
         stages=stages,

@@ -43,6 +43,7 @@ class Stage:
     boundaries: tuple[int, ...]
     selectors: tuple[Variable, ...]
     coarse: float = 0.0
+    loops: tuple[int, ...] = ()
 
 
 COARSE, FINE = 3.0, 1.2
@@ -87,7 +88,7 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
         between = nest.spatial_between(place, position)
         chosen = (outside.selector,) if isinstance(outside.selector, Variable) else ()
         edges = tuple(range(done + 1, position + 1))
-        arrays, around = _spreads(nest, between), bool(between) and inner_first
+        arrays, around = spreads(nest, between), bool(between) and inner_first
         # Perfect tiles are few enough to be decided exactly at once.
         many = not nest.perfect and (
             refined or all_roughly_first or done > 0 or _tiles(space, position) > MANY
@@ -125,7 +126,7 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     return [Stage(STORAGE, None, (), stores), *stages] if stores else stages
 
 
-def _spreads(nest: Nest, blocks: Iterable[int]) -> list[Stage]:
+def spreads(nest: Nest, blocks: Iterable[int]) -> list[Stage]:
     """A stage for every array among some spatial blocks."""
     levels = dict.fromkeys(nest.blocks[index].level for index in blocks)
     return [Stage(f"spread below {nest.engine.levels[level].name}", level, (), ()) for level in levels]
@@ -133,7 +134,7 @@ def _spreads(nest: Nest, blocks: Iterable[int]) -> list[Stage]:
 
 def rough_spreads(nest: Nest, blocks: Iterable[int]) -> list[Stage]:
     """A stage for every array among some spatial blocks: roughly what each dimension takes of it."""
-    return [_roughly(stage) for stage in _spreads(nest, blocks)]
+    return [_roughly(stage) for stage in spreads(nest, blocks)]
 
 
 def _roughly(stage: Stage) -> Stage:
@@ -294,11 +295,13 @@ class Decided:
     spread : tiles outside and inside every array axis
     tiles : tile sizes
     coarse : as for `Stage`
+    loops : tiles outside and inside every block of which it decides whether it has a loop
     """
 
     spread: tuple[tuple[Expr, Expr], ...]
     tiles: tuple[Expr, ...]
     coarse: float
+    loops: tuple[tuple[Expr, Expr], ...]
 
 
 def decided_by(group: AxisGroup, nest: Nest, stage: Stage) -> tuple[Decided, ...]:
@@ -314,6 +317,7 @@ def decided_by(group: AxisGroup, nest: Nest, stage: Stage) -> tuple[Decided, ...
             tuple((edges[index][dim], edges[index + 1][dim]) for index in axes),
             tuple(edges[edge][dim] for edge in stage.boundaries),
             stage.coarse,
+            tuple((edges[block][dim], edges[block + 1][dim]) for block in stage.loops),
         )
         for dim in group.dims
     )
@@ -337,7 +341,8 @@ def _keys(table: GroupTable, decided: Iterable[Decided]) -> list[Int64s]:
         if own.coarse:
             spread = [_between_powers(2, np.asarray(np.prod(spread, axis=0)))] if spread else []
             tiles = [_between_powers(own.coarse, column) for column in tiles]
-        columns += [*spread, *tiles]
+        loops = [(values(outer) > values(inner)).astype(np.int64) for outer, inner in own.loops]
+        columns += [*loops, *spread, *tiles]
     return columns
 
 

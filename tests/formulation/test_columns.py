@@ -1,4 +1,4 @@
-"""Values by class of rows: those of every row, in any sequence."""
+"""Values of expressions by class of rows: what tables take from each other, and in which sequence."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
+from tilewright.formulation.expression import Variable, ceil_div
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping import columns
+from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.tables import GroupTable, local_nodes
+from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Int64s
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.workloads.mapping.operators import gemm
 
 
 @settings(max_examples=effort(20))
@@ -43,10 +48,6 @@ def test_classes_have_the_values_of_their_rows(instance: Instance, seed: int) ->
 
 def test_rows_that_agree_are_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A large group's expression over one of several tiles has as many values as that tile has sizes."""
-    from tilewright.formulation.mapping.problem import layer_problem
-    from tilewright.formulation.objective import parse_objective
-    from tilewright.hardware.mapping.load import load_engine
-    from tilewright.workloads.mapping.operators import gemm
 
     monkeypatch.setattr(columns, "LARGE", 100)
     problem = layer_problem(gemm(m=64, n=8, k=8), load_engine("eyeriss-168"), parse_objective("energy"))
@@ -60,10 +61,6 @@ def test_rows_that_agree_are_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_limit_strikes_between_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that advances with every column that is numbered ends the search for further classes."""
-    from tilewright.formulation.mapping.problem import layer_problem
-    from tilewright.formulation.objective import parse_objective
-    from tilewright.hardware.mapping.load import load_engine
-    from tilewright.workloads.mapping.operators import gemm
 
     monkeypatch.setattr(columns, "LARGE", 0)
     problem = layer_problem(gemm(m=64, n=8, k=8), load_engine("eyeriss-168"), parse_objective("energy"))
@@ -81,3 +78,25 @@ def test_a_limit_strikes_between_classes(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(LimitReachedError):
         columns.Columns(group).compute(nodes, limits)
     assert 3 <= len(classed) <= 4
+
+
+def test_values_taken_twice_keep_their_classes_in_another_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was taken first has classes of its own beside those of the same tiles that came later."""
+    monkeypatch.setattr(columns, "LARGE", 0)
+    monkeypatch.setattr(columns, "_FEWER", 1)
+    problem = layer_problem(gemm(m=24, n=1, k=1), load_engine("tpu-edge"), parse_objective("energy"))
+    group = max(problem.space.groups, key=len)
+    tile: Variable = group.variables[0]
+    whole = GroupTable(group, ())
+    wanted = np.arange(0, len(group), 2)
+    part = GroupTable(group.having(group.rows[wanted]), ())
+    expressions = [ceil_div(100, tile), tile * 3]
+    for expression in expressions:
+        whole.values.compute([expression])
+        part.take(whole, wanted)
+    backwards = np.arange(len(wanted))[::-1]
+    turned = part.reordered(backwards)
+    sizes = group.rows[wanted][backwards, 0]
+    assert turned.values[expressions[0]].tolist() == (-(-100 // sizes)).tolist()
+    assert turned.values[expressions[1]].tolist() == (3 * sizes).tolist()
+    assert len(set(sizes.tolist())) > 1

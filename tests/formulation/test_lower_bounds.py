@@ -13,11 +13,11 @@ from instances import hierarchies, operators
 
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.arrangements import Segment, useful_dims
-from tilewright.formulation.mapping.compulsory import least_cycles
+from tilewright.formulation.mapping.compulsory import least_accesses, least_cycles
 from tilewright.formulation.mapping.cost.base import ByStore
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, gemm
@@ -64,6 +64,25 @@ def test_compulsory_transfers_use_their_own_port(shape: tuple[int, int, int], po
     best = solve(layer_problem(operator, engine, parse_objective("cycles")), "branch")
     assert best.key is not None
     assert best.key >= 64 * elements
+
+
+@pytest.mark.parametrize(
+    ("carries", "accesses"),
+    [(None, (128, 128, 128)), ("K", (128, 512, 512)), ("C", (512, 512, 128)), ("KC", (128, 512, 128))],
+)
+@pytest.mark.parametrize("connected", [True, False])
+def test_pes_share_what_no_loop_along_their_axis_moves(
+    carries: str | None, accesses: tuple[int, int, int], connected: bool
+) -> None:
+    """Of 512 products on four PEs inputs are shared along K, weights along neither, sums meet along C."""
+    axis = ArrayAxis("x", 4, None if carries is None else frozenset(carries))
+    fan = Fanout((axis,), multicast=connected, reduction=connected)
+    levels = (MemoryLevel("DRAM", None, ZERO, ZERO, fanout=fan), MemoryLevel("RF", 9, ZERO, ZERO))
+    engine = Engine("four", "hierarchy", 16, ZERO, Fraction(500), levels)
+    operator = gemm(m=8, n=8, k=8)
+    counted = tuple(least_accesses(operator, engine, tensor, 0) for tensor in operator.tensors)
+    assert counted == (accesses if connected else (512, 512, 512))
+    assert {least_accesses(operator, engine, tensor, 1) for tensor in operator.tensors} == {512}
 
 
 @pytest.mark.parametrize("slider", [1, 2])

@@ -49,7 +49,7 @@ def _cycles_of_turn(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
     for index, level in enumerate(engine.levels):
         # One port may do both: what fills a double-buffered store hides, what fills a single buffer does not.
         parts = [
-            (side, _port_time(nest, index, behind)) for behind, side in ((True, hidden), (False, exposed))
+            (side, port_time(nest, index, behind)) for behind, side in ((True, hidden), (False, exposed))
         ]
         times = [(side, time) for side, time in parts if time is not None]
         if times:
@@ -65,11 +65,12 @@ def _cycles_of_turn(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
     return total([maximum(hidden), *exposed]), details
 
 
-def _port_time(nest: Nest, level: int, behind: bool) -> Expr | None:
+def port_time(nest: Nest, level: int, behind: bool) -> Expr | None:
     """Cycles that one instance's ports are busy; ``None`` where bandwidth is no limit.
 
     Parameters
     ----------
+    nest, level : the loops, and the index of a memory level
     behind : with what hides behind other work (``True``), or with what does not: tensors whose next inner
         store is not double-buffered
     """

@@ -1,0 +1,133 @@
+"""What the outermost levels cost together, where tensors part there, bounds every mapping."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from unittest import mock
+
+import pytest
+from effort import effort
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from instances import Instance, hierarchies, mappings, operators
+from written_out import keys_of_mappings
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.compulsory import least_accesses, least_key
+from tilewright.formulation.mapping.mapping import Storage
+from tilewright.formulation.mapping.outer_levels import first_stores
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Origin
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.mapping import outer_bounds
+from tilewright.solvers.mapping.outer_bounds import outer_key
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operators import gemm
+
+KEEPS = (
+    ({Role.INPUT, Role.OUTPUT}, {Role.WEIGHT}),
+    ({Role.WEIGHT}, {Role.INPUT, Role.OUTPUT}),
+    ({Role.INPUT}, {Role.WEIGHT, Role.OUTPUT}),
+    ({Role.OUTPUT}, set(Role)),
+    ({Role.INPUT, Role.WEIGHT}, set(Role)),
+)
+"""What the first two levels inside the outermost one store."""
+
+
+@st.composite
+def parting(draw: st.DrawFn, most: int) -> Instance:
+    """A problem on a machine of four or five levels, two of which are the first ones of some tensors."""
+    drawn = draw(hierarchies(levels=draw(st.sampled_from([4, 4, 5])), roomy=draw(st.booleans())))
+    kept = draw(st.sampled_from(KEEPS))
+    levels = [replace(level, may_bypass=frozenset()) for level in drawn.levels]
+    for place, roles in enumerate(kept, start=1):
+        levels[place] = replace(
+            levels[place], keeps=frozenset(roles), partitions={}, double_buffered=draw(st.booleans())
+        )
+    leakage = {"": Fraction(draw(st.integers(1, 30)), 4)} if draw(st.booleans()) else {}
+    engine = replace(drawn, levels=tuple(levels), leakage=leakage)
+    objective = draw(st.sampled_from(["energy", "cycles", "edp", "edp", "ed2p"]))
+    factors = draw(st.sampled_from(["perfect", "imperfect"]))
+    return Instance(draw(operators(most=most)), engine, objective, factors=factors)
+
+
+def _compare(data: st.DataObject, most: int, enumerated: int) -> None:
+    problem = data.draw(parting(most)).problem()
+    assume(first_stores(problem) is not None)
+    bound = outer_key(LayerSearch(problem, Limits()))
+    with mock.patch.object(outer_bounds, "_EFFORT", 30):
+        early = outer_key(LayerSearch(problem, Limits()))
+    assert early <= bound
+    for key in keys_of_mappings(data, problem, enumerated):
+        assert bound <= key * (1 + 1e-12)
+        assert least_key(problem) <= Fraction(key) * (1 + Fraction(1, 10**12))
+
+
+@settings(max_examples=effort(5))
+@given(st.data())
+def test_no_mapping_is_below_what_outer_levels_cost_together(data: st.DataObject) -> None:
+    """All mappings written out, or random ones, cost at least the bound, and what is compulsory."""
+    _compare(data, 24, 300)
+
+
+@pytest.mark.slow
+@settings(max_examples=effort(250))
+@given(st.data())
+def test_many_mappings_are_not_below_what_outer_levels_cost_together(data: st.DataObject) -> None:
+    """The same, for many machines."""
+    _compare(data, 48, 2_000)
+
+
+@settings(max_examples=effort(12))
+@given(st.data())
+def test_pes_access_their_innermost_stores_at_least_so_often(data: st.DataObject) -> None:
+    """Random mappings on machines whose axes carry some dimensions, with and without multicast."""
+    operator, engine = data.draw(operators(most=48)), data.draw(hierarchies())
+    problem = layer_problem(operator, engine, parse_objective("energy"))
+    mapping = data.draw(mappings(operator, engine, False, False))
+    judgement = problem.judge(mapping)
+    assume(not judgement.violations)
+    levels = [level.name for level in engine.levels]
+    innermost = {node.tensor: levels.index(node.level) for node in mapping.nodes if isinstance(node, Storage)}
+    for access in judgement.evaluation.accesses:
+        tensor, level = operator.tensor(access.tensor), innermost[access.tensor]
+        if access.level == levels[level]:
+            counted = access.updates if tensor.is_output else access.reads
+            assert counted >= least_accesses(operator, engine, tensor, level)
+
+
+def two_buffers(objective: str) -> LayerProblem:
+    """Inputs and results pass one buffer, weights another one behind an array, smaller than all weights."""
+    array = Fanout((ArrayAxis("pe", 2),))
+    levels = (
+        MemoryLevel("DRAM", None, Fraction(200), Fraction(200), shared_bandwidth=Fraction(1, 4)),
+        MemoryLevel(
+            "GLB", 48, Fraction(6), Fraction(6), double_buffered=True,
+            keeps=frozenset({Role.INPUT, Role.OUTPUT}), fanout=array,
+        ),
+        MemoryLevel(
+            "WB", 40, Fraction(2), Fraction(2), double_buffered=True, keeps=frozenset({Role.WEIGHT})
+        ),
+        MemoryLevel("RF", 4, Fraction(0), Fraction(0), keeps=frozenset({Role.OUTPUT})),
+    )  # fmt: skip
+    engine = Engine("parting", "hierarchy", 16, Fraction(1), Fraction(1000), levels)
+    return layer_problem(gemm(m=11, n=12, k=13), engine, parse_objective(objective), factors="imperfect")
+
+
+@pytest.mark.parametrize("objective", ["energy", "cycles", "edp"])
+def test_the_bound_sees_what_buffers_of_all_tensors_hold_together(objective: str) -> None:
+    """Weights do not fit, so that something is fetched twice: compulsory traffic is far below the optimum."""
+    problem = two_buffers(objective)
+    search = LayerSearch(problem, Limits())
+    optimum = solve(problem, "branch")
+    assert optimum.key is not None
+    assert optimum.answer is not None
+    bound = outer_key(search)
+    assert least_key(problem) < Fraction(8, 10) * optimum.key
+    assert Fraction(97, 100) * optimum.key <= bound <= optimum.key
+    search.offer(optimum.answer, "known", Origin.GIVEN)
+    assert outer_key(search) == pytest.approx(bound, rel=1e-12)
