@@ -62,8 +62,8 @@ class Branch:
 
     def _search(self, search: LayerSearch) -> Outcome:
         """Search all trees; raises `TablesTooLargeError` where memory does not suffice for any of them."""
-        if search.done:  # what a large problem began with has proven it
-            return Outcome(search.proven)
+        if search.proven:  # by what a large problem began with
+            return Outcome(True)
         if has_patterns(search.problem):
             pattern_trees = PatternTrees(search, self.name, partial(offer_perfect_factors, search, self))
             least = pattern_trees.run(self._bound(search))

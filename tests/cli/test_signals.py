@@ -36,7 +36,7 @@ Branch.solve = lambda self, search: time.sleep(100)
 
 
 def has_mapping(log: Path) -> Callable[[], bool]:
-    return lambda: log.exists() and "\n* " in log.read_text()
+    return lambda: log.exists() and any(line in log.read_text() for line in ("\n* ", "\nh "))
 
 
 UNEVEN = (
