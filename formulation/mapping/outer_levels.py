@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 
 from tilewright.formulation.expression import Expr, maximum, total
-from tilewright.formulation.mapping.compulsory import least_accesses, least_compute, touched
+from tilewright.formulation.mapping.compulsory import least_accesses, least_compute
 from tilewright.formulation.mapping.constraints import Constraints
 from tilewright.formulation.mapping.cost.base import Statement, array_limits, capacity_limits, whole
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
@@ -23,6 +22,7 @@ from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last,
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import build_space
+from tilewright.formulation.mapping.storage_parts import StoragePart, compulsory, place_in
 
 
 def first_stores(problem: LayerProblem) -> dict[str, int] | None:
@@ -93,28 +93,19 @@ def _cycles(problem: LayerProblem, nest: Nest) -> Expr:
 
 def _inside(problem: LayerProblem, last: int) -> Fraction:
     """Energy at least, pJ, of computing, of accesses by PEs, and of what moves into stores inside a level."""
-    operator, engine = problem.operator, problem.engine
-    levels = engine.levels
-    least = engine.mac_energy * operator.iterations
-    for tensor in operator.tensors:
-        (stores,) = problem.space.nest.residency[tensor.name].alternatives
-        innermost, role = levels[stores[-1]], tensor.role
-        elements = touched(operator, tensor)
-        accesses = max(elements, least_accesses(operator, engine, tensor, stores[-1]))
-        for source, store in pairwise(stores):
-            if store > last and tensor.is_output:
-                least += elements * levels[source].write_energy_of(role)
-            elif store > last:
-                into = levels[source].read_energy_of(role) + levels[store].write_energy_of(role)
-                least += elements * into
-        if not tensor.is_output:
-            least += accesses * innermost.read_energy_of(role)
-            continue
-        least += accesses * innermost.write_energy_of(role)
-        if not any(axis.is_compound for axis in tensor.axes):
+    operator, levels = problem.operator, problem.engine.levels
+    innermost, least = len(levels) - 1, Fraction(0)
+    alternatives = [problem.space.nest.residency[tensor.name].alternatives[0] for tensor in operator.tensors]
+    for level in range(last + 1, len(levels)):
+        places = [place_in(stores, level, level == innermost) for stores in alternatives]
+        sources, stored = zip(*places, strict=True)
+        least += Fraction(compulsory(problem, StoragePart(level, sources, stored)))
+    for tensor, stores in zip(operator.tensors, alternatives, strict=True):
+        if tensor.is_output and not any(axis.is_compound for axis in tensor.axes):
             # Sums are read again, but for the first of every element in every instance.
             starts = tensor.footprint(operator.bounds)
             for level in levels[: stores[-1]]:
                 starts *= 1 if level.fanout is None else level.fanout.instances
-            least += max(0, accesses - starts) * innermost.read_energy_of(role)
+            again = least_accesses(operator, problem.engine, tensor, stores[-1]) - starts
+            least += max(0, again) * levels[stores[-1]].read_energy_of(tensor.role)
     return least

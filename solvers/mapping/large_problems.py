@@ -15,7 +15,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 from tilewright.formulation.expression.interval import IntervalReader
-from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.chains import MANY_ROWS
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -131,8 +131,7 @@ def _offer_tiles_of_parts(
 
 def _raise_bound_of_stores(search: LayerSearch) -> tuple[PatternBounds, BoundedPattern | None]:
     """Bound all mappings by what each store costs at least, before their tiles are tabulated."""
-    longest = None if search.limits.deterministic else _LOOK
-    bounds, taken = PatternBounds(search.within(search.limits.share(SHARE, longest))), None
+    bounds, taken = PatternBounds(_in_part_of_time(search, SHARE, _LOOK)), None
     with suppress(LimitReachedError):  # what was learned until then counts
         taken = bounds.take()
     _raise(search, min(bounds.least, math.inf if taken is None else taken.key), "stores")
@@ -141,10 +140,9 @@ def _raise_bound_of_stores(search: LayerSearch) -> tuple[PatternBounds, BoundedP
 
 def _know_more_of_stores(search: LayerSearch, bounds: PatternBounds) -> BoundedPattern | None:
     """Search what each store costs at least with more effort: tables of the whole take longer."""
-    longest = None if search.limits.deterministic else _DEEPEST
     pattern = None
     with suppress(LimitReachedError):
-        for pattern in bounds.deepened(search.within(search.limits.share(_DEEP_SHARE, longest))):
+        for pattern in bounds.deepened(_in_part_of_time(search, _DEEP_SHARE, _DEEPEST)):
             _raise(search, pattern.key, "stores")
     return pattern
 
@@ -156,17 +154,30 @@ def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds, pat
     ----------
     bounds, pattern : what each store costs at least
     """
-    longest = None if search.limits.deterministic else LONGEST
     with suppress(LimitReachedError):
-        for key in inner_keys(search.within(search.limits.share(SHARE, longest)), bounds, pattern):
+        for key in inner_keys(_in_part_of_time(search, SHARE, LONGEST), bounds, pattern):
             _raise(search, key, "inner levels")
 
 
 def _raise_bound_of_outer_levels(search: LayerSearch) -> None:
     """Bound all mappings by what the outermost levels cost together, where tensors part there."""
-    longest = None if search.limits.deterministic else LONGEST
     with suppress(LimitReachedError):
-        _raise(search, outer_key(search.within(search.limits.share(SHARE, longest))), "outer levels")
+        _raise(search, outer_key(_in_part_of_time(search, SHARE, LONGEST)), "outer levels")
+
+
+def _in_part_of_time(search: LayerSearch, share: float, longest: float) -> LayerSearch:
+    """The search under limits of its own.
+
+    Parameters
+    ----------
+    share, longest : of the time that is left, and seconds
+    """
+    return search.within(_part_of_time(search, share, longest))
+
+
+def _part_of_time(search: LayerSearch, share: float, longest: float) -> Limits:
+    # Seconds depend on the machine, so a search that must answer the same twice has none of them.
+    return search.limits.share(share, None if search.limits.deterministic else longest)
 
 
 def _raise(search: LayerSearch, key: float, source: str) -> None:
@@ -191,9 +202,8 @@ def _offer(
     source : what the whole calls its mappings
     share, longest : of the time that is left, and seconds
     """
-    limits = search.limits.share(share, None if search.limits.deterministic else longest)
     with suppress(LimitReachedError):  # the share of this, not the limit of the search
-        method.solve(PartSearch(search, part, limits, source))
+        method.solve(PartSearch(search, part, _part_of_time(search, share, longest), source))
 
 
 def _plain_bound(problem: LayerProblem) -> Fraction:
