@@ -232,13 +232,12 @@ class _Starts:
             return
         worth = cycle_price(self._search)
         prices = tuple(worth * multiple for multiple in PRICES) if worth else (0.0,)
+        self._best = replace(self._best, prices=(inf, *prices) if worth else prices)
         for region in regions(self._problem.machine):
             tried = [self._share(region, HANDOVER, price) for price in prices]
             keys = [key for key in tried if key is not None]
-            if self._search.done or self._best is None or (keys and min(keys) > WORSE * self._best.judged[0]):
+            if self._search.done or (keys and min(keys) > WORSE * self._best.judged[0]):
                 break
-        if self._best is not None:
-            self._best = replace(self._best, prices=(inf, *prices) if worth else prices)
 
     def _share(self, region: Region, handover: int, price: float = inf) -> Fraction | None:
         """Every layer shared out over a region."""

@@ -18,6 +18,7 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearch
 from tilewright.foundation.compiled import CompiledFunction
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import coarsening
@@ -28,6 +29,7 @@ from tilewright.heuristics.scheduling.tiled.coarsening import (
     affordable,
     workable,
 )
+from tilewright.heuristics.scheduling.tiled.layouts import method as layouts_method
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.refining import Judged
@@ -110,6 +112,30 @@ def test_a_limit_amid_the_second_plan_leaves_the_first_to_go_on_from(monkeypatch
     assert result.key is not None
     assert result.key < plans[0][0]
     assert {point.source for point in result.trace if point.improved} >= {"auto atoms smoothing"}
+
+
+def test_a_limit_amid_the_second_layouts_leaves_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layouts that have a plan stay where time is up amid the next plan; without any the limit is told."""
+    honest, plans, cut = layouts_method.planned, list[Judged](), list[str]()
+
+    def planned(stages: Stages, layouts: layouts_method.Layouts, source: str) -> Judged | None:
+        if plans:
+            cut.append(source)
+            raise LimitReachedError("amid the second plan")
+        judged = honest(stages, layouts, source)
+        assert judged is not None
+        plans.append(judged)
+        return judged
+
+    monkeypatch.setattr(layouts_method, "planned", planned)
+    machine = load_tiled_machine("atomic-2x2")
+    problem = TiledProblem(resolve_model("alexnet", 1), machine, tiled_objective("edp"))
+    search: TiledSearch = TiledSearch(TiledGoal(problem), Limits(60.0, threads=1))
+    starts = layouts_method.started(search, Stages(search, "layouts"), 0.5)
+    assert [start.judged for start in starts] == plans
+    assert len(cut) == 1
+    with pytest.raises(LimitReachedError):
+        layouts_method.started(search, Stages(search, "layouts"), 0.5)
 
 
 PLANNERS = ("ls", "rammer", "cnn-p", "il-pipe", PAPER, "atomic[moves=3]", "lns[steps=4,proof=0.5]")

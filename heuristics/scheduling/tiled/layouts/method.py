@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.options import option
@@ -89,7 +90,7 @@ def planned(stages: Stages, layouts: Layouts, source: str, like: AtomicPlan | No
 
 
 def started(search: TiledSearch, stages: Stages, room: float) -> list[LayoutStart]:
-    """Plans of the layouts that are chosen for several prices, the best first; none without time for any.
+    """Plans of the layouts chosen for several prices, or for those before a limit struck, the best first.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def started(search: TiledSearch, stages: Stages, room: float) -> list[LayoutStar
     Raises
     ------
     InputError : for a layer of which no share fits a buffer
-    LimitReachedError : where limits strike on the way
+    LimitReachedError : where limits strike before any
     """
     problem = search.problem.problem
     if search.answer is None:
@@ -114,7 +115,12 @@ def started(search: TiledSearch, stages: Stages, room: float) -> list[LayoutStar
         if search.done or layouts in tried:
             continue
         tried.add(layouts)
-        judged = planned(stages, layouts, f"{stages.name} at {price * multiple:.3g} pJ")
+        try:
+            judged = planned(stages, layouts, f"{stages.name} at {price * multiple:.3g} pJ")
+        except LimitReachedError:
+            if not starts:
+                raise
+            break
         if judged is not None:
             starts.append(LayoutStart(judged, layouts, choice))
     return sorted(starts, key=lambda start: start.judged[0])
