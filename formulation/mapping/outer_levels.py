@@ -104,8 +104,8 @@ def _inside(problem: LayerProblem, last: int) -> Fraction:
         if tensor.is_output and not any(axis.is_compound for axis in tensor.axes):
             # Sums are read again, but for the first of every element in every instance.
             starts = tensor.footprint(operator.bounds)
-            for level in levels[: stores[-1]]:
-                starts *= 1 if level.fanout is None else level.fanout.instances
+            for outside in levels[: stores[-1]]:
+                starts *= 1 if outside.fanout is None else outside.fanout.instances
             again = least_accesses(operator, problem.engine, tensor, stores[-1]) - starts
             least += max(0, again) * levels[stores[-1]].read_energy_of(tensor.role)
     return least
