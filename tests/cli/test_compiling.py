@@ -47,14 +47,15 @@ def begun(fresh: dict[str, str], folder: Path, *arguments: str) -> subprocess.Po
 def test_a_limit_holds_while_compiling(fresh: dict[str, str], tmp_path: Path) -> None:
     """Compiling counts: the answer is what there is by then, and the next call goes on from there."""
     started = time.monotonic()
-    process = begun(fresh, tmp_path, *COLD, "-t", "3")
+    limit = 6.0  # a busy machine takes three of them to begin
+    process = begun(fresh, tmp_path, *COLD, "-t", f"{limit}")
     out, err = process.communicate()
-    assert time.monotonic() - started < 5 + delay()
+    assert time.monotonic() - started < limit + 2 + delay()
     assert process.returncode in (0, 4), err
     document = json.loads(out)
     assert document["status"] in ("unknown", "feasible")
     assert "compiling machine code" in err
-    assert document["wall_s"] < 3.5 + delay()
+    assert document["wall_s"] < limit + 0.5 + delay()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
