@@ -32,7 +32,7 @@ _MANY, _MOST = 20_000, 100_000
 
 
 def beside(search: LayerSearch, source: str, near: Neighbourhoods | None = None) -> Beside:
-    """What looks for mappings beside a search: small machines, then those near the best mapping and all others.
+    """What looks for mappings beside a search: small machines, what is near the best mapping, and others.
 
     Parameters
     ----------

@@ -21,6 +21,7 @@ from tilewright.solvers.mapping.pattern_machines import machine_of, machines_sta
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import PatternTrees
 
+
 def stopped(problem: LayerProblem, work: int) -> Fraction | None:
     """The best key of a search that is stopped once it has done so much work, whatever the clock says."""
     searches: list[LayerSearch] = []
