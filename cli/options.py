@@ -432,6 +432,11 @@ def parse_threads(count: int | None) -> int:
     return count
 
 
+def parse_jobs(count: int | None) -> int:
+    """Worker processes: as many as asked for, but no more than cores that the process may use."""
+    return min(parse_threads(count), parse_threads(None))
+
+
 def parse_choice(text: str, flag: str, known: Collection[Known]) -> Known:
     """One of the known texts; raises ``InputError`` with the nearest one."""
     for choice in known:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
 
 LAYERS = (
@@ -60,3 +64,16 @@ def smaller(engine: Engine) -> Iterator[tuple[int, ...]]:
     for count in range(1, len(free) + 1):
         for left_out in combinations(free, count):
             yield tuple(index for index in range(len(engine.levels)) if index not in left_out)
+
+
+def loose_problem(seed: int) -> LayerProblem:
+    """A layer on a machine of two to six levels, most of whose inner levels all tensors may bypass."""
+    draw = random.Random(seed)
+    operator = parse_layer(draw.choice(LAYERS))[1]
+    drawn = random_engine(draw)
+    levels = tuple(
+        replace(level, may_bypass=level.keeps) if index and draw.random() < 0.7 else level
+        for index, level in enumerate(drawn.levels)
+    )
+    objective = parse_objective(draw.choice(("energy", "edp", "cycles")))
+    return layer_problem(operator, replace(drawn, levels=levels), objective)

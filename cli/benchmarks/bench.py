@@ -152,9 +152,7 @@ def bench_command(
         ),
     )
     options.check_workers(jobs, cluster)
-    return _bench(
-        request, out or STORE, options.parse_threads(jobs), cluster, format, fresh=fresh, quiet=quiet
-    )
+    return _bench(request, out or STORE, options.parse_jobs(jobs), cluster, format, fresh=fresh, quiet=quiet)
 
 
 def _fused(given: Mapping[str, Any]) -> int:

@@ -129,7 +129,7 @@ def compare_command(
     names = tuple(str(parse_method(text, "--methods")) for text in split_list(methods, "--methods"))
     contest = Contest(problem, objective, names, seeds, seconds, threads, cast("Clock", clock))
     document, failures, unsaved = _run(
-        contest, store, options.parse_threads(jobs), cluster, fresh=fresh, quiet=quiet
+        contest, store, options.parse_jobs(jobs), cluster, fresh=fresh, quiet=quiet
     )
     pages = [
         WrittenAtEnd(path, draw) for path, draw in ((plot, _draw), (report, _write_page)) if path is not None

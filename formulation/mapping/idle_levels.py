@@ -30,6 +30,11 @@ def bypassable_blocks(nest: Nest) -> Iterator[tuple[int, int]]:
             yield index, level
 
 
+def loose_levels(nest: Nest) -> list[int]:
+    """Levels that all tensors may bypass, outermost first."""
+    return sorted({level for _, level in bypassable_blocks(nest)})
+
+
 def idle_limits(nest: Nest) -> Iterator[Limit]:
     """What forbids loops at levels that store nothing, for every level that every tensor may bypass."""
     for index, level in bypassable_blocks(nest):

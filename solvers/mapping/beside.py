@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from tilewright.formulation.mapping.search import LayerSearch
 
@@ -52,9 +53,15 @@ class Beside:
             self._take()
 
     def _take(self) -> None:
+        with self.at_work():
+            self._are_over = next(self._steps, self) is self
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """What is done meanwhile counts as work of the steps."""
         before = self._counted
         try:
-            self._are_over = next(self._steps, self) is self
+            yield
         finally:
             self._spent += self._counted - before
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import Minimum
+from tilewright.solvers.mapping.neighbourhoods import rows_of
 from tilewright.solvers.mapping.pattern_machines import (
     PatternSearch,
     Stores,
@@ -26,7 +26,6 @@ from tilewright.solvers.mapping.pattern_machines import (
 from tilewright.solvers.mapping.tree import Tree
 
 _MOST = 200_000  # rows of tiles with which a pattern is looked at
-_SHARE, _LONGEST = 0.1, 0.8  # of the time that is left, and seconds
 
 
 class Descent:
@@ -54,14 +53,6 @@ class Descent:
                 )
             )
         offer_any_mapping(self._search, lambda: self._search.done)
-
-    def run(self) -> None:
-        """Walk for a moment at most; raises ``LimitReachedError`` where a limit strikes."""
-        limits = self._search.limits
-        part = limits.share(_SHARE, None if limits.deterministic else _LONGEST)
-        for _ in self.steps():
-            if part.expired:
-                break
 
     def steps(self) -> Iterator[None]:
         """Walk until no neighbour is better, a pattern a step."""
@@ -114,9 +105,9 @@ class Descent:
         self._tried.add(stores)
         whole = self._search.problem
         part = whole.on(machine_of(storing(whole, stores), levels_of(stores)))
-        if _rows(part) > _MOST and not part.space.nest.perfect:
+        if rows_of(part) > _MOST and not part.space.nest.perfect:
             part = part.with_halved_tiles()
-        if _rows(part) > _MOST:
+        if rows_of(part) > _MOST:
             return False
         before = self._search.key
         inner = PatternSearch(self._search, part)
@@ -125,7 +116,3 @@ class Descent:
             if not tree.empty:
                 tree.add({}, {}, dive=True)
         return self._search.key != before
-
-
-def _rows(problem: LayerProblem) -> int:
-    return sum(group.size_at_most for group in problem.space.groups)

@@ -19,11 +19,13 @@ from itertools import count
 
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.idle_levels import loose_levels
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.storage_parts import has_storage_parts
 from tilewright.solvers.mapping.division import terms_at_stores
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
+from tilewright.solvers.mapping.neighbourhoods import Neighbourhoods
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
 from tilewright.solvers.mapping.pattern_descent import Descent
 from tilewright.solvers.mapping.pattern_machines import (
@@ -33,7 +35,7 @@ from tilewright.solvers.mapping.pattern_machines import (
     machines_stand_alone,
     storing,
 )
-from tilewright.solvers.mapping.sub_machines import beside, loose_levels
+from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
@@ -42,6 +44,7 @@ _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
 _FEW_ROWS = 20_000  # of the whole, with which all patterns are bounded about as soon as mappings are found
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
+_SHARE, _LONGEST = 0.3, 2.0  # of the time that is left, and seconds, for neighbourhoods before all bounds
 _LARGE, _MANY = 300_000, 400_000  # rows from which on patterns come last, and are bounded alone
 
 
@@ -91,7 +94,8 @@ class PatternTrees:
     def __init__(self, search: LayerSearch, source: str, on_hard: Callable[[], None] = lambda: None) -> None:
         self._search, self._source, self._on_hard = search, source, on_hard
         self._dives = count()
-        self._beside = beside(search, source)
+        self._near = Neighbourhoods(search, source)
+        self._beside = beside(search, source, self._near)
         self._bank = TableBank()
         self._open: list[_OpenTree] = []
         self._unstated = 0.0  # lower bound of what has not been stated, as the problem's keys are scaled
@@ -161,10 +165,19 @@ class PatternTrees:
         """Offer mappings of single patterns, and of small machines; of large problems also what is near."""
         descent = Descent(self._search, self._source)
         descent.begin()
-        self._beside.begin(1 + len(loose_levels(self._search.problem)))
+        self._beside.begin(1 + len(loose_levels(self._search.problem.space.nest)))
         if sum(group.most for group in self._search.problem.space.groups) > _FEW_ROWS:
             self._hard()
-            descent.run()
+            self._improve()
+
+    def _improve(self) -> None:
+        """Search neighbourhoods of the best mapping for a moment at most."""
+        limits = self._search.limits
+        part = limits.share(_SHARE, None if limits.deterministic else _LONGEST)
+        with self._beside.at_work():
+            for _ in self._near.steps():
+                if part.expired:
+                    break
 
     def _close(self) -> None:
         """Drop trees in which nothing is wanted."""

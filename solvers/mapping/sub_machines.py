@@ -12,45 +12,47 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain, combinations, islice
 
-from tilewright.formulation.mapping.idle_levels import bypassable_blocks
+from tilewright.formulation.mapping.idle_levels import loose_levels
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.beside import Beside
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Minimum
+from tilewright.solvers.mapping.neighbourhoods import Neighbourhoods, rows_of
 from tilewright.solvers.mapping.pattern_descent import Descent
 from tilewright.solvers.mapping.pattern_machines import PatternSearch, machine_of, machines_stand_alone
 from tilewright.solvers.mapping.tree import Tree
 
 _TURN, _GROWTH = 50_000, 2
 """Nodes bounded in the first turn of a machine, and growth of every further one."""
-_WALKED = 3
-"""Steps over patterns for one of a machine."""
+_NEAR, _WALKED = 2, 3
+"""Neighbourhoods, and steps over patterns, for one of a machine."""
 _MANY, _MOST = 20_000, 100_000
 """Rows of tiles: beyond, those of perfect factors alone are searched, or none."""
 
 
-def beside(search: LayerSearch, source: str) -> Beside:
-    """What looks for mappings of fewer levels beside a search: a walk over patterns, then the machines.
+def beside(search: LayerSearch, source: str, near: Neighbourhoods | None = None) -> Beside:
+    """What looks for mappings beside a search: small machines, what is near the best mapping, and others.
 
     Parameters
     ----------
     source : what finds mappings
+    near : knows which neighbourhoods have been searched; by default none
     """
-    loose = loose_levels(search.problem)
+    loose = loose_levels(search.problem.space.nest)
     if not loose or not machines_stand_alone(search.problem):
         return Beside(search, iter(()))
     machines, walk = machine_steps(search, source), Descent(search, source).steps()
     small = islice(machines, 1 + len(loose))
-    return Beside(search, chain(small, _in_turn(walk, machines)))
+    return Beside(search, chain(small, _in_turn(near or Neighbourhoods(search, source), walk, machines)))
 
 
-def _in_turn(walk: Iterator[None], machines: Iterator[None]) -> Iterator[None]:
-    """Some steps of a walk for one of machines, until both have ended."""
+def _in_turn(near: Neighbourhoods, walk: Iterator[None], machines: Iterator[None]) -> Iterator[None]:
+    """Neighbourhoods of the best mapping, some steps of a walk, one of machines, until all have ended."""
     ended = False
     while not ended:
         ended = True
-        for _ in chain(islice(walk, _WALKED), islice(machines, 1)):
+        for _ in chain(islice(near.steps(), _NEAR), islice(walk, _WALKED), islice(machines, 1)):
             ended = False
             yield
 
@@ -87,30 +89,21 @@ def machine_steps(search: LayerSearch, source: str) -> Iterator[None]:
 def level_sets(problem: LayerProblem) -> Iterator[tuple[int, ...]]:
     """Levels of every machine without some that all tensors may bypass, few levels first."""
     every = range(len(problem.engine.levels))
-    loose = loose_levels(problem)
+    loose = loose_levels(problem.space.nest)
     for count in range(len(loose)):
         for kept in combinations(loose, count):
             yield tuple(level for level in every if level in kept or level not in loose)
 
 
-def loose_levels(problem: LayerProblem) -> list[int]:
-    """Levels that all tensors may bypass, outermost first."""
-    return sorted({level for _, level in bypassable_blocks(problem.space.nest)})
-
-
 def _tree(search: LayerSearch, source: str, stored: tuple[int, ...]) -> Tree | None:
     """The tree of a machine with some levels only; ``None`` where it has very many tiles, or none."""
     part = search.problem.on(machine_of(search.problem.engine, stored))
-    if _rows(part) > _MANY and not part.space.nest.perfect:
+    if rows_of(part) > _MANY and not part.space.nest.perfect:
         part = part.with_perfect_factors()
-    if _rows(part) > _MOST:
+    if rows_of(part) > _MOST:
         return None
     inner = PatternSearch(search, part)
     with suppress(TablesTooLargeError):
         tree = Tree(inner, Minimum(inner, source))
         return None if tree.empty else tree
     return None
-
-
-def _rows(problem: LayerProblem) -> int:
-    return sum(group.size_at_most for group in problem.space.groups)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.cli.exits import Exit, exit_of_layers
-from tilewright.cli.options import parse_duration, parse_gap, parse_threads
+from tilewright.cli.options import parse_duration, parse_gap, parse_jobs, parse_threads
 from tilewright.cli.terminal import progress as progress_module
 from tilewright.cli.terminal.lines import ProgressItem
 from tilewright.cli.terminal.progress import PlainProgress, make_progress
@@ -61,6 +61,12 @@ def test_threads() -> None:
     """By default there is a thread for every core."""
     assert parse_threads(None) >= 1
     assert parse_threads(3) == 3
+
+
+def test_jobs_are_no_more_than_cores() -> None:
+    """Processes beyond that would take each other's time."""
+    assert parse_jobs(1) == 1
+    assert parse_jobs(None) == parse_jobs(1000) == parse_threads(None)
 
 
 OK, BAD = ("optimal", True), ("unknown", False)

@@ -273,7 +273,8 @@ def test_a_walk_over_patterns_offers_mappings_of_the_space(instance: Instance) -
     search = LayerSearch(problem, Limits())
     descent = Descent(search, "branch")
     descent.begin()
-    descent.run()
+    for _ in descent.steps():
+        pass
     optimum = solve(problem, "exhaustive").key
     if search.key is not None:
         assert optimum is not None
@@ -292,7 +293,8 @@ def test_a_walk_over_patterns_ends_where_no_level_more_or_less_is_better(objecti
         search = LayerSearch(problem, Limits(deterministic=True))
         descent = Descent(search, "branch")
         descent.begin()
-        descent.run()
+        for _ in descent.steps():
+            pass
         keys.append(search.key)
     assert keys[0] is not None
     assert keys[0] == keys[1]

@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-import random
 from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, repeat
 
 import pytest
 from effort import effort
-from random_machines import LAYERS, random_engine, smaller
+from random_machines import loose_problem, smaller
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.idle_levels import loose_levels
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.objective import parse_objective
 from tilewright.solvers.mapping import beside, storage_patterns, sub_machines
 from tilewright.solvers.mapping.beside import Beside
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.pattern_machines import machine_of, machines_stand_alone
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import PatternTrees
-from tilewright.workloads.mapping.layer_text import parse_layer
-
-OBJECTIVES = ("energy", "edp", "cycles")
-
-
-def loose(seed: int) -> LayerProblem:
-    """A layer on a machine of two to six levels, most of whose inner levels all tensors may bypass."""
-    draw = random.Random(seed)
-    operator = parse_layer(draw.choice(LAYERS))[1]
-    drawn = random_engine(draw)
-    levels = tuple(
-        replace(level, may_bypass=level.keeps) if index and draw.random() < 0.7 else level
-        for index, level in enumerate(drawn.levels)
-    )
-    objective = parse_objective(draw.choice(OBJECTIVES))
-    return layer_problem(operator, replace(drawn, levels=levels), objective)
 
 
 def stopped(problem: LayerProblem, work: int) -> Fraction | None:
@@ -61,14 +43,14 @@ def stopped(problem: LayerProblem, work: int) -> Fraction | None:
 @pytest.mark.parametrize("seed", range(effort(12)))
 def test_every_machine_of_fewer_levels_has_its_turn(seed: int) -> None:
     """The sets of levels are those with all levels that some tensor must use, those of few levels first."""
-    problem = loose(seed)
+    problem = loose_problem(seed)
     sets = [*sub_machines.level_sets(problem)] if machines_stand_alone(problem) else []
     assert sorted(sets) == (sorted(smaller(problem.engine)) if sets else [])
     assert [*map(len, sets)] == sorted(map(len, sets))
 
 
 def compare_optima(seed: int) -> None:
-    problem = loose(seed)
+    problem = loose_problem(seed)
     search = LayerSearch(problem, Limits(threads=1))
     for _ in sub_machines.machine_steps(search, "test"):
         pass
@@ -95,7 +77,7 @@ def test_turns_end_in_the_best_of_many_smaller_machines(seed: int) -> None:
 
 def compared(seed: int, work: int) -> list[bool]:
     """Whether a search is no worse than those of all smaller machines, each stopped after the same work."""
-    problem = loose(seed)
+    problem = loose_problem(seed)
     key = stopped(problem, work)
     others = [
         stopped(problem.on(machine_of(problem.engine, stored)), work) for stored in smaller(problem.engine)
@@ -123,7 +105,7 @@ def test_searches_stopped_early_are_rarely_worse_than_smaller_machines() -> None
 def test_machines_of_one_inner_level_come_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search asks for help with what is no worse than the optima of machines of one inner level or none."""
     monkeypatch.setattr(storage_patterns, "_FEW_ROWS", 0)
-    problem = loose(seed)
+    problem = loose_problem(seed)
     search = LayerSearch(problem, Limits(threads=1))
     keys: list[Fraction | None] = []
 
@@ -135,7 +117,7 @@ def test_machines_of_one_inner_level_come_first(seed: int, monkeypatch: pytest.M
         PatternTrees(search, "test", on_hard).run()
     [key] = keys
     assert key is not None
-    required = len(problem.engine.levels) - len(sub_machines.loose_levels(problem))
+    required = len(problem.engine.levels) - len(loose_levels(problem.space.nest))
     optima = [
         solve(problem.on(machine_of(problem.engine, stored)), "branch").key
         for stored in smaller(problem.engine)
@@ -147,7 +129,7 @@ def test_machines_of_one_inner_level_come_first(seed: int, monkeypatch: pytest.M
 
 def test_steps_have_their_share_of_the_work() -> None:
     """Steps are taken while they are behind, at once without a mapping, and not once they have ended."""
-    problem = loose(2)
+    problem = loose_problem(2)
     search = LayerSearch(problem, Limits(threads=1))
     taken = 0
 
