@@ -39,6 +39,8 @@ _NODES = 200_000
 _MOST = 200_000
 """Rows of tiles of a machine; one that has more has perfect factors, or is left out."""
 
+_ENDED = object()
+
 Levels = tuple[int, ...]
 
 
@@ -54,18 +56,22 @@ class Neighbourhoods:
         self._search, self._source = search, source
         self._last: tuple[Levels, _Machine | None] | None = None
         self._tried: set[tuple[Levels, tuple[tuple[str, int], ...]]] = set()
+        self._mapping: Mapping | None = None
+        self._left: Iterator[None] = iter(())
 
     def steps(self) -> Iterator[None]:
-        """Search neighbourhoods until the best mapping has none that was not searched, one a step."""
-        mapping: Mapping | None = None
-        while mapping is not self._search.answer:
-            mapping = self._search.answer
-            if mapping is None:
-                return
-            for _ in self._around(mapping):
+        """Search neighbourhoods until the best mapping has none that was not searched, one a step.
+
+        A further call goes on where the one before was left.
+        """
+        while not self._search.done:
+            if self._mapping is not self._search.answer:
+                self._mapping = self._search.answer
+                self._left = iter(()) if self._mapping is None else self._around(self._mapping)
+            if next(self._left, _ENDED) is not _ENDED:
                 yield
-                if mapping is not self._search.answer:
-                    break
+            elif self._mapping is self._search.answer:
+                return
 
     def _around(self, mapping: Mapping) -> Iterator[None]:
         """Search the neighbourhoods of a mapping, those of its own levels first."""
