@@ -131,11 +131,10 @@ def decisions_of(
     for number in range(len(stages)):
         split: list[int] = []
         for group, table in enumerate(staged):
-            cells = len(table.starts[number])
-            before = len(table.starts[number - 1]) if number else 1
-            if cells > before:  # otherwise each cell has one child, which is of its number
+            if table.splits(number):  # otherwise each cell has one child, which is of its number
                 split.append(group)
-                edges.append(table.children[number - 1] if number else np.array([0, cells], dtype=np.int32))
+                cells = np.array([0, len(table.starts[0])], dtype=np.int32)
+                edges.append(table.children[number - 1] if number else cells)
                 edges_at[number, group] = begin
                 begin += len(edges[-1])
         # Groups with few children first, so that early pruning is cheap.

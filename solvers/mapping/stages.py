@@ -7,6 +7,7 @@ per group.  Rows are sorted so that the cells of each stage are contiguous and n
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -176,7 +177,8 @@ class StagedTable:
     ----------
     starts : per stage, the first row of each cell
     children : per stage, the first cell of the next stage in each cell, with an end marker
-    offsets : where the bounds of the whole group (first) and of each stage's cells begin in :meth:`bounds`
+    offsets : where the bounds of the whole group (first) and of each stage's cells begin in :meth:`bounds`;
+        a stage that splits no cell has the cells of the one before, in the same place
     """
 
     def __init__(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> None:
@@ -190,18 +192,38 @@ class StagedTable:
         count = len(table)
         changed = np.zeros(count, dtype=bool)
         changed[:1] = True
-        self.starts: list[Int32s] = []
+        starts: list[Int32s] = []
         for columns in keys:
             for column in columns:
                 ordered = column[order]
                 # A cell begins where anything decided so far differs from the row before.
                 changed[1:] |= ordered[1:] != ordered[:-1]
-            self.starts.append(np.flatnonzero(changed).astype(np.int32))
+            starts.append(np.flatnonzero(changed).astype(np.int32))
+        self._lay(starts)
+
+    def _lay(self, starts: list[Int32s]) -> None:
+        """Give every stage its cells."""
+        self.starts = starts
         self.children: list[Int32s] = []
-        for here, inner in zip(self.starts, self.starts[1:], strict=False):
+        for here, inner in pairwise(starts):
             self.children.append(np.append(np.searchsorted(inner, here), len(inner)).astype(np.int32))
-        sizes = [1, *map(len, self.starts)]
-        self.offsets = [0, *np.cumsum(sizes[:-1]).tolist()]
+        self.offsets, self._ends = [0], [1]
+        for cells, before in zip(map(len, starts), [1, *map(len, starts)], strict=False):
+            end = self._ends[-1]
+            self.offsets.append(self.offsets[-1] if cells == before else end)
+            self._ends.append(end if cells == before else end + cells)
+
+    def splits(self, stage: int) -> bool:
+        """Whether a stage splits a cell of the stage before, or the whole group."""
+        return self.offsets[stage + 1] != self.offsets[stage]
+
+    def in_stages(self, kept: Sequence[int]) -> StagedTable:
+        """The same in some stages only; the others split no cell."""
+        result = copy.copy(self)
+        for derived in ("first_rows", "_settled_from"):
+            result.__dict__.pop(derived, None)
+        result._lay([self.starts[stage] for stage in kept])
+        return result
 
     def take(self, table: GroupTable) -> None:
         """Take the values that the table has got since it was staged."""
@@ -215,7 +237,8 @@ class StagedTable:
     @cached_property
     def first_rows(self) -> Int32s:
         """The first row of the whole group, and of each stage's cells, in the places of :meth:`bounds`."""
-        return np.concatenate([np.zeros(1, dtype=np.int32), *self.starts])
+        split = [starts for stage, starts in enumerate(self.starts) if self.splits(stage)]
+        return np.concatenate([np.zeros(1, dtype=np.int32), *split])
 
     @cached_property
     def _settled_from(self) -> dict[Variable, int]:
@@ -246,7 +269,7 @@ class StagedTable:
 
     def size(self, stages: int | None = None) -> int:
         """How many values :meth:`bounds` has for so many of the first stages."""
-        return 1 + sum(map(len, self.starts[:stages]))
+        return self._ends[-1 if stages is None else stages]
 
     def bounds(self, expr: Expr, low: bool, stages: int | None = None, into: Floats | None = None) -> Floats:
         """Least or greatest values of a local expression: over all rows, then cell by cell of each stage.
@@ -260,10 +283,12 @@ class StagedTable:
         count = len(self.starts) if stages is None else stages
         bounds = np.empty(self.size(count)) if into is None else into
         end = np.minimum if low else np.maximum
-        inner = self.table.values[expr]
+        inner = values = self.table.values[expr]
         # From the finest cells outwards: each coarser cell is a range of finer ones.
         for stage in range(count - 1, -1, -1):
-            starts = self.starts[stage] if stage == count - 1 else self.children[stage][:-1]
+            if stage < count - 1 and not self.splits(stage + 1):
+                continue  # the stage behind has the same cells
+            starts = self.starts[stage] if inner is values else self.children[stage][:-1]
             cells = bounds[self.offsets[stage + 1] : self.offsets[stage + 1] + len(starts)]
             if len(starts) == len(inner):
                 cells[:] = inner
@@ -284,6 +309,23 @@ class StagedTable:
     def root_children(self) -> tuple[int, int]:
         """The range of cells of the first stage."""
         return 0, len(self.starts[0])
+
+
+def decisive(
+    staged: Sequence[StagedTable], stages: Sequence[Stage]
+) -> tuple[list[Stage], list[StagedTable]]:
+    """The stages that split a cell or make a choice, at least one, and the tables in these alone.
+
+    Parameters
+    ----------
+    staged : of every axis group, in all the stages
+    """
+    kept = [
+        number
+        for number, stage in enumerate(stages)
+        if stage.selectors or any(table.splits(number) for table in staged)
+    ] or [0]
+    return [stages[number] for number in kept], [table.in_stages(kept) for table in staged]
 
 
 @dataclass(frozen=True, slots=True)
