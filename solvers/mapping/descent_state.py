@@ -14,7 +14,8 @@ import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.foundation.arrays import Floats, Int32s, Int64s
-from tilewright.solvers.mapping.stages import Stage, StagedTable
+from tilewright.solvers.mapping.staged_tables import StagedTable
+from tilewright.solvers.mapping.stages import Stage
 
 DONE, SPENT, FULL, LEAVES, INEXACT = 0, 1, 2, 3, 4
 """Why the loop returns: nothing is open or the expansion is over, the nodes granted are bounded, the pool or

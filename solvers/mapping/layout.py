@@ -25,7 +25,8 @@ from tilewright.solvers.mapping.bound_program import BoundProgram
 from tilewright.solvers.mapping.descent_state import Decisions, decisions_of
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.shared_tables import SharedTables
-from tilewright.solvers.mapping.stages import STORAGE, Stage, StagedTable, decisive, stages_of
+from tilewright.solvers.mapping.staged_tables import StagedTable, decisive
+from tilewright.solvers.mapping.stages import STORAGE, Stage, stages_of
 from tilewright.solvers.mapping.table_bank import TableBank
 
 _MANY = 10_000  # rows from which on it is worth knowing which are wanted

@@ -20,7 +20,8 @@ from tilewright.formulation.mapping.relaxation import legal_groups
 from tilewright.formulation.mapping.tables import GroupTable, Tables
 from tilewright.foundation.arrays import Indices
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
-from tilewright.solvers.mapping.stages import Stage, StagedTable, decided_by, decisive
+from tilewright.solvers.mapping.staged_tables import StagedTable, decided_by, decisive
+from tilewright.solvers.mapping.stages import Stage
 
 
 class SharedTables:

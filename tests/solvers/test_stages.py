@@ -13,7 +13,8 @@ from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables, local_nodes
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.stages import StagedTable, stages_of
+from tilewright.solvers.mapping.staged_tables import StagedTable
+from tilewright.solvers.mapping.stages import stages_of
 from tilewright.workloads.mapping.operators import conv2d
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
