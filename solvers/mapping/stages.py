@@ -1,7 +1,7 @@
 """Stages in which branch and bound makes its decisions, from the outermost tile inwards.
 
-A stage fixes some decisions of all axis groups; :mod:`tilewright.solvers.mapping.staged_tables` sorts the rows
-of a group by what the stages decide.
+A stage fixes some decisions of all axis groups; :mod:`tilewright.solvers.mapping.staged_tables` sorts the
+rows of a group by what the stages decide.
 """
 
 from __future__ import annotations
