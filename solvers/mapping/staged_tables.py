@@ -10,8 +10,9 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 
 import numpy as np
@@ -47,15 +48,15 @@ class StagedTable:
     Attributes
     ----------
     starts : per stage, the first row of each cell
-    children : per stage, the first cell of the next stage in each cell, with an end marker
     offsets : where the bounds of the whole group (first) and of each stage's cells begin in :meth:`bounds`;
         a stage that splits no cell has the cells of the one before, in the same place
     """
 
     def __init__(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> None:
-        keys = [_keys(table, decided_by(table.group, nest, stage)) for stage in stages]
+        columns = dict(zip(table.group.variables, table.group.rows.T.copy(), strict=True))
+        keys = [_keys(columns, decided_by(table.group, nest, stage)) for stage in stages]
         # Rows sorted by what stages decide, first stage first: cells of every stage are then ranges of rows.
-        flat = [column for columns in keys for column in columns]
+        flat = [column for own in keys for column in own]
         order = np.lexsort(flat[::-1]) if flat else np.arange(len(table))
         self.table = table.reordered(order)
         self._order = order
@@ -64,8 +65,8 @@ class StagedTable:
         changed = np.zeros(count, dtype=bool)
         changed[:1] = True
         starts: list[Int32s] = []
-        for columns in keys:
-            for column in columns:
+        for own in keys:
+            for column in own:
                 ordered = column[order]
                 # A cell begins where anything decided so far differs from the row before.
                 changed[1:] |= ordered[1:] != ordered[:-1]
@@ -76,14 +77,19 @@ class StagedTable:
         """Give every stage its cells."""
         self.starts = starts
         self._known_levels: dict[int, tuple[Int32s, Int64s]] = {}  # by how many of the first stages they are
-        self.children: list[Int32s] = []
-        for here, inner in pairwise(starts):
-            self.children.append(np.append(np.searchsorted(inner, here), len(inner)).astype(np.int32))
         self.offsets, self._ends = [0], [1]
         for cells, before in zip(map(len, starts), [1, *map(len, starts)], strict=False):
             end = self._ends[-1]
             self.offsets.append(self.offsets[-1] if cells == before else end)
             self._ends.append(end if cells == before else end + cells)
+
+    @cached_property
+    def children(self) -> list[Int32s]:
+        """Per stage, the first cell of the next stage in each cell, with an end marker."""
+        return [
+            np.append(np.searchsorted(inner, here), len(inner)).astype(np.int32)
+            for here, inner in pairwise(self.starts)
+        ]
 
     def splits(self, stage: int) -> bool:
         """Whether a stage splits a cell of the stage before, or the whole group."""
@@ -91,8 +97,10 @@ class StagedTable:
 
     def in_stages(self, kept: Sequence[int]) -> StagedTable:
         """The same in some stages only; the others split no cell."""
+        if len(kept) == len(self.starts):
+            return self
         result = copy.copy(self)
-        for derived in ("first_rows", "_settled_from"):
+        for derived in ("children", "first_rows", "_settled_from"):
             result.__dict__.pop(derived, None)
         result._lay([self.starts[stage] for stage in kept])
         return result
@@ -104,7 +112,8 @@ class StagedTable:
     @property
     def bytes(self) -> int:
         """Memory of its rows and cells."""
-        return self.table.group.rows.nbytes + sum(array.nbytes for array in (*self.starts, *self.children))
+        # Every stage's cells have first rows, and are children.
+        return self.table.group.rows.nbytes + 2 * sum(starts.nbytes for starts in self.starts)
 
     @cached_property
     def first_rows(self) -> Int32s:
@@ -241,27 +250,30 @@ def decided_by(group: AxisGroup, nest: Nest, stage: Stage) -> tuple[Decided, ...
     )
 
 
-def _keys(table: GroupTable, decided: Iterable[Decided]) -> list[Int64s]:
-    """The columns of what is decided."""
-    place = {variable: column for column, variable in enumerate(table.group.variables)}
-    rows = table.group.rows
+def _keys(columns: MappingABC[Variable, Int64s], decided: Iterable[Decided]) -> list[Int64s]:
+    """The columns of what is decided, without tiles of one size.
+
+    Parameters
+    ----------
+    columns : the tile sizes of all rows
+    """
 
     def values(expr: Expr) -> Int64s:
         if isinstance(expr, Constant):
-            return np.full(len(rows), expr.value, dtype=np.int64)
+            return np.array([expr.value], dtype=np.int64)
         assert isinstance(expr, Variable)
-        return rows[:, place[expr]]
+        return columns[expr]
 
-    columns: list[Int64s] = []
+    keys: list[Int64s] = []
     for own in decided:
         spread = [-(-values(outer) // values(inner)) for outer, inner in own.spread]
         tiles = [values(expr) for expr in own.tiles]
         if own.coarse:
-            spread = [_between_powers(2, np.asarray(np.prod(spread, axis=0)))] if spread else []
+            spread = [_between_powers(2, reduce(np.multiply, spread))] if spread else []
             tiles = [_between_powers(own.coarse, column) for column in tiles]
         loops = [(values(outer) > values(inner)).astype(np.int64) for outer, inner in own.loops]
-        columns += [*loops, *spread, *tiles]
-    return columns
+        keys += [key for key in (*loops, *spread, *tiles) if len(key) > 1]
+    return keys
 
 
 def _between_powers(base: float, column: Int64s) -> Int64s:
