@@ -25,6 +25,9 @@ from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.solvers.mapping.cell_bounds import bound_cells
 from tilewright.solvers.mapping.stages import Stage
 
+_MOST_PACKED = 1 << 62
+"""Different values of a packed key."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -54,9 +57,9 @@ class StagedTable:
 
     def __init__(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> None:
         columns = dict(zip(table.group.variables, table.group.rows.T.copy(), strict=True))
-        keys = [_keys(columns, decided_by(table.group, nest, stage)) for stage in stages]
+        keys = [_packed(_keys(columns, decided_by(table.group, nest, stage))) for stage in stages]
         # Rows sorted by what stages decide, first stage first: cells of every stage are then ranges of rows.
-        flat = [column for own in keys for column in own]
+        flat = _packed([key for own in keys for key in own])
         order = np.lexsort(flat[::-1]) if flat else np.arange(len(table))
         self.table = table.reordered(order)
         self._order = order
@@ -66,8 +69,8 @@ class StagedTable:
         changed[:1] = True
         starts: list[Int32s] = []
         for own in keys:
-            for column in own:
-                ordered = column[order]
+            for key in own:
+                ordered = key[order]
                 # A cell begins where anything decided so far differs from the row before.
                 changed[1:] |= ordered[1:] != ordered[:-1]
             starts.append(np.flatnonzero(changed).astype(np.int32))
@@ -276,7 +279,25 @@ def _keys(columns: MappingABC[Variable, Int64s], decided: Iterable[Decided]) -> 
     return keys
 
 
+def _packed(keys: Iterable[Int64s]) -> list[Int64s]:
+    """Fewer keys that sort and distinguish rows as these do: neighbours in one number while it is exact."""
+    packed: list[Int64s] = []
+    values = 1
+    for key in keys:
+        own = int(key.max(initial=0)) + 1
+        values *= own
+        if packed and values <= _MOST_PACKED:
+            packed[-1] = packed[-1] * own + key
+        else:
+            packed.append(key)
+            values = own
+    return packed
+
+
 def _between_powers(base: float, column: Int64s) -> Int64s:
     """Between which powers the values lie."""
-    most = max(1, math.ceil(math.log(int(column.max(initial=1)), base)) + 1)
-    return np.searchsorted(float(base) ** np.arange(1, most + 1), column, side="right")
+    largest = int(column.max(initial=1))
+    powers = float(base) ** np.arange(1, max(1, math.ceil(math.log(largest, base)) + 1) + 1)
+    if largest > len(column):
+        return np.searchsorted(powers, column, side="right")
+    return np.searchsorted(powers, np.arange(largest + 1), side="right")[column]
