@@ -188,19 +188,40 @@ def count_chains(
     most : trips at most of every step, 0 for any number
     among : of every step, the sizes that its tile may have
     """
-    # Tiles of tiles are tiles of the whole, so these are all sizes that there are.
-    sizes = np.unique(steps(bound, 1)[:, 0]).tolist()
-    places = [np.searchsorted(sizes, np.unique(steps(size, 1)[:, 0])).tolist() for size in sizes]
-    counts = [1] * len(sizes)  # of the sequences inside a tile of each size
+    sizes, inside, starts = _nested(bound, steps)
+    # In Python's integers where 64 bits may not suffice.
+    kind = np.int64 if len(sizes) ** length < 1 << 62 else np.object_
+    counts = np.ones(len(sizes), dtype=kind)  # of the sequences inside a tile of each size
+    outer = np.repeat(sizes, np.diff(starts, append=len(inside)))
     for step, trips in reversed([*enumerate(most or (0,) * length)]):
-        least = [-(-size // trips) if trips else 1 for size in sizes]
         if among:
-            counts = [count if size in among[step] else 0 for size, count in zip(sizes, counts, strict=True)]
-        counts = [
-            sum(counts[inner] for inner in inside if sizes[inner] >= low)
-            for inside, low in zip(places, least, strict=True)
-        ]
+            counts = np.where(np.isin(sizes, [*among[step]]), counts, 0)
+        inner = counts[inside]
+        if trips:
+            inner = np.where(trips * sizes[inside] >= outer, inner, 0)
+        counts = np.add.reduceat(inner, starts)
     return int(counts[-1])
+
+
+@lru_cache(maxsize=32)
+def _nested(bound: int, steps: Callable[[int, int], Int64s]) -> tuple[Int64s, Int64s, Int64s]:
+    """The sizes of tiles inside a bound, increasing, and the places of those that may stand inside each.
+
+    Parameters
+    ----------
+    bound : of the outermost tile
+    steps : makes sequences; those of one tile are all that may stand inside a tile
+
+    Returns
+    -------
+    The sizes, places of all that may stand inside the first of them, the second and so on, and where the
+    places of each size begin
+    """
+    # Tiles of tiles are tiles of the whole, so these are all sizes that there are.
+    sizes = np.unique(steps(bound, 1)[:, 0]).astype(np.int64)
+    inside = [np.searchsorted(sizes, np.unique(steps(size, 1)[:, 0])) for size in sizes.tolist()]
+    starts = np.cumsum([0, *map(len, inside[:-1])])
+    return sizes, np.concatenate(inside), starts
 
 
 def _chains(

@@ -36,7 +36,7 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.solvers.mapping import opcodes
 from tilewright.solvers.mapping.program import Runner
-from tilewright.solvers.mapping.stages import Settled, StagedTable
+from tilewright.solvers.mapping.staged_tables import Settled, StagedTable
 from tilewright.solvers.mapping.table_bank import Entry, TableBank
 
 NONE = -1

@@ -14,7 +14,8 @@ import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.foundation.arrays import Floats, Int32s, Int64s
-from tilewright.solvers.mapping.stages import Stage, StagedTable
+from tilewright.solvers.mapping.staged_tables import StagedTable
+from tilewright.solvers.mapping.stages import Stage
 
 DONE, SPENT, FULL, LEAVES, INEXACT = 0, 1, 2, 3, 4
 """Why the loop returns: nothing is open or the expansion is over, the nodes granted are bounded, the pool or
@@ -131,11 +132,10 @@ def decisions_of(
     for number in range(len(stages)):
         split: list[int] = []
         for group, table in enumerate(staged):
-            cells = len(table.starts[number])
-            before = len(table.starts[number - 1]) if number else 1
-            if cells > before:  # otherwise each cell has one child, which is of its number
+            if table.splits(number):  # otherwise each cell has one child, which is of its number
                 split.append(group)
-                edges.append(table.children[number - 1] if number else np.array([0, cells], dtype=np.int32))
+                cells = np.array([0, len(table.starts[0])], dtype=np.int32)
+                edges.append(table.children[number - 1] if number else cells)
                 edges_at[number, group] = begin
                 begin += len(edges[-1])
         # Groups with few children first, so that early pruning is cheap.

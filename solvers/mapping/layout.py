@@ -25,7 +25,8 @@ from tilewright.solvers.mapping.bound_program import BoundProgram
 from tilewright.solvers.mapping.descent_state import Decisions, decisions_of
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.shared_tables import SharedTables
-from tilewright.solvers.mapping.stages import STORAGE, Stage, StagedTable, stages_of
+from tilewright.solvers.mapping.staged_tables import StagedTable, decisive
+from tilewright.solvers.mapping.stages import STORAGE, Stage, stages_of
 from tilewright.solvers.mapping.table_bank import TableBank
 
 _MANY = 10_000  # rows from which on it is worth knowing which are wanted
@@ -141,7 +142,7 @@ class Layout:
         else:
             nest = self.problem.space.nest
             tables = (staged_table.table.reading(roots, self.checked_limits) for staged_table in staged)
-            staged = [StagedTable(table, nest, stages) for table in tables]
+            stages, staged = decisive([StagedTable(table, nest, stages) for table in tables], stages)
         return replace(
             self,
             stages=stages,
@@ -215,13 +216,9 @@ class LegalTables:
         """Bounds of what shares the array."""
         return self._shared.array(self._nest, self.tables, self._checked_limits)
 
-    def staged(self, stages: Sequence[Stage]) -> list[StagedTable]:
-        """The tables in some stages."""
-        staged: list[StagedTable] = []
-        for table in self.tables.tables:
-            self._checked_limits.check()
-            staged.append(self._shared.staged(table, self._nest, stages))
-        return staged
+    def staged(self, stages: Sequence[Stage]) -> tuple[list[Stage], list[StagedTable]]:
+        """The stages among some that decide anything, and the tables in these."""
+        return self._shared.staged(self.tables, self._nest, stages, self._checked_limits)
 
     def restricted(self, rows: Sequence[Indices]) -> LegalTables:
         """The same over some rows of every group only."""
@@ -263,10 +260,11 @@ def laid_out(
     if stages is None:
         deciding = deciding or orders_of_decisions(problem)[0]
         stages = stages_of(space, deciding.spread_first, deciding.inner_first)
+    stages, staged = legal.staged(stages)
     return Layout(
         problem=problem,
         stages=stages,
-        staged=legal.staged(stages),
+        staged=staged,
         limits=legal.limits,
         machine=(*statement.limits, *legal.fanout_limits),
         energy=statement.energy if powers[0] or both else None,

@@ -18,6 +18,7 @@ from tilewright.solvers.background import Background
 from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.mapping import bound_program_kernel, cuts, descent_kernel
 from tilewright.solvers.mapping.bound_program_kernel import Plan, Scratch
+from tilewright.solvers.mapping.cell_bounds import bound_cells
 from tilewright.solvers.mapping.cuts import EVERYTHING, wanted_by
 from tilewright.solvers.mapping.descent_state import decisions_of, new_stack
 from tilewright.solvers.mapping.opcodes import BLOCK, Program
@@ -126,7 +127,9 @@ def _compile() -> None:
 
 
 def _run_nothing() -> None:
-    """Run a program without instructions, and search nothing."""
+    """Bound one cell, run a program without instructions, and search nothing."""
+    edges, levels = np.array([0, 1], dtype=np.int32), np.array([[0], [1]], dtype=np.int64)
+    bound_cells(np.zeros(1), edges, levels, True, np.zeros(1))
     none, zeros = np.zeros(0, dtype=np.int64), np.zeros(0)
     pairs, triples = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
     rows, whole = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
@@ -155,7 +158,7 @@ def _run_nothing() -> None:
 
 BOUNDS: Final = Kernels(
     (__name__, "BOUNDS"),
-    (bound_program_kernel.bounds, descent_kernel.descend, cuts.mark_wanted),
+    (bound_cells, bound_program_kernel.bounds, descent_kernel.descend, cuts.mark_wanted),
     _run_nothing,
 )
 """What branch and bound needs."""

@@ -20,7 +20,8 @@ from tilewright.formulation.mapping.relaxation import legal_groups
 from tilewright.formulation.mapping.tables import GroupTable, Tables
 from tilewright.foundation.arrays import Indices
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
-from tilewright.solvers.mapping.stages import Stage, StagedTable, decided_by
+from tilewright.solvers.mapping.staged_tables import StagedTable, decided_by, decisive
+from tilewright.solvers.mapping.stages import Stage
 
 
 class SharedTables:
@@ -79,9 +80,25 @@ class SharedTables:
             kept.append(part)
         return Tables.of(kept)
 
-    def staged(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> StagedTable:
+    def staged(
+        self, tables: Tables, nest: Nest, stages: Sequence[Stage], limits: Limits
+    ) -> tuple[list[Stage], list[StagedTable]]:
+        """Those of some stages that decide anything, and tables in these, with all values that they have."""
+        staged: list[StagedTable] = []
+        for table in tables.tables:
+            limits.check()
+            staged.append(self._staged_table(table, nest, stages))
+        kept, fewer = decisive(staged, stages)
+        if len(kept) < len(stages):
+            keys = [_key(table, nest, kept) for table in tables.tables]
+            staged = [self._staged.setdefault(key, table) for key, table in zip(keys, fewer, strict=True)]
+            for known, table in zip(staged, tables.tables, strict=True):
+                known.take(table)
+        return kept, staged
+
+    def _staged_table(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> StagedTable:
         """A table in some stages, with all values that it has."""
-        key = (table, *(decided_by(table.group, nest, stage) for stage in stages))
+        key = _key(table, nest, stages)
         known = self._staged.get(key)
         if known is None:
             known = self._staged[key] = StagedTable(table, nest, stages)
@@ -112,3 +129,8 @@ class SharedTables:
         alike.append(GroupTable(group, ()))
         self.bytes += group.rows.nbytes
         return alike[-1]
+
+
+def _key(table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> Hashable:
+    """What staged tables have in common that are the same."""
+    return table, *(decided_by(table.group, nest, stage) for stage in stages)

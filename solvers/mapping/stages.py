@@ -1,26 +1,19 @@
-"""Rows of an axis group refined in stages, from the outermost tile inwards.
+"""Stages in which branch and bound makes its decisions, from the outermost tile inwards.
 
-A stage fixes some of a group's decisions; rows that agree on them form a cell.  For every cell the tables
-hold the minimum and maximum of each local expression, so a bound for a partial decision is one look-up
-per group.  Rows are sorted so that the cells of each stage are contiguous and nested.
+A stage fixes some decisions of all axis groups; :mod:`tilewright.solvers.mapping.staged_tables` sorts the
+rows of a group by what the stages decide.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain, pairwise
 
-import numpy as np
-
-from tilewright.formulation.expression import Constant, Expr, Variable
-from tilewright.formulation.mapping.chains import AxisGroup
+from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import MapSpace
-from tilewright.formulation.mapping.tables import GroupTable
-from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.workloads.mapping.operator import Role
 
 
@@ -151,202 +144,3 @@ def _tiles(space: MapSpace, boundary: int) -> int:
     """How many tiles a boundary may have, were there no limits."""
     sizes = [expr for expr in space.nest.boundaries[boundary].values() if isinstance(expr, Variable)]
     return math.prod(len(size.domain) for size in sizes)
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What an expression comes to once the stages decide all that it reads.
-
-    Parameters
-    ----------
-    stage : from which on every cell has rows of one class alone
-    of_row : the class of each row; ``None`` where every row is one of its own
-    values : of each class
-    """
-
-    stage: int
-    of_row: Int32s | None
-    values: Floats
-
-
-class StagedTable:
-    """One group's tables at every stage.
-
-    Attributes
-    ----------
-    starts : per stage, the first row of each cell
-    children : per stage, the first cell of the next stage in each cell, with an end marker
-    offsets : where the bounds of the whole group (first) and of each stage's cells begin in :meth:`bounds`
-    """
-
-    def __init__(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> None:
-        keys = [_keys(table, decided_by(table.group, nest, stage)) for stage in stages]
-        # Rows sorted by what stages decide, first stage first: cells of every stage are then ranges of rows.
-        flat = [column for columns in keys for column in columns]
-        order = np.lexsort(flat[::-1]) if flat else np.arange(len(table))
-        self.table = table.reordered(order)
-        self._order = order
-        self._never_negative: dict[Expr, bool] = {}
-        count = len(table)
-        changed = np.zeros(count, dtype=bool)
-        changed[:1] = True
-        self.starts: list[Int32s] = []
-        for columns in keys:
-            for column in columns:
-                ordered = column[order]
-                # A cell begins where anything decided so far differs from the row before.
-                changed[1:] |= ordered[1:] != ordered[:-1]
-            self.starts.append(np.flatnonzero(changed).astype(np.int32))
-        self.children: list[Int32s] = []
-        for here, inner in zip(self.starts, self.starts[1:], strict=False):
-            self.children.append(np.append(np.searchsorted(inner, here), len(inner)).astype(np.int32))
-        sizes = [1, *map(len, self.starts)]
-        self.offsets = [0, *np.cumsum(sizes[:-1]).tolist()]
-
-    def take(self, table: GroupTable) -> None:
-        """Take the values that the table has got since it was staged."""
-        self.table.take(table, self._order)
-
-    @property
-    def bytes(self) -> int:
-        """Memory of its rows and cells."""
-        return self.table.group.rows.nbytes + sum(array.nbytes for array in (*self.starts, *self.children))
-
-    @cached_property
-    def first_rows(self) -> Int32s:
-        """The first row of the whole group, and of each stage's cells, in the places of :meth:`bounds`."""
-        return np.concatenate([np.zeros(1, dtype=np.int32), *self.starts])
-
-    @cached_property
-    def _settled_from(self) -> dict[Variable, int]:
-        """The stage from which on each tile size is one in every cell; the last one's successor for none."""
-        rows = self.table.group.rows
-        result: dict[Variable, int] = {}
-        for place, variable in enumerate(self.table.group.variables):
-            changes = np.flatnonzero(rows[1:, place] != rows[:-1, place]) + 1
-            stage = 0
-            while stage < len(self.starts):
-                begins = np.zeros(len(rows) + 1, dtype=bool)
-                begins[self.starts[stage]] = True
-                if begins[changes].all():
-                    break
-                stage += 1
-            result[variable] = stage
-        return result
-
-    def settled(self, expr: Expr) -> Settled | None:
-        """What an expression comes to once it is decided; ``None`` for a group of few rows."""
-        if not self.table.values.is_large:
-            return None
-        classes, values = self.table.values.by_class(expr)
-        stage = max(self._settled_from[variable] for variable in expr.support)
-        if stage >= len(self.starts):
-            return None
-        return Settled(stage, None if classes is None else classes.of_row, values)
-
-    def size(self, stages: int | None = None) -> int:
-        """How many values :meth:`bounds` has for so many of the first stages."""
-        return 1 + sum(map(len, self.starts[:stages]))
-
-    def bounds(self, expr: Expr, low: bool, stages: int | None = None, into: Floats | None = None) -> Floats:
-        """Least or greatest values of a local expression: over all rows, then cell by cell of each stage.
-
-        Parameters
-        ----------
-        low : whether the least ones are asked for
-        stages : so many of the first ones; by default all
-        into : memory for them, as much as :meth:`size` says
-        """
-        count = len(self.starts) if stages is None else stages
-        bounds = np.empty(self.size(count)) if into is None else into
-        end = np.minimum if low else np.maximum
-        inner = self.table.values[expr]
-        # From the finest cells outwards: each coarser cell is a range of finer ones.
-        for stage in range(count - 1, -1, -1):
-            starts = self.starts[stage] if stage == count - 1 else self.children[stage][:-1]
-            cells = bounds[self.offsets[stage + 1] : self.offsets[stage + 1] + len(starts)]
-            if len(starts) == len(inner):
-                cells[:] = inner
-            else:
-                end.reduceat(inner, starts, out=cells)
-            inner = cells
-        bounds[0] = end.reduce(inner)
-        return bounds
-
-    def is_never_negative(self, expr: Expr) -> bool:
-        """Whether no row has a negative value."""
-        known = self._never_negative.get(expr)
-        if known is None:
-            known = bool(self.table.values.by_class(expr)[1].min(initial=0.0) >= 0)
-            self._never_negative[expr] = known
-        return known
-
-    def root_children(self) -> tuple[int, int]:
-        """The range of cells of the first stage."""
-        return 0, len(self.starts[0])
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What a stage decides of one dimension.
-
-    Parameters
-    ----------
-    spread : tiles outside and inside every array axis
-    tiles : tile sizes
-    coarse : as for `Stage`
-    loops : tiles outside and inside every block of which it decides whether it has a loop
-    """
-
-    spread: tuple[tuple[Expr, Expr], ...]
-    tiles: tuple[Expr, ...]
-    coarse: float
-    loops: tuple[tuple[Expr, Expr], ...]
-
-
-def decided_by(group: AxisGroup, nest: Nest, stage: Stage) -> tuple[Decided, ...]:
-    """What a stage decides of a group, dimension by dimension."""
-    edges = nest.boundaries
-    axes = [
-        index
-        for index, block in enumerate(nest.blocks)
-        if block.axis is not None and block.level == stage.spread
-    ]
-    return tuple(
-        Decided(
-            tuple((edges[index][dim], edges[index + 1][dim]) for index in axes),
-            tuple(edges[edge][dim] for edge in stage.boundaries),
-            stage.coarse,
-            tuple((edges[block][dim], edges[block + 1][dim]) for block in stage.loops),
-        )
-        for dim in group.dims
-    )
-
-
-def _keys(table: GroupTable, decided: Iterable[Decided]) -> list[Int64s]:
-    """The columns of what is decided."""
-    place = {variable: column for column, variable in enumerate(table.group.variables)}
-    rows = table.group.rows
-
-    def values(expr: Expr) -> Int64s:
-        if isinstance(expr, Constant):
-            return np.full(len(rows), expr.value, dtype=np.int64)
-        assert isinstance(expr, Variable)
-        return rows[:, place[expr]]
-
-    columns: list[Int64s] = []
-    for own in decided:
-        spread = [-(-values(outer) // values(inner)) for outer, inner in own.spread]
-        tiles = [values(expr) for expr in own.tiles]
-        if own.coarse:
-            spread = [_between_powers(2, np.asarray(np.prod(spread, axis=0)))] if spread else []
-            tiles = [_between_powers(own.coarse, column) for column in tiles]
-        loops = [(values(outer) > values(inner)).astype(np.int64) for outer, inner in own.loops]
-        columns += [*loops, *spread, *tiles]
-    return columns
-
-
-def _between_powers(base: float, column: Int64s) -> Int64s:
-    """Between which powers the values lie."""
-    most = max(1, math.ceil(math.log(int(column.max(initial=1)), base)) + 1)
-    return np.searchsorted(float(base) ** np.arange(1, most + 1), column, side="right")

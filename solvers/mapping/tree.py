@@ -28,6 +28,7 @@ from tilewright.solvers.mapping.part_bounds import PartBounds
 from tilewright.solvers.mapping.table_bank import TableBank
 
 _PLAIN = 300_000  # parts bounded from which on the energy is divided
+_PLAIN_PRODUCT = 1_000_000  # where cycles count, too: least values of energy alone tell less of a product
 _EASY = 2_000_000  # parts bounded from which on a search is a hard one
 _CHOICES = 32  # of orders and residencies at the outset, with which a search is a hard one
 
@@ -101,7 +102,7 @@ class Tree(BestFirst):
         self._push(nodes)
 
     def _weigh_effort(self, bounded: int) -> None:
-        if bounded > _PLAIN:
+        if bounded > (_PLAIN_PRODUCT if self.layout.powers[1] else _PLAIN):
             self._divide_once()
         self._weigh_search(bounded)
 

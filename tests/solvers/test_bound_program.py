@@ -21,7 +21,8 @@ from tilewright.foundation.arrays import Floats
 from tilewright.solvers.mapping import opcodes
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
 from tilewright.solvers.mapping.bound_program import BoundProgram
-from tilewright.solvers.mapping.stages import StagedTable, stages_of
+from tilewright.solvers.mapping.staged_tables import StagedTable
+from tilewright.solvers.mapping.stages import stages_of
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
     lambda model: instances(model, most=24, largest=50_000)

@@ -72,6 +72,7 @@ def _compare(instance: Instance, alone: bool = False) -> None:
         if alone:
             patch.setattr(Branch, "_on_hard", staticmethod(lambda search: lambda: None))
         patch.setattr(tree, "_PLAIN", 0)
+        patch.setattr(tree, "_PLAIN_PRODUCT", 0)
         patch.setattr(tree, "_EASY", 0)
         patch.setattr(tree, "_CHOICES", 1)
         patch.setattr(relaxation, "_FEW", 0)

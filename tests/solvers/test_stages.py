@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+
 import numpy as np
 from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
-from tilewright.formulation.expression import Expr
+from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables, local_nodes
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.stages import StagedTable, stages_of
+from tilewright.solvers.mapping.staged_tables import StagedTable, decisive
+from tilewright.solvers.mapping.stages import Stage, stages_of
 from tilewright.workloads.mapping.operators import conv2d
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
@@ -89,6 +94,81 @@ def test_cells_are_nested_and_their_ends_exact(instance: Instance, spread_first:
                 children = staged.children[stage]
                 assert inner[children[:-1]].tolist() == starts.tolist()
                 assert children[-1] == len(inner)
+
+
+@settings(max_examples=effort(24))
+@given(INSTANCES, st.booleans())
+def test_stages_that_decide_nothing_are_left_out(instance: Instance, spread_first: bool) -> None:
+    """What is left has its cells and bounds, and ends with single rows; the others added no cell."""
+    problem = instance.problem()
+    stages, nest = stages_of(problem.space, spread_first), problem.space.nest
+    tables = Tables(problem.space.groups, roots(problem)).tables
+    before = [StagedTable(table, nest, stages) for table in tables]
+    kept, after = decisive(before, stages)
+    places = [stages.index(stage) for stage in kept]
+    for number, stage in enumerate(stages):
+        cells = [[1, *map(len, staged.starts)][number : number + 2] for staged in before]
+        idle = not stage.selectors and all(outer == inner for outer, inner in cells)
+        assert (number not in places) == idle or len(kept) == 1
+    for full, part in zip(before, after, strict=True):
+        assert len(part.starts) == len(kept)
+        for node in full.table.values if len(full.table) else ():
+            for low in (True, False):
+                own, whole = part.bounds(node, low), full.bounds(node, low)
+                for here, there in enumerate(places):
+                    count = len(part.starts[here])
+                    assert part.starts[here].tolist() == full.starts[there].tolist()
+                    at, of = part.offsets[here + 1], full.offsets[there + 1]
+                    assert own[at : at + count].tolist() == whole[of : of + count].tolist()
+        assert part.starts[-1].tolist() == list(range(len(full.table)))
+
+
+@settings(max_examples=effort(24))
+@given(INSTANCES)
+def test_rows_are_sorted_by_all_that_stages_decide(instance: Instance) -> None:
+    """Two rows share a cell if and only if no stage so far tells them apart, by plain comparison."""
+    problem = instance.problem()
+    stages, nest = stages_of(problem.space), problem.space.nest
+    for table in Tables(problem.space.groups, roots(problem)).tables:
+        staged = StagedTable(table, nest, stages)
+        rows = staged.table.group.rows.tolist()
+        names = staged.table.group.variables
+        told: list[tuple[int, ...]] = [()] * len(rows)
+        for stage, starts in zip(stages, staged.starts, strict=True):
+            for number, row in enumerate(rows):
+                told[number] += _decisions(dict(zip(names, row, strict=True)), table.group.dims, nest, stage)
+            changes = [
+                number for number in range(len(rows)) if not number or told[number] != told[number - 1]
+            ]
+            assert starts.tolist() == changes
+            assert len({told[at] for at in changes}) == len(changes)
+        assert told == sorted(told)
+
+
+def _decisions(tiles: dict[Variable, int], dims: Iterable[str], nest: Nest, stage: Stage) -> tuple[int, ...]:
+    """What a stage decides of a row, as numbers."""
+    decided: list[int] = []
+    for dim in dims:
+        sizes = [evaluate(boundary[dim], tiles) for boundary in nest.boundaries]
+        trips = [
+            -(-sizes[index] // sizes[index + 1])
+            for index, block in enumerate(nest.blocks)
+            if block.axis is not None and block.level == stage.spread
+        ]
+        exact = [sizes[boundary] for boundary in stage.boundaries]
+        if stage.coarse:
+            trips = [_power(2, math.prod(trips))] if trips else []
+            exact = [_power(stage.coarse, size) for size in exact]
+        decided += [*trips, *exact]
+    return tuple(decided)
+
+
+def _power(base: float, size: int) -> int:
+    """The greatest power of a number that is at most a size."""
+    power = 0
+    while base ** (power + 1) <= size:
+        power += 1
+    return power
 
 
 @settings(max_examples=effort(40))

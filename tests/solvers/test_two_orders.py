@@ -69,7 +69,9 @@ def test_tables_that_are_too_large(fitting: int, status: Status, monkeypatch: py
 def test_dropped_values_change_nothing(objective: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that drops the values of rows once programs have them bounds the same nodes."""
     problem = layer_problem(gemm(m=48, n=36, k=40), load_engine(engine), parse_objective(objective))
-    monkeypatch.setattr(tree, "_PLAIN", 0)  # energies are divided at once, and read the values again
+    # Energies are divided at once, and read the values again.
+    monkeypatch.setattr(tree, "_PLAIN", 0)
+    monkeypatch.setattr(tree, "_PLAIN_PRODUCT", 0)
     ended: list[tuple[object, ...]] = []
     for most in (math.inf, -1):
         monkeypatch.setattr(layout, "_MOST_HELD", most)
