@@ -89,7 +89,9 @@ class PatternTrees:
     on_hard : called once where some tree does not end soon
     """
 
-    def __init__(self, search: LayerSearch, source: str, on_hard: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, search: LayerSearch, source: str, on_hard: Callable[[], object] = lambda: None
+    ) -> None:
         self._search, self._source, self._on_hard = search, source, on_hard
         self._dives = count()
         self._bounds: PatternBounds | None = None

@@ -64,9 +64,7 @@ def _in_turn(walk: Iterator[None], machines: Iterator[None]) -> Iterator[None]:
 
 
 def machine_steps(
-    search: LayerSearch,
-    source: str,
-    may_improve: Callable[[Collection[int]], bool] = lambda _levels: True,
+    search: LayerSearch, source: str, may_improve: Callable[[Collection[int]], bool] = lambda _levels: True
 ) -> Iterator[None]:
     """Search machines of fewer levels in turns of growing length, until nothing better is left in them.
 
