@@ -149,7 +149,8 @@ class PatternBounds:
         levels = range(1, len(self._search.problem.engine.levels))
         terms = [self._term(level, len(self.weights) - 1) for level in reversed(levels)]
         self._terms += terms
-        return np.asarray(np.sum([term.values[term.of_pattern] for term in terms], axis=0))
+        none: Floats = np.zeros(math.prod(self._shape))
+        return sum((term.values[term.of_pattern] for term in terms), none)
 
     def least_keys(self, sums: Floats) -> Floats:
         """Lower bounds of keys, in pJ and cycles, from lower bounds for every weight of a cycle, pJ."""
