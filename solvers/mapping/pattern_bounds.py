@@ -182,10 +182,11 @@ class PatternBounds:
             cheapest = int(np.argmin(np.where(self._is_taken, math.inf, self._keys)))
             if self._is_taken[cheapest] or math.isinf(self._keys[cheapest]):
                 return None
-            term = min(self._terms, key=lambda term: int(term.asked[term.of_pattern[cheapest]]))
-            if term.asked[term.of_pattern[cheapest]] >= len(_EFFORTS):
+            asked = [int(term.asked[term.of_pattern[cheapest]]) for term in self._terms]
+            if min(asked, default=_EXACT) >= len(_EFFORTS):
                 self._is_taken[cheapest] = True
                 return self._known(cheapest)
+            term = self._terms[asked.index(min(asked))]
             self._learn(term, int(term.of_pattern[cheapest]))
         return None
 
