@@ -103,12 +103,13 @@ class Branch:
         return program.await_compiled(lambda: search.done)
 
     def _on_hard(self, search: LayerSearch) -> Callable[[], None]:
-        """What helps a search that does not end soon: annealing, and the optimum of perfect factors."""
+        """What helps a search that does not end soon: the optimum of perfect factors, or else annealing."""
 
         def offer() -> None:
             if is_large(search.problem) and not search.problem.space.nest.perfect:
                 return  # the search began with them
-            offer_perfect_factors(search, self)
+            if offer_perfect_factors(search, self) and search.key is not None:
+                return  # random walks hardly ever find anything better
             limits = search.limits.share(_SHARE, None if search.limits.deterministic else _ANNEALED)
             with suppress(LimitReachedError):
                 ByArrangement(Annealing()).solve(search.within(limits))

@@ -87,14 +87,18 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         _raise_bound_of_outer_levels(search)
 
 
-def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> None:
-    """Offer the best mapping with perfect factors that a method finds, where they are a part of the space."""
+def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> bool:
+    """Offer the best mapping with perfect factors that a method finds, where they are a part of the space.
+
+    Returns whether they were searched to their end.
+    """
     problem = search.problem
     if problem.space.nest.perfect:
-        return
+        return False
     perfect = problem.with_perfect_factors()
-    if _rows(perfect) <= MOST:
-        _offer(search, perfect.even() if is_large(problem) else perfect, PERFECT, method)
+    if _rows(perfect) > MOST:
+        return False
+    return _offer(search, perfect.even() if is_large(problem) else perfect, PERFECT, method)
 
 
 def _offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
@@ -194,16 +198,20 @@ def _offer(
     method: LayerMethod,
     share: float = SHARE,
     longest: float = LONGEST,
-) -> None:
+) -> bool:
     """Offer the best mapping of a part of the space, or what is found of it in a share of the time.
 
     Parameters
     ----------
     source : what the whole calls its mappings
     share, longest : of the time that is left, and seconds
+
+    Returns whether the part was searched to its end.
     """
     with suppress(LimitReachedError):  # the share of this, not the limit of the search
-        method.solve(PartSearch(search, part, _part_of_time(search, share, longest), source))
+        part_of_time = _part_of_time(search, share, longest)
+        return method.solve(PartSearch(search, part, part_of_time, source)).exhausted
+    return False
 
 
 def _plain_bound(problem: LayerProblem) -> Fraction:

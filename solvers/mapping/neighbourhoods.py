@@ -8,7 +8,7 @@ so few combinations that its search ends long before that of a whole machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from collections.abc import Mapping as MappingABC
 from contextlib import suppress
 from itertools import combinations
@@ -50,10 +50,16 @@ class Neighbourhoods:
     Parameters
     ----------
     source : what finds mappings
+    may_improve : whether machines of some levels may have something better, as far as is known
     """
 
-    def __init__(self, search: LayerSearch, source: str) -> None:
-        self._search, self._source = search, source
+    def __init__(
+        self,
+        search: LayerSearch,
+        source: str,
+        may_improve: Callable[[Collection[int]], bool] = lambda _levels: True,
+    ) -> None:
+        self._search, self._source, self._may_improve = search, source, may_improve
         self._last: tuple[Levels, _Machine | None] | None = None
         self._tried: set[tuple[Levels, tuple[tuple[str, int], ...]]] = set()
         self._mapping: Mapping | None = None
@@ -78,6 +84,8 @@ class Neighbourhoods:
         stored = levels_of(stores_of(self._search.problem, mapping))
         others = [level for level in loose_levels(self._search.problem.space.nest) if level not in stored]
         for levels in (stored, *(tuple(sorted((*stored, level))) for level in others)):
+            if not self._may_improve(levels):
+                continue
             with suppress(TablesTooLargeError):
                 machine = self._machine(levels)
                 if machine is not None:

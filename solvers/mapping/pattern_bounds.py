@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -142,13 +142,15 @@ class PatternBounds:
                 sums.append(self._sum_of_terms())
         self._sums: Floats = np.asarray(sums)
         self._keys = self.least_keys(self._sums)
+        self._is_taken = np.zeros(len(self._keys), dtype=np.bool_)
 
     def _sum_of_terms(self) -> Floats:
         """Add the terms of the last weight; what all patterns cost at least."""
         levels = range(1, len(self._search.problem.engine.levels))
         terms = [self._term(level, len(self.weights) - 1) for level in reversed(levels)]
         self._terms += terms
-        return np.asarray(np.sum([term.values[term.of_pattern] for term in terms], axis=0))
+        none: Floats = np.zeros(math.prod(self._shape))
+        return sum((term.values[term.of_pattern] for term in terms), none)
 
     def least_keys(self, sums: Floats) -> Floats:
         """Lower bounds of keys, in pJ and cycles, from lower bounds for every weight of a cycle, pJ."""
@@ -157,20 +159,34 @@ class PatternBounds:
     @property
     def least(self) -> float:
         """Lower bound of the key, in pJ and cycles, of all patterns that have not been taken."""
-        return float(self._keys.min())
+        return float(self._keys.min(initial=math.inf, where=~self._is_taken))
+
+    def key_of(self, stores: Stores) -> float:
+        """Lower bound of the key, in pJ and cycles, of a pattern."""
+        places = [own.index(levels) for own, levels in zip(self._alternatives, stores, strict=True)]
+        return float(self._keys.reshape(self._shape)[tuple(places)])
+
+    def key_within(self, levels: Collection[int]) -> float:
+        """Lower bound of the key, in pJ and cycles, of all patterns that store in some levels alone."""
+        places = [
+            [place for place, stores in enumerate(own) if {*stores} <= {*levels}]
+            for own in self._alternatives
+        ]
+        return float(self._keys.reshape(self._shape)[np.ix_(*places)].min(initial=math.inf))
 
     def take(self, until: float = math.inf) -> BoundedPattern | None:
         """The pattern of the least bound, which is taken; ``None`` once all bounds pass ``until``."""
         while self.least <= until:
             self._search.limits.check()
             self._between()
-            cheapest = int(np.argmin(self._keys))
-            if math.isinf(self._keys[cheapest]):
+            cheapest = int(np.argmin(np.where(self._is_taken, math.inf, self._keys)))
+            if self._is_taken[cheapest] or math.isinf(self._keys[cheapest]):
                 return None
-            term = min(self._terms, key=lambda term: int(term.asked[term.of_pattern[cheapest]]))
-            if term.asked[term.of_pattern[cheapest]] >= len(_EFFORTS):
-                self._sums[:, cheapest] = self._keys[cheapest] = math.inf
+            asked = [int(term.asked[term.of_pattern[cheapest]]) for term in self._terms]
+            if min(asked, default=_EXACT) >= len(_EFFORTS):
+                self._is_taken[cheapest] = True
                 return self._known(cheapest)
+            term = self._terms[asked.index(min(asked))]
             self._learn(term, int(term.of_pattern[cheapest]))
         return None
 

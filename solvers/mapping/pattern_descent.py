@@ -2,12 +2,13 @@
 
 It begins with machines of one inner level or none.  From the best pattern known it goes on to patterns in
 which one tensor, or all of them, are stored in one level more or less, those of few levels first.  Every
-pattern has a dive on a machine of its own, with halved tiles where there are very many.
+pattern has one dive on a machine of its own, with halved tiles where there are very many, unless bounds say
+that nothing better is in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from tilewright.formulation.mapping.search import LayerSearch
@@ -25,7 +26,7 @@ from tilewright.solvers.mapping.pattern_machines import (
 )
 from tilewright.solvers.mapping.tree import Tree
 
-_MOST = 200_000  # rows of tiles with which a pattern is looked at
+_MOST = 20_000  # rows of tiles with which a pattern is looked at
 
 
 class Descent:
@@ -34,10 +35,13 @@ class Descent:
     Parameters
     ----------
     source : what finds mappings
+    may_improve : whether a pattern may have something better, as far as is known
     """
 
-    def __init__(self, search: LayerSearch, source: str) -> None:
-        self._search, self._source = search, source
+    def __init__(
+        self, search: LayerSearch, source: str, may_improve: Callable[[Stores], bool] = lambda _stores: True
+    ) -> None:
+        self._search, self._source, self._may_improve = search, source, may_improve
         residency = search.problem.space.nest.residency
         self._alternatives = [residency[t.name].alternatives for t in search.problem.operator.tensors]
         self._tried: set[Stores] = set()
@@ -62,6 +66,8 @@ class Descent:
         place = self._place()
         while place is not None:
             for stores in self._neighbours(place):
+                if stores in self._tried or not self._may_improve(stores):
+                    continue
                 is_better = self._improves(stores)
                 yield
                 if is_better:

@@ -12,7 +12,7 @@ been stated yet, is less.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -30,6 +30,7 @@ from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBou
 from tilewright.solvers.mapping.pattern_descent import Descent
 from tilewright.solvers.mapping.pattern_machines import (
     PatternSearch,
+    Stores,
     levels_of,
     machine_of,
     machines_stand_alone,
@@ -91,11 +92,15 @@ class PatternTrees:
     on_hard : called once where some tree does not end soon
     """
 
-    def __init__(self, search: LayerSearch, source: str, on_hard: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, search: LayerSearch, source: str, on_hard: Callable[[], object] = lambda: None
+    ) -> None:
         self._search, self._source, self._on_hard = search, source, on_hard
         self._dives = count()
-        self._near = Neighbourhoods(search, source)
-        self._beside = beside(search, source, self._near)
+        self._bounds: PatternBounds | None = None
+        self._descent = Descent(search, source, self._is_pattern_wanted)
+        self._near = Neighbourhoods(search, source, self._are_levels_wanted)
+        self._beside = beside(search, source, self._near, self._descent, self._are_levels_wanted)
         self._bank = TableBank()
         self._open: list[_OpenTree] = []
         self._unstated = 0.0  # lower bound of what has not been stated, as the problem's keys are scaled
@@ -127,7 +132,7 @@ class PatternTrees:
 
     def _run(self, on_bound: Callable[[float], None]) -> None:
         self._offer_mappings()
-        bounds = PatternBounds(self._search, self._beside.keep_up)
+        self._bounds = bounds = PatternBounds(self._search, self._beside.keep_up)
         scale = float(self._search.problem.key_scale)
         while not self._search.done:
             self._beside.keep_up()
@@ -163,8 +168,7 @@ class PatternTrees:
 
     def _offer_mappings(self) -> None:
         """Offer mappings of single patterns, and of small machines; of large problems also what is near."""
-        descent = Descent(self._search, self._source)
-        descent.begin()
+        self._descent.begin()
         self._beside.begin(1 + len(loose_levels(self._search.problem.space.nest)))
         if sum(group.most for group in self._search.problem.space.groups) > _FEW_ROWS:
             self._hard()
@@ -189,6 +193,16 @@ class PatternTrees:
         if goal is None:
             return not math.isinf(key)
         return key * (1 - BAND) < float(goal) * self._search.problem.key_scale
+
+    def _is_pattern_wanted(self, stores: Stores) -> bool:
+        """Whether the goal may want something of a pattern."""
+        scale = float(self._search.problem.key_scale)
+        return self._bounds is None or self._is_wanted(self._bounds.key_of(stores) * scale)
+
+    def _are_levels_wanted(self, levels: Collection[int]) -> bool:
+        """Whether the goal may want something of the patterns that store in some levels alone."""
+        scale = float(self._search.problem.key_scale)
+        return self._bounds is None or self._is_wanted(self._bounds.key_within(levels) * scale)
 
     def _state(self, pattern: BoundedPattern, most: int, on_bound: Callable[[float], None]) -> bool:
         """Open a pattern in the tree of its levels, or search one of its own.

@@ -8,7 +8,7 @@ mapping long before that of all levels, which a limit may strike early.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from itertools import chain, combinations, islice
 
@@ -31,18 +31,27 @@ _MANY, _MOST = 20_000, 100_000
 """Rows of tiles: beyond, those of perfect factors alone are searched, or none."""
 
 
-def beside(search: LayerSearch, source: str, near: Neighbourhoods | None = None) -> Beside:
+def beside(
+    search: LayerSearch,
+    source: str,
+    near: Neighbourhoods | None = None,
+    descent: Descent | None = None,
+    may_improve: Callable[[Collection[int]], bool] = lambda _levels: True,
+) -> Beside:
     """What looks for mappings beside a search: small machines, what is near the best mapping, and others.
 
     Parameters
     ----------
     source : what finds mappings
     near : knows which neighbourhoods have been searched; by default none
+    descent : the walk over patterns, which may have begun
+    may_improve : whether machines of some levels may have something better, as far as is known
     """
     loose = loose_levels(search.problem.space.nest)
     if not loose or not machines_stand_alone(search.problem):
         return Beside(search, iter(()))
-    machines, walk = machine_steps(search, source), Descent(search, source).steps()
+    walk = (descent or Descent(search, source)).steps()
+    machines = machine_steps(search, source, may_improve)
     small = islice(machines, 1 + len(loose))
     return Beside(search, chain(small, _in_turn(near or Neighbourhoods(search, source), walk, machines)))
 
@@ -57,7 +66,9 @@ def _in_turn(near: Neighbourhoods, walk: Iterator[None], machines: Iterator[None
             yield
 
 
-def machine_steps(search: LayerSearch, source: str) -> Iterator[None]:
+def machine_steps(
+    search: LayerSearch, source: str, may_improve: Callable[[Collection[int]], bool] = lambda _levels: True
+) -> Iterator[None]:
     """Search machines of fewer levels in turns of growing length, until nothing better is left in them.
 
     Each begins with a dive, those of few levels first.
@@ -65,25 +76,30 @@ def machine_steps(search: LayerSearch, source: str) -> Iterator[None]:
     Parameters
     ----------
     source : what finds mappings
+    may_improve : whether machines of some levels may have something better, as far as is known
     """
-    waiting: deque[tuple[Tree, int]] = deque()  # with the nodes of its next turn
+    waiting: deque[tuple[tuple[int, ...], Tree, int]] = deque()  # levels, and nodes of the next turn
 
-    def take_turn(tree: Tree, turn: int) -> None:
+    def take_turn(stored: tuple[int, ...], tree: Tree, turn: int) -> None:
         end = tree.bounded + turn
         with suppress(TablesTooLargeError):
             if tree.go_on(over=lambda: tree.bounded > end) is not None:
-                waiting.append((tree, _GROWTH * turn))
+                waiting.append((stored, tree, _GROWTH * turn))
 
     for stored in level_sets(search.problem):
+        if not may_improve(stored):
+            continue
         tree = _tree(search, source, stored)
         if tree is not None:
             with suppress(TablesTooLargeError):
                 tree.begin()
-                take_turn(tree, _TURN)
+                take_turn(stored, tree, _TURN)
         yield
     while waiting:
-        take_turn(*waiting.popleft())
-        yield
+        stored, tree, turn = waiting.popleft()
+        if may_improve(stored):
+            take_turn(stored, tree, turn)
+            yield
 
 
 def level_sets(problem: LayerProblem) -> Iterator[tuple[int, ...]]:

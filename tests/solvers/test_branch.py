@@ -21,7 +21,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import layout, program
+from tilewright.solvers.mapping import large_problems, layout, program, tree
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d
 
@@ -235,6 +235,24 @@ def test_a_mapping_before_anything_is_compiled(
     assert result.bound <= optimum <= result.key
     assert ("annealed only" in result.message) == (seconds is not None)
     assert result.status == ("optimal" if seconds is None else "feasible")
+
+
+@pytest.mark.parametrize("are_known", [True, False])
+def test_a_hard_search_anneals_unless_the_best_of_perfect_factors_is_known(
+    are_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take part in it where they are few enough; either way the optimum is the same."""
+    problem = layer_problem(
+        conv2d(k=8, c=6, p=5, q=7, r=3, s=3), load_engine("eyeriss-168"), parse_objective("edp")
+    )
+    optimum = solve(problem, "branch").key
+    monkeypatch.setattr(tree, "_EASY", 0)
+    if not are_known:
+        monkeypatch.setattr(large_problems, "MOST", 0)
+    result = solve(problem, "branch")
+    methods = {method.method for method in result.effort.methods}
+    assert ("perfect factors" in methods, "annealing" in methods) == (are_known, not are_known)
+    assert (result.status, result.key) == (Status.OPTIMAL, optimum)
 
 
 def test_a_stop_from_outside_returns_the_incumbent() -> None:

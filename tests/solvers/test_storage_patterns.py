@@ -26,7 +26,7 @@ from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, Memory
 from tilewright.solvers.mapping import pattern_descent, storage_patterns
 from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.pattern_descent import Descent
-from tilewright.solvers.mapping.pattern_machines import Stores, machine_of, stores_of, storing
+from tilewright.solvers.mapping.pattern_machines import Stores, levels_of, machine_of, stores_of, storing
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
 from tilewright.workloads.mapping.layer_text import parse_layer
@@ -130,17 +130,29 @@ def test_a_mapping_of_a_pattern_costs_the_same_on_the_whole_machine(data: st.Dat
     assert (alone.outside is None) == (within.outside is None)
 
 
+def looked_up(problem: LayerProblem, most: int) -> PatternBounds:
+    """The bounds of all patterns, of which so many have been taken."""
+    bounds = PatternBounds(LayerSearch(problem, Limits()))
+    for _ in range(most):
+        bounds.take()
+    return bounds
+
+
 def _compare_bounds(instance: Instance, most: int) -> None:
     problem = instance.problem()
     assume(problem.space.size <= most and has_patterns(problem))
     bounds = dict(bounds_of(problem))
+    stages = [looked_up(problem, taken) for taken in (0, 1, 5, len(bounds))]
     patterns = cartesian(*(r.alternatives for r in problem.space.nest.residency.values()))
     assert bounds.keys() <= {*patterns}
     for mapping in every_mapping(problem.operator, problem.engine, problem.space.nest.perfect):
         judgement = problem.judge(mapping)
         if not judgement.violations:
             assert judgement.outside is None
-            assert bounds[stores_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
+            stores, most_of_bound = stores_of(problem, mapping), float(judgement.key) * (1 + 1e-12)
+            assert bounds[stores] <= most_of_bound
+            for known in stages:
+                assert known.key_within(levels_of(stores)) <= known.key_of(stores) <= most_of_bound
 
 
 @settings(max_examples=effort(8))
@@ -163,11 +175,15 @@ def _compare_random_mappings(data: st.DataObject, most: int) -> None:
     problem = instance.problem()
     assume(has_patterns(problem))
     bounds = dict(bounds_of(problem))
+    known = looked_up(problem, data.draw(st.integers(0, len(bounds))))
     for _ in range(10):
         mapping = data.draw(mappings(problem.operator, problem.engine, False, problem.space.nest.perfect))
         judgement = problem.judge(mapping)
         if not judgement.violations and judgement.outside is None:
-            assert bounds[stores_of(problem, mapping)] <= float(judgement.key) * (1 + 1e-12)
+            stores = stores_of(problem, mapping)
+            assert bounds[stores] <= float(judgement.key) * (1 + 1e-12)
+            assert known.key_within(levels_of(stores)) <= known.key_of(stores)
+            assert known.key_of(stores) <= float(judgement.key) * (1 + 1e-12)
 
 
 @settings(max_examples=effort(6))
@@ -301,6 +317,33 @@ def test_a_walk_over_patterns_ends_where_no_level_more_or_less_is_better(objecti
     best = solve(problem, "branch").key
     assert best is not None
     assert best <= keys[0] <= 1.2 * best
+
+
+def test_a_walk_tries_no_pattern_twice_and_none_that_is_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often it goes on; the first patterns are tried whatever is known of them."""
+    problem = problem_on_four_levels("edp")
+    tried: list[Stores] = []
+
+    def note(whole: LayerProblem, stores: Stores) -> Engine:
+        tried.append(stores)
+        return storing(whole, stores)
+
+    monkeypatch.setattr(pattern_descent, "storing", note)
+    asked: list[Stores] = []
+
+    def is_short(stores: Stores) -> bool:
+        asked.append(stores)
+        return max(map(len, stores)) <= 2
+
+    descent = Descent(LayerSearch(problem, Limits(deterministic=True)), "branch", is_short)
+    descent.begin()
+    begun = len(tried)
+    for _ in range(3):
+        for _ in descent.steps():
+            pass
+    assert len({*tried}) == len(tried) > begun
+    assert all(max(map(len, stores)) <= 2 for stores in tried)
+    assert any(max(map(len, stores)) > 2 for stores in asked)
 
 
 def test_a_search_that_is_stopped_bounds_what_it_left_open() -> None:

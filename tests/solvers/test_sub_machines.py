@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from fractions import Fraction
 from itertools import chain, repeat
@@ -17,6 +18,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping import beside, storage_patterns, sub_machines
 from tilewright.solvers.mapping.beside import Beside
 from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.mapping.pattern_bounds import PatternBounds
 from tilewright.solvers.mapping.pattern_machines import machine_of, machines_stand_alone
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import PatternTrees
@@ -73,6 +75,50 @@ def test_turns_end_in_the_best_of_all_smaller_machines(seed: int, monkeypatch: p
 def test_turns_end_in_the_best_of_many_smaller_machines(seed: int) -> None:
     """The same, for many machines."""
     compare_optima(seed)
+
+
+def compare_bounds(seed: int) -> None:
+    problem = loose_problem(seed)
+    assert storage_patterns.has_patterns(problem)
+    bounds = PatternBounds(LayerSearch(problem, Limits(threads=1)))
+    while bounds.take() is not None:
+        pass
+    optima = {
+        stored: solve(problem.on(machine_of(problem.engine, stored)), "branch").key
+        for stored in smaller(problem.engine)
+    }
+    assert optima
+    for stored, optimum in optima.items():
+        assert optimum is None or 0 < bounds.key_within(stored) <= optimum * (1 + Fraction(1, 10**12))
+    search = LayerSearch(problem, Limits(threads=1))
+    asked: list[Collection[int]] = []
+
+    def exclude(levels: Collection[int]) -> bool:
+        asked.append(levels)
+        return False
+
+    assert not [*sub_machines.machine_steps(search, "test", exclude)]
+    assert search.key is None
+    assert sorted(asked) == sorted(optima)
+
+
+@pytest.mark.parametrize("seed", [28, 33])
+def test_bounds_of_smaller_machines_are_not_above_their_optima(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known of patterns bounds every machine of some levels, and what is excluded takes no step."""
+    monkeypatch.setattr(storage_patterns, "FEW", 0)
+    compare_bounds(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [7, 8, 12, 13, 22, 32])
+def test_bounds_of_many_smaller_machines_are_not_above_their_optima(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same, for more machines."""
+    monkeypatch.setattr(storage_patterns, "FEW", 0)
+    compare_bounds(seed)
 
 
 def compared(seed: int, work: int) -> list[bool]:
