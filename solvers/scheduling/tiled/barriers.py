@@ -11,8 +11,8 @@ A result is a finished sum, so what it reads in turn has all parts of the sum.  
 a producer of which all channels, rows and columns are needed on one way is needed as a whole.  Behind
 movement that mixes coordinates an atom depends on all of the producer.
 
-A producer of which all channels are needed, be it at one pixel, has read all its weights: each of them belongs
-to a channel and a part of its sums, and pixels share it.
+A producer of which all channels are needed, be it at one pixel, has read all its weights: each of them
+belongs to a channel and a part of its sums, and pixels share it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Cycles before which no atom of a layer begins, over all sizes of atoms, and what must follow them.
 
-Before a layer begins, all engines have done its `barriers`, of one sample; and a layer of which it needs every
-channel, be it at one pixel, has read all its weights (`channels_before`), which have entered engines from DRAM.
-Of the layers that begin at cycle ``a`` or later all work follows ``a``, all outputs leave after it, and of
-their weights no more than fit all buffers are there.
+Before a layer begins, all engines have done its `barriers`, of one sample; and a layer of which it needs
+every channel, be it at one pixel, has read all its weights (`channels_before`), which have entered engines
+from DRAM in earlier steps.  All work of the layers that begin at cycle ``a`` or later follows ``a``; of their
+weights no more than fit all buffers are there.  Outputs of layers that finish no result before ``a`` leave
+after it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Begins of layers and what follows them, against plans of random sizes and a case that needs just the bound."""
+"""Begins of layers and what follows them, against random plans, and one that needs little more."""
 
 from __future__ import annotations
 
@@ -67,20 +67,20 @@ def check(seed: int) -> tuple[bool, bool]:
 
 
 def test_no_layer_of_random_plans_begins_earlier() -> None:
-    plans = [check(seed) for seed in range(24)]
-    assert sum(planned for planned, _ in plans) > 10
+    plans = [check(seed) for seed in range(12)]
+    assert sum(planned for planned, _ in plans) > 5
     assert any(binding for _, binding in plans)
 
 
 @pytest.mark.slow
 def test_no_layer_of_many_random_plans_begins_earlier() -> None:
-    plans = [check(seed) for seed in range(1000, 1400)]
-    assert sum(planned for planned, _ in plans) > 200
-    assert sum(binding for _, binding in plans) > 20
+    plans = [check(seed) for seed in range(1000, 1200)]
+    assert sum(planned for planned, _ in plans) > 100
+    assert sum(binding for _, binding in plans) > 10
 
 
 def test_a_plan_that_fetches_computes_and_stores_in_turn_takes_little_more() -> None:
-    """All weights of eight layers come in before a result of the ninth, whose many results leave after that."""
+    """All weights of eight layers come in before a result of the ninth is there to leave."""
     layers = [Layer(f"l{i}", conv2d(k=16, c=16, r=1, s=1, h=8, w=8), "test") for i in range(8)]
     layers.append(Layer("l8", conv2d(k=64, c=16, r=1, s=1, h=8, w=8), "test"))
     links = [Link(f"l{i}", f"l{i + 1}", "I", f"x{i}", 1024) for i in range(8)]
