@@ -10,6 +10,9 @@ is a product along channels, rows and columns; along each, that is
 A result is a finished sum, so what it reads in turn has all parts of the sum.  Followed through the network,
 a producer of which all channels, rows and columns are needed on one way is needed as a whole.  Behind
 movement that mixes coordinates an atom depends on all of the producer.
+
+A producer of which all channels are needed, be it at one pixel, has read all its weights: each of them
+belongs to a channel and a part of its sums, and pixels share it.
 """
 
 from __future__ import annotations
@@ -32,17 +35,38 @@ MOST_POSITIONS = 4096
 """Places of an atom that are tried along a coordinate; beyond, nothing is known."""
 
 
-def barriers(units: Sequence[Unit]) -> list[frozenset[int]]:
-    """Per unit, those that must be done for the same sample before any of its atoms begins."""
-    needs = _Needs(units)
-    return [needs.before(target) for target in range(len(units))]
+def barriers(units: Sequence[Unit], *, finished: bool = False) -> list[frozenset[int]]:
+    """Per unit, those that must be done for the same sample before any of its atoms begins.
+
+    Parameters
+    ----------
+    finished : ask for atoms that finish results, rather than for any part of a sum
+    """
+    needs = _Needs(units, everywhere=True)
+    return [needs.before(target, finished) for target in range(len(units))]
+
+
+def channels_before(units: Sequence[Unit], *, finished: bool = False) -> list[frozenset[int]]:
+    """Per unit, those of which every channel must be done somewhere before any of its atoms begins.
+
+    Parameters
+    ----------
+    finished : ask for atoms that finish results, rather than for any part of a sum
+    """
+    needs = _Needs(units, everywhere=False)
+    return [needs.before(target, finished) for target in range(len(units))]
 
 
 class _Needs:
-    """What units need of others; sets of units are bits of integers."""
+    """What units need of others; sets of units are bits of integers.
 
-    def __init__(self, units: Sequence[Unit]) -> None:
-        self._units = units
+    Parameters
+    ----------
+    everywhere : whether a unit counts where it is needed as a whole; otherwise, where all its channels are
+    """
+
+    def __init__(self, units: Sequence[Unit], *, everywhere: bool) -> None:
+        self._units, self._everywhere = units, everywhere
         self._extents: dict[tuple[object, ...], Extent | None] = {}
         self._fewests: dict[tuple[object, ...], int] = {}
         kinds: dict[Operator, int] = {}
@@ -54,15 +78,15 @@ class _Needs:
         # per unit, in their order: what its producers must have done for some extents of its results
         self._reached: list[dict[Extent, int]] = [{} for _ in units]
 
-    def before(self, target: int) -> frozenset[int]:
-        """The units that must be done before any atom of one begins."""
+    def before(self, target: int, finished: bool) -> frozenset[int]:
+        """The units that count, needed before any atom of one begins, or any that finishes results."""
         shape = shape_of(self._units[target].layer.operator)
         least = (shape.sizes[0] == 1, shape.sizes[1] == 1, shape.sizes[2] == 1)
-        bits = self._of_producers(target, least, shape.parts == 1)
+        bits = self._of_producers(target, least, finished or shape.parts == 1)
         return frozenset(unit for unit in range(target) if bits >> unit & 1)
 
     def _of_producers(self, reader: int, extent: Extent, parts: bool) -> int:
-        """Units needed wholly for this much of a unit's results, with all parts of their sums or one."""
+        """Units that count, needed for this much of a unit's results, with all parts of their sums or one."""
         bits = 0
         for read in self._units[reader].reads:
             if read.producer is None or not (parts or not read.late):
@@ -74,7 +98,7 @@ class _Needs:
         return bits
 
     def _through(self, unit: int, extent: Extent) -> int:
-        """A unit if all of it is needed, and what it needs in turn for finished sums."""
+        """A unit if it counts, and what it needs in turn for finished sums."""
         waiting = [(unit, extent)]
         while waiting:
             at, wanted = waiting[-1]
@@ -90,7 +114,8 @@ class _Needs:
             if open_steps:
                 waiting += open_steps
                 continue
-            bits = 1 << at if wanted == WHOLE else 0
+            counts = wanted == WHOLE if self._everywhere else wanted[0]
+            bits = 1 << at if counts else 0
             for producer, needed in steps:
                 bits |= self._reached[producer][needed]
             self._reached[at][wanted] = bits

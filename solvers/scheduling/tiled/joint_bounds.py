@@ -19,6 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledGoal
 from tilewright.foundation.arrays import Floats
@@ -31,6 +32,7 @@ from tilewright.solvers.scheduling.tiled.copies import (
     energy_prices,
     shared_layers,
 )
+from tilewright.solvers.scheduling.tiled.layer_begins import layer_begins, layer_loads, leave_rate
 from tilewright.solvers.scheduling.tiled.port_shares import least_entering
 from tilewright.solvers.scheduling.tiled.size_bounds import (
     incoming_bytes,
@@ -80,22 +82,21 @@ class CopiesOverCycles:
         self.prices = energy_prices(problem.machine)
         whole = whole_layers(problem)
         self._layers = shared_layers(problem, whole)
-        outside = self._waiting()
+        outside = self._waiting(whole)
         self._outside = [outside[layer.unit] for layer in self._layers]
         self._weighing = weighing_layers(problem)
         self._waits = [outside[layer.unit] for layer in self._weighing]
         self._once = incoming_bytes(whole)
 
-    def _waiting(self) -> list[float]:
+    def _waiting(self, whole: AtomicDag) -> list[float]:
         """Per layer, cycles of a plan in which none of its atoms can run."""
-        problem = self._problem
-        engines = problem.machine.engines
-        work = whole_cycles(problem, 1)
-        before = barriers(problem.units)
-        waiting = [sum(work[other] for other in others) / engines for others in before]
-        for unit, others in enumerate(before):
-            for other in others:
-                waiting[other] += work[unit] / engines
+        problem, machine = self._problem, self._problem.machine
+        loads = layer_loads(whole, whole_cycles(problem, 1), whole_cycles(problem, problem.batch))
+        behind = np.zeros((2, len(problem.units)))
+        for unit, others in enumerate(barriers(problem.units)):
+            behind[0, list(others)] += loads.first[unit] / machine.engines
+            behind[1, list(others)] += loads.leaving[unit] / problem.batch / leave_rate(machine)
+        waiting: list[float] = (layer_begins(whole, machine, loads) + behind.max(axis=0)).tolist()
         return waiting
 
     def sums(self, cycles: Floats, prices: Prices) -> Floats:

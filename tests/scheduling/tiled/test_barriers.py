@@ -8,11 +8,11 @@ import pytest
 from tiled_plans import random_plan
 
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
-from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.dag import WEIGHTS, AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Tiling
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.solvers.scheduling.tiled.barriers import barriers
+from tilewright.solvers.scheduling.tiled.barriers import barriers, channels_before
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 from tilewright.workloads.mapping.convolutions import conv2d, depthwise_conv2d
 from tilewright.workloads.mapping.matrices import fully_connected
@@ -108,16 +108,33 @@ def check(seed: int) -> int:
         fuse=rng.random() < 0.5,
         partial_sums=rng.choice(["chain", "reduction"]),  # type: ignore[arg-type]
     )
-    before = barriers(problem.units)
+    kinds = (False, True)
+    before = [barriers(problem.units, finished=finished) for finished in kinds]
+    channels = [channels_before(problem.units, finished=finished) for finished in kinds]
     dag = problem.unchecked_dag(random_size(rng, problem))
-    known = ancestors(dag)
+    known, stored = ancestors(dag), stored_blocks(dag)
     for task in range(dag.tasks):
         (low, _), *_ = dag.box(task)
-        for unit in before[int(dag.unit[task])]:
-            for other in range(int(dag.base[unit]), int(dag.base[unit + 1])):
+        unit = int(dag.unit[task])
+        finishes = int((task + 1 - dag.base[unit]) % dag.slots[unit] == 0)
+        for earlier in before[finishes][unit]:
+            for other in range(int(dag.base[earlier]), int(dag.base[earlier + 1])):
                 (begin, end), *_ = dag.box(other)
                 assert not begin <= low < end or other in known[task]
-    return sum(map(len, before))
+        read = set().union(*(stored[other] for other in known[task]))
+        for earlier in channels[finishes][unit]:
+            tasks = range(int(dag.base[earlier]), int(dag.base[earlier + 1]))
+            assert read >= set().union(*(stored[other] for other in tasks))
+    assert all(map(frozenset.issubset, before[0], channels[0]))
+    return sum(map(len, before[0]))
+
+
+def stored_blocks(dag: AtomicDag) -> list[set[int]]:
+    """Per task the blocks of weights that it reads."""
+    return [
+        {block for block in dag.reads_of(task).tolist() if dag.block_kind[block] == WEIGHTS}
+        for task in range(dag.tasks)
+    ]
 
 
 def test_every_atom_waits_for_all_of_its_barriers() -> None:

@@ -1,0 +1,104 @@
+"""Begins of layers and what follows them, against random plans, and one that needs little more."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from studies.tiled_random import random_problem
+from tiled_plans import random_plan, random_sizes
+
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.foundation.arrays import Floats
+from tilewright.foundation.errors import InputError
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.solvers.scheduling.tiled.joint_bounds import least_key
+from tilewright.solvers.scheduling.tiled.layer_begins import layer_begins, layer_loads
+from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds, whole_cycles, whole_layers
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.network import Layer, Link, Network
+
+BINDING = (13, 21, 34, 72, 80, 138)
+"""Seeds of problems whose largest bound on cycles is what follows a begin."""
+
+
+def narrow_problem(seed: int) -> TiledProblem:
+    """A random problem whose ports bring little, so that much depends on what comes when."""
+    rng, problem = random.Random(seed), random_problem(seed)
+    rate = rng.choice([0.25, 0.5, 1.0])
+    machine = problem.machine.changed(
+        link_rate=2.0 * rate, port_rate=rate, dram_port_rate=rate, dram_rate=rng.choice([1.0, 4.0])
+    )
+    return replace(problem, machine=machine)
+
+
+def begun(problem: TiledProblem, dag: AtomicDag, plan: Plan, *, finished: bool) -> Floats:
+    """Per unit, when the first step begins in which one of its atoms does, or one that finishes results."""
+    starts = problem.evaluate(dag, plan).step_start
+    every = np.arange(dag.tasks)
+    finishing = (every + 1 - dag.base[dag.unit]) % dag.slots[dag.unit] == 0
+    counted = every[finishing] if finished else every
+    at = np.full(len(problem.units), np.inf)
+    np.minimum.at(at, dag.unit[counted], starts[plan.first[counted]])
+    return at
+
+
+def check(seed: int, turn: int = 0) -> tuple[bool, bool]:
+    """Whether there is a plan, and whether what follows begins is the largest bound on its cycles."""
+    rng, problem = random.Random(seed + 1000 * turn), narrow_problem(seed)
+    try:
+        dag = problem.dag(random_sizes(rng, problem))
+        if dag.tasks > 1000:
+            return False, False
+        plan = random_plan(rng, problem, dag)
+    except InputError:
+        return False, False
+    result, bounds, whole = problem.evaluate(dag, plan), size_bounds(problem), whole_layers(problem)
+    assert bounds.cycles <= result.cycles
+    assert least_key(problem) <= problem.objective.key(result.energy.total, result.cycles)
+    loads = layer_loads(whole, whole_cycles(problem, 1), whole_cycles(problem, problem.batch))
+    for finished in (False, True):
+        begins = layer_begins(whole, problem.machine, loads, finished=finished)
+        assert (begins <= begun(problem, dag, plan, finished=finished) + 1e-6).all()
+    return True, bounds.cycles > max(bounds.work, bounds.compulsory, bounds.ports)
+
+
+def test_no_layer_of_random_plans_begins_earlier() -> None:
+    assert sum(check(seed)[0] for seed in range(8)) > 3
+
+
+def test_no_plan_undercuts_what_follows_a_begin() -> None:
+    for seed in BINDING:
+        plans = [check(seed, turn) for turn in range(3)]
+        assert (True, True) in plans
+
+
+@pytest.mark.slow
+def test_no_layer_of_many_random_plans_begins_earlier() -> None:
+    plans = [check(seed) for seed in range(1000, 1200)]
+    assert sum(planned for planned, _ in plans) > 100
+    assert any(binding for _, binding in plans)
+    for seed in BINDING:
+        assert sum(check(seed, turn)[0] for turn in range(3, 30)) > 3
+
+
+def test_a_plan_that_fetches_computes_and_stores_in_turn_takes_little_more() -> None:
+    """All weights of eight layers come in before a result of the ninth is there to leave."""
+    layers = [Layer(f"l{i}", conv2d(k=16, c=16, r=1, s=1, h=8, w=8), "test") for i in range(8)]
+    layers.append(Layer("l8", conv2d(k=64, c=16, r=1, s=1, h=8, w=8), "test"))
+    links = [Link(f"l{i}", f"l{i + 1}", "I", f"x{i}", 1024) for i in range(8)]
+    machine = load_tiled_machine("atomic-2x2[engines=1x1,array=16x16,dram=1000,port=1]")
+    problem = TiledProblem(Network("chain", layers, links), machine, tiled_objective("makespan"))
+    bounds, weights, results = size_bounds(problem), 8 * 256, 4096
+    assert (bounds.ports, bounds.cycles) == (weights + 1024 + 1024, weights + results)
+    dag = problem.dag([AtomSize(1, 8, 16, 16)] * 9)
+    order = np.argsort([dag.box(task)[2][0] * 16 + int(dag.unit[task]) for task in range(dag.tasks)])
+    step = np.argsort(order).astype(np.int32)
+    plan = complete(dag, machine, np.zeros(dag.tasks, np.int32), step)
+    assert bounds.cycles <= problem.evaluate(dag, plan).cycles <= 1.3 * bounds.cycles
