@@ -10,6 +10,7 @@ sizes.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -39,7 +40,7 @@ STARTS = ("shares", "repaired", "printed")
 PLACED = ("zigzag", "matching")
 """Ways to place that compete by default."""
 
-PRICES = (4.0, 1.0, 0.25)
+PRICES = (1.0, 0.25, 4.0)
 """Multiples of what a cycle is worth in the first plan by which sizes are ranked."""
 
 TURNS = 2
@@ -207,11 +208,12 @@ class _Starts:
         method = self._method
         shares = method.atoms in (BEST, "shares")
         if shares:
+            if method.refine:
+                self._priced()
             for handover in HANDOVERS if method.refine else (HANDOVER,):
                 self._share(self._whole, handover)
                 if method.refine and handover == HANDOVERS[0]:
                     self._banded()
-                    self._priced()
         for atoms in STARTS[1:] if method.atoms == BEST else () if shares else (method.atoms,):
             if not self._search.done:
                 self._sized(atoms, self._drawn(atoms), self._whole, inf)
@@ -227,24 +229,44 @@ class _Starts:
             self._mixed()
 
     def _priced(self) -> None:
-        """Sizes that cost less energy, on the whole machine and on ever smaller regions of it."""
-        if self._best is None or self._problem.objective.energy_power == 0:
+        """Sizes that cost less energy on the whole machine, and for the best price on ever smaller regions.
+
+        What a cycle is worth is known from a plan of the others before it is smoothed, which takes longest.
+        """
+        if self._problem.objective.energy_power == 0:
+            return
+        self._share(self._whole, HANDOVER, smooth=False)
+        if self._best is None:
             return
         worth = cycle_price(self._search)
         prices = tuple(worth * multiple for multiple in PRICES) if worth else (0.0,)
         self._best = replace(self._best, prices=(inf, *prices) if worth else prices)
-        for region in regions(self._problem.machine):
-            tried = [self._share(region, HANDOVER, price) for price in prices]
-            keys = [key for key in tried if key is not None]
-            if self._search.done or (keys and min(keys) > WORSE * self._best.judged[0]):
+        best_price = self._best_price(prices)
+        for region in regions(self._problem.machine)[1:]:
+            key = self._share(region, HANDOVER, best_price)
+            if key is None or key > WORSE * self._best.judged[0]:
                 break
 
-    def _share(self, region: Region, handover: int, price: float = inf) -> Fraction | None:
+    def _best_price(self, prices: Sequence[float]) -> float:
+        """The price whose sizes lead to the best plan on the whole machine.
+
+        Where a cheaper cycle than the first is better, no dearer one is tried, and the other way round.
+        """
+        key = self._share(self._whole, HANDOVER, prices[0])
+        for price in prices[1:]:
+            other = self._share(self._whole, HANDOVER, price)
+            if key is not None and other is not None and other < key:
+                return price
+        return prices[0]
+
+    def _share(
+        self, region: Region, handover: int, price: float = inf, smooth: bool = True
+    ) -> Fraction | None:
         """Every layer shared out over a region."""
         if self._search.done:
             return None
-        atoms, sizes, dag = self._shared(region, handover, price)
-        return self._planned(atoms, sizes, dag, self._orders[0], self._mappings[0], region)
+        atoms = self._shared(region, handover, price)
+        return self._planned(*atoms, self._orders[0], self._mappings[0], region, smooth=smooth)
 
     def _shared(self, region: Region, handover: int, price: float) -> tuple[str, Sizes, AtomicDag]:
         """What a trace calls these shares, their sizes and atoms."""
@@ -347,19 +369,19 @@ class _Starts:
             self._planned("same sizes", best.sizes, best.judged[1].dag, order, mapping, best.region)
 
     def _planned(
-        self, atoms: str, sizes: Sizes, dag: AtomicDag, order: str, mapping: str, region: Region
+        self,
+        atoms: str,
+        sizes: Sizes,
+        dag: AtomicDag,
+        order: str,
+        mapping: str,
+        region: Region,
+        *,
+        smooth: bool = True,
     ) -> Fraction:
-        """A plan of some sizes, kept if it is the best.
-
-        Parameters
-        ----------
-        atoms : what the trace calls the sizes
-        sizes, dag : of atoms, and these
-        order, mapping : of `ORDERS` and of `MAPPINGS`
-        region : the engines that take part
-        """
+        """A plan of some sizes, which the trace calls `atoms`; it is kept if it is the best."""
         source = f"{self._method.name} {atoms}, {order}, {mapping}"
-        stages = replace(self._stages, region=region)
+        stages = replace(self._stages, region=region, level=smooth and self._stages.level)
         judged = stages.planned(dag, stages.steps(dag, order), mapping, source)
         if self._best is None or judged[0] < self._best.judged[0]:
             prices = (inf,) if self._best is None else self._best.prices

@@ -141,8 +141,8 @@ class _Portfolio:
         """Plans of layouts, and neighbourhoods of the best ones, unless atoms leave them far behind."""
         if self.sites and LAYOUTS.starved(self.search):
             return
-        search = self.search.within(LAYOUTS.of(self.search))
-        starts = started(search, Stages(search, self._name("layouts")), self.room)
+        most, search = affordable(self.search.limits), self.search.within(LAYOUTS.of(self.search))
+        starts = started(search, Stages(search, self._name("layouts")), self.room, most)
         for start in starts[:SEVERAL]:
             key = self.search.key
             if key is not None and start.judged[0] <= NEAR * key and not self.search.done:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
+from itertools import takewhile
 from math import inf
 
 import numpy as np
@@ -10,10 +12,12 @@ import pytest
 from tiled_plans import random_network
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.regions import Region, regions, whole
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
@@ -104,3 +108,40 @@ def test_turns_go_to_what_gains() -> None:
         way = (good, poor)[next_turn((good, poor))]
         way.note(0.01 if way is good else 0.0, 1.0)
     assert good.spent > 10 * poor.spent > 0
+
+
+class Recorded(TiledSearch):
+    """A search that notes the key of every plan, and what the trace calls it."""
+
+    def __init__(self, problem: TiledProblem) -> None:
+        super().__init__(TiledGoal(problem), Limits(), exact=False)
+        self.plans: list[tuple[str, Fraction]] = []
+
+    def confirm(self, answer: AtomicPlan, source: str, origin: Origin = Origin.EXACT) -> Fraction:
+        """Note the key of a plan."""
+        key = super().confirm(answer, source, origin)
+        self.plans.append((source, key))
+        return key
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_smaller_regions_are_tried_for_the_best_price(seed: int) -> None:
+    """Of the prices that led to plans on the whole machine, and of a dear one only where no cheap one did."""
+    problem = problem_on(MACHINES[seed], seed)
+    search = Recorded(problem)
+    method = AtomicDataflow(atoms="shares", order="waves", mapping="zigzag")
+    assert method.start(search, Stages(search, "test")) is not None
+    by_region: dict[str, dict[float, Fraction]] = {}
+    priced = takewhile(lambda plan: " pJ, " in plan[0], search.plans[1:])
+    for source, key in priced:
+        _, _, _, region, _, price, *_ = source.split()
+        keys = by_region.setdefault(region, {})
+        keys[float(price)] = min(key, keys.get(float(price), key))
+    on_whole = by_region.pop(whole(problem.machine).name)
+    first, second, *dearer = on_whole
+    assert second < first
+    assert all(price > first for price in dearer)
+    assert bool(dearer) == (on_whole[second] >= on_whole[first])
+    best = min(on_whole, key=lambda price: on_whole[price])
+    assert by_region
+    assert all(list(prices) == [best] for prices in by_region.values())

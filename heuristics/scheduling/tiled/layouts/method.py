@@ -89,12 +89,15 @@ def planned(stages: Stages, layouts: Layouts, source: str, like: AtomicPlan | No
     return stages.placed(dag, step, engine, source, like)
 
 
-def started(search: TiledSearch, stages: Stages, room: float) -> list[LayoutStart]:
+def started(search: TiledSearch, stages: Stages, room: float, most: int | None = None) -> list[LayoutStart]:
     """Plans of the layouts chosen for several prices, or for those before a limit struck, the best first.
 
     Parameters
     ----------
+    search : what judges plans
+    stages : what makes them
     room : part of the buffer that an atom may need
+    most : atoms; by default as many as the time of the search allows
 
     Raises
     ------
@@ -106,8 +109,9 @@ def started(search: TiledSearch, stages: Stages, room: float) -> list[LayoutStar
         LayerSequential(room=room).offer(search, f"{stages.name}, layers in turn")
     price = price_of(search)
     count = problem.machine.engines * len(problem.units) * problem.batch
-    most = max(1, min(SHARE, affordable(search.limits) // count))
-    choice = LayoutChoice(problem, price, room=room, most=most, limits=search.limits)
+    atoms = affordable(search.limits) if most is None else most
+    share = max(1, min(SHARE, atoms // count))
+    choice = LayoutChoice(problem, price, room=room, most=share, limits=search.limits)
     starts: list[LayoutStart] = []
     tried: set[Layouts] = set()
     for multiple in TRIED:
