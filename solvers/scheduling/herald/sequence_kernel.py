@@ -16,7 +16,7 @@ from tilewright.solvers.scheduling.herald.list_kernel import Cooling, TaskGraph,
 from tilewright.solvers.scheduling.herald.random_kernel import draw, draw_below, stream
 from tilewright.solvers.scheduling.herald.sequence_times_kernel import Sequences, room, times_of, try_move
 
-_ELSEWHERE = 0.6  # share of steps that try another option
+_ELSEWHERE = 0.3  # share of steps that try another option
 _BETTER = 1e-12  # by so much the logarithm of a better value is smaller
 
 
@@ -65,7 +65,7 @@ def anneal_sequences(
     cost = math.log(length) + math.log(priced) + spent
     best = math.log(length) + spent
     kept = Sequences(choice.copy(), lines.line.copy(), lines.held.copy(), lines.place.copy())
-    for number in range(1, steps + 1):
+    for number in range(steps):
         temperature = hot * (cold / hot) ** (number / steps)
         task = draw_below(random, tasks)
         while head[task] + cycles[task, choice[task]] + tail[task] < length:
@@ -89,18 +89,13 @@ def anneal_sequences(
         here = graph.engine[task, option]
         low = _first_later(graph, lines, head, here, first)
         high = _first_shorter(graph, lines, tail, here, last)
-        own = here == graph.engine[task, was]
-        if own:  # the line without the task
+        if here == graph.engine[task, was]:  # the line without the task
             low -= low > old
             high -= high > old
         low, high = min(low, high), max(low, high)
-        if own and option == was and low <= old <= high:
-            if low == high:
-                continue
-            at = low + draw_below(random, high - low)
-            at += at >= old
-        else:
-            at = low + draw_below(random, high - low + 1)
+        at = low + draw_below(random, high - low + 1)
+        if option == was and at == old:
+            continue
         makespan = try_move(graph, lines, task, option, at, limit, times, step)
         if makespan < 0:
             continue
