@@ -13,7 +13,7 @@ from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.formulation.scheduling.herald.timeline import in_start_order
 from tilewright.foundation.arrays import Floats, Int64s
-from tilewright.solvers.scheduling.herald import list_kernel, sequence_kernel
+from tilewright.solvers.scheduling.herald import list_kernel, sequence_kernel, sequence_times_kernel
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
 
 _SLICE = 0.3  # seconds between looks at limits
@@ -156,8 +156,8 @@ class ScheduleAnnealing:
         return seconds < math.inf and self._pace.speed * seconds >= _ENOUGH * len(self._options)
 
     def walk(
-        self, by_energy: bool, lines: sequence_kernel.Sequences, cooling: list_kernel.Cooling
-    ) -> tuple[float, sequence_kernel.Sequences]:
+        self, by_energy: bool, lines: sequence_times_kernel.Sequences, cooling: list_kernel.Cooling
+    ) -> tuple[float, sequence_times_kernel.Sequences]:
         """Walk on from sequences, in place; returns the best value's logarithm and the sequences it has."""
         prices = self._prices[self._number % len(self._prices)]
         per_cycle = np.array(prices.engines, np.float64)
@@ -173,10 +173,10 @@ class ScheduleAnnealing:
         chosen = [own[i] for own, i in zip(self._options, choice, strict=True)]
         return self.decode(choice, tails(self._problem, chosen))
 
-    def lines_of(self, schedule: Schedule) -> sequence_kernel.Sequences:
+    def lines_of(self, schedule: Schedule) -> sequence_times_kernel.Sequences:
         """The sequences of a schedule."""
         tasks, engines = len(self._options), len(self._problem.engines)
-        lines = sequence_kernel.Sequences(
+        lines = sequence_times_kernel.Sequences(
             np.zeros(tasks, np.int64),
             np.zeros((engines, tasks), np.int64),
             np.zeros(engines, np.int64),
@@ -190,9 +190,9 @@ class ScheduleAnnealing:
             lines.held[engine] += 1
         return lines
 
-    def schedule_of(self, lines: sequence_kernel.Sequences) -> Schedule:
+    def schedule_of(self, lines: sequence_times_kernel.Sequences) -> Schedule:
         """Every task as early as its sequence allows."""
-        return self._schedule(sequence_kernel.times_of(self._graph, lines).head, lines.choice.tolist())
+        return self._schedule(sequence_times_kernel.times_of(self._graph, lines).head, lines.choice.tolist())
 
     def _schedule(self, starts: Int64s, choice: Sequence[int]) -> Schedule:
         """The schedule of starts and options; the evaluator's shared memory may delay what kernels do not."""

@@ -41,6 +41,52 @@ class Cooling(NamedTuple):
 
 
 @compiled
+def _lag(graph: TaskGraph, choice: Int64s, first: int, second: int) -> int:
+    """Cycles between a result and the task that reads it."""
+    lag = 0
+    if graph.layout[first, choice[first]] != graph.layout[second, choice[second]]:
+        lag = graph.context_cycles
+    return lag
+
+
+@compiled
+def ready_at(graph: TaskGraph, choice: Int64s, head: Int64s, task: int) -> int:
+    """The first cycle at which a task may start by what it reads and fetches.
+
+    Parameters
+    ----------
+    graph, choice : tasks, and the option of each
+    head : per task, its start
+    task : of which it is asked
+    """
+    start: int = graph.fetch[task, choice[task]]
+    for at in range(graph.before_at[task], graph.before_at[task + 1]):
+        first = graph.before[at]
+        start = max(
+            start, head[first] + graph.cycles[first, choice[first]] + _lag(graph, choice, first, task)
+        )
+    return start
+
+
+@compiled
+def behind(graph: TaskGraph, choice: Int64s, tail: Int64s, task: int) -> int:
+    """Cycles from a task's end to that of all, by those that read its result.
+
+    Parameters
+    ----------
+    graph, choice : tasks, and the option of each
+    tail : per task, cycles from its end to that of all
+    task : of which it is asked
+    """
+    longest = 0
+    for at in range(graph.after_at[task], graph.after_at[task + 1]):
+        other = graph.after[at]
+        later = graph.cycles[other, choice[other]] + tail[other] + _lag(graph, choice, task, other)
+        longest = max(longest, later)
+    return longest
+
+
+@compiled
 def list_schedule(graph: TaskGraph, choice: Int64s, priority: Floats, engines: int) -> Int64s:
     """The starts of all tasks: whatever can start earliest goes first, ties by priority.
 

@@ -15,7 +15,12 @@ from tilewright.formulation.scheduling.herald.problem import (
 )
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.solvers.compiling import Kernels
-from tilewright.solvers.scheduling.herald import dispatch_kernel, list_kernel, sequence_kernel
+from tilewright.solvers.scheduling.herald import (
+    dispatch_kernel,
+    list_kernel,
+    sequence_kernel,
+    sequence_times_kernel,
+)
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.dispatching import Dispatching
 from tilewright.solvers.scheduling.herald.prices import even_prices
@@ -39,7 +44,7 @@ SCHEDULES: Final = Kernels(
         dispatch_kernel.room,
         list_kernel.list_schedule,
         sequence_kernel.anneal_sequences,
-        sequence_kernel.times_of,
+        sequence_times_kernel.times_of,
     ),
     _anneal,
 )
