@@ -22,8 +22,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 __all__ = ["pytest_timeout_set_timer"]
 
-# Tests start some hundred processes, which share compiled modules: those beside the sources, or, where the caller keeps
-# Python from writing there, a folder of this run.
+# Tests start some hundred processes, which share compiled modules: those beside the sources, or a folder of
+# this run where the caller keeps Python from writing beside the sources.
 if "PYTHONDONTWRITEBYTECODE" in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
     bytecode = tempfile.TemporaryDirectory(prefix="tilewright-tests-", ignore_cleanup_errors=True)
     os.environ["PYTHONPYCACHEPREFIX"] = bytecode.name
