@@ -24,10 +24,10 @@ __all__ = ["pytest_timeout_set_timer"]
 
 # Tests start some hundred processes, which share compiled modules: those beside the sources, or a folder of
 # this run where the caller keeps Python from writing beside the sources.
-if "PYTHONDONTWRITEBYTECODE" in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
+if sys.dont_write_bytecode and "PYTEST_XDIST_WORKER" not in os.environ:
     bytecode = tempfile.TemporaryDirectory(prefix="tilewright-tests-", ignore_cleanup_errors=True)
     os.environ["PYTHONPYCACHEPREFIX"] = bytecode.name
-    del os.environ["PYTHONDONTWRITEBYTECODE"]
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.pycache_prefix = os.environ.get("PYTHONPYCACHEPREFIX")
 sys.dont_write_bytecode = False
 
