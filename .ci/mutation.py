@@ -211,7 +211,7 @@ def run(mutants: WorkDB, work: Path, python: Path, seconds: float) -> None:
     """Test one mutant after the other, subjects in turn, until the time is up."""
     os.chdir(work / "copy")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # the mutated module is restored first
-    os.environ |= {"PYTHONPATH": str(work / "copy" / "src"), "CI": "1"}
+    os.environ |= {"PYTHONPATH": str(work / "copy" / "src"), "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     pytest = [str(python), "-m", "pytest", "-x", "-q", "--timeout", "30", "-p", "no:cacheprovider"]
     commands: dict[str, list[str]] = {}
     for name, subject in SUBJECTS.items():

@@ -22,12 +22,13 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 __all__ = ["pytest_timeout_set_timer"]
 
-# Tests start some hundred processes: they share compiled modules, whatever the caller's environment says.
-if "PYTEST_XDIST_WORKER" not in os.environ:
+# Tests start some hundred processes, which share compiled modules: those beside the sources, or a folder of
+# this run where the caller keeps Python from writing beside the sources.
+if sys.dont_write_bytecode and "PYTEST_XDIST_WORKER" not in os.environ:
     bytecode = tempfile.TemporaryDirectory(prefix="tilewright-tests-", ignore_cleanup_errors=True)
     os.environ["PYTHONPYCACHEPREFIX"] = bytecode.name
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"]
+sys.pycache_prefix = os.environ.get("PYTHONPYCACHEPREFIX")
 sys.dont_write_bytecode = False
 
 # Under `nohup`, or in the background of a script, signals arrive ignored, and every process inherits that.
