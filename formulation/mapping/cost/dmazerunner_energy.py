@@ -3,11 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tilewright.formulation.expression import Expr, as_expr, is_one, product, total, where
 from tilewright.formulation.mapping.cost.base import Traffic, energy_scale, whole
 from tilewright.formulation.mapping.cost.dmazerunner_passes import Passes
 from tilewright.workloads.mapping.operator import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMoves:
+    """Elements of a tensor that move over the whole run.
+
+    Parameters
+    ----------
+    hops : over the array's networks, counted at every receiver or sender
+    array : between SPM and array
+    dram : between DRAM and SPM; of outputs those written, then those read back
+    """
+
+    tensor: Tensor
+    hops: Expr
+    array: Expr
+    dram: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PassMoves:
+    """What the loops move over the whole run, in elements, whatever that costs.
+
+    Parameters
+    ----------
+    added : partial sums that PEs add across the array
+    tensors : in the operator's sequence
+    """
+
+    added: Expr
+    tensors: tuple[TensorMoves, ...]
 
 
 class PassEnergy(Passes):
@@ -59,13 +91,15 @@ class PassEnergy(Passes):
 
         return self.chosen(self.dram_blocks, option)
 
-    def energy(self) -> tuple[int, dict[str, Expr], tuple[Traffic, ...]]:
-        fan = self.spm.fanout
-        assert fan is not None
-        rf, noc = self.rf.read_energy, fan.energy
-        spm, dram, mac = self.spm.read_energy, self.dram.read_energy, self.engine.mac_energy
-        scale = energy_scale([rf, noc, spm, dram, mac])
-        iterations = self.operator.iterations
+    def _moved(self) -> PassMoves:
+        """What moves, built once for all machines that differ in energies alone."""
+        key = "pass moves", self.spm_tile, self.rf_tile
+        moves: PassMoves | None = self.nest.counted.get(key)
+        if moves is None:
+            moves = self.nest.counted[key] = self._moved_by_loops()
+        return moves
+
+    def _moved_by_loops(self) -> PassMoves:
         # Partial sums that PEs add across the array: each needs a MAC, register accesses and a hop.
         added = self._moves(
             self.output,
@@ -75,18 +109,7 @@ class PassEnergy(Passes):
                 product(self.spatial_trips(self.other_dims(self.output))) - 1,
             ],
         )
-        parts: dict[str, list[Expr]] = {
-            "MAC": [as_expr(whole(mac, scale) * iterations), whole(mac, scale) * added],
-            "RF": [
-                # Every iteration reads each operand and the partial sum, and writes the sum.
-                as_expr(whole(rf, scale) * iterations * (len(self.operator.tensors) + 1)),
-                whole(rf, scale) * 3 * added,
-            ],
-            "network": [whole(noc, scale) * added],
-            "SPM": [],
-            "DRAM": [],
-        }
-        traffic: list[Traffic] = []
+        tensors: list[TensorMoves] = []
         for tensor in self.operator.tensors:
             # Outputs travel back and forth.
             again = 2 if tensor.is_output else 1
@@ -94,11 +117,34 @@ class PassEnergy(Passes):
             hops = self._moves(tensor, [*self.nest.extents(tensor, self.rf_tile), *receivers], again)
             array = self._moves(tensor, self.nest.extents(tensor, self.array_tile), again)
             fetched = self._fetches(tensor, self.nest.extents(tensor, self.spm_tile))
-            parts["network"].append(whole(noc, scale) * hops)
-            parts["SPM"].append(whole(spm, scale) * array)
-            moved = [fetched, self._partial_sum_reads()] if tensor.is_output else [fetched]
-            parts["DRAM"].append(whole(dram, scale) * total(moved))
-            traffic += self._traffic(tensor, moved, array)
+            dram = (fetched, self._partial_sum_reads()) if tensor.is_output else (fetched,)
+            tensors.append(TensorMoves(tensor, hops, array, dram))
+        return PassMoves(added, tuple(tensors))
+
+    def energy(self) -> tuple[int, dict[str, Expr], tuple[Traffic, ...]]:
+        fan = self.spm.fanout
+        assert fan is not None
+        rf, noc = self.rf.read_energy, fan.energy
+        spm, dram, mac = self.spm.read_energy, self.dram.read_energy, self.engine.mac_energy
+        scale = energy_scale([rf, noc, spm, dram, mac])
+        iterations, moves = self.operator.iterations, self._moved()
+        parts: dict[str, list[Expr]] = {
+            "MAC": [as_expr(whole(mac, scale) * iterations), whole(mac, scale) * moves.added],
+            "RF": [
+                # Every iteration reads each operand and the partial sum, and writes the sum.
+                as_expr(whole(rf, scale) * iterations * (len(self.operator.tensors) + 1)),
+                whole(rf, scale) * 3 * moves.added,
+            ],
+            "network": [whole(noc, scale) * moves.added],
+            "SPM": [],
+            "DRAM": [],
+        }
+        traffic: list[Traffic] = []
+        for moved in moves.tensors:
+            parts["network"].append(whole(noc, scale) * moved.hops)
+            parts["SPM"].append(whole(spm, scale) * moved.array)
+            parts["DRAM"].append(whole(dram, scale) * total(moved.dram))
+            traffic += self._traffic(moved.tensor, moved.dram, moved.array)
         return scale, {name: total(terms) for name, terms in parts.items()}, tuple(traffic)
 
     def _traffic(self, tensor: Tensor, moved: Sequence[Expr], array: Expr) -> list[Traffic]:
