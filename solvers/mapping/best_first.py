@@ -186,7 +186,7 @@ class BestFirst:
         nodes = self._refinement.wanted(nodes)
         if not len(nodes) or self._learned(nodes):
             return True
-        if nodes.stage == 0 and self.layout.owners:
+        if nodes.stage == 0 and self.layout.owners and len(self.layout.stages) > 1:
             left = self._refinement.children(nodes)
             if self.search.done or self._refinement.stopped:
                 return False

@@ -83,7 +83,14 @@ class SharedTables:
     def staged(
         self, tables: Tables, nest: Nest, stages: Sequence[Stage], limits: Limits
     ) -> tuple[list[Stage], list[StagedTable]]:
-        """Those of some stages that decide anything, and tables in these, with all values that they have."""
+        """Those of some stages that decide anything, and tables in these, with all values that they have.
+
+        Parameters
+        ----------
+        tables, nest : of one problem
+        stages : from the first decision to the last
+        limits : of the call
+        """
         staged: list[StagedTable] = []
         for table in tables.tables:
             limits.check()

@@ -199,6 +199,20 @@ def test_one_mapping_of_a_layer_without_weights_below_a_store_of_weights() -> No
     assert len(best_mappings(problem, 10).solutions) == 1
 
 
+def test_a_product_of_two_numbers_is_stored_or_not() -> None:
+    """A layer of one iteration has nothing to decide but what tensors bypass."""
+    _, spm, _ = small_engine("hierarchy").levels
+    dram = MemoryLevel("DRAM", None, Fraction(200), Fraction(200))
+    engine = replace(small_engine("hierarchy"), levels=(dram, replace(spm, may_bypass=spm.keeps)))
+    operator = parse_layer("gemm:M=1,N=1,K=1")[1]
+    problem = layer_problem(operator, engine, parse_objective("edp"))
+    every, answers = written_out(problem), best_mappings(problem, 10_000)
+    assert answers.complete
+    assert len(every) > 1
+    names = [distinct(operator, engine, solution.mapping) for solution in answers.solutions]
+    assert sorted(map(str, names)) == sorted(map(str, every))
+
+
 def test_an_order_that_another_one_dominates_may_be_second() -> None:
     """The second best mapping of this layer has a loop order that is never the best."""
     unit = Fraction(1)
