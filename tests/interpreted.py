@@ -1,4 +1,4 @@
-"""Kernels as plain Python, where an index beyond an array is an error; machine code reads what lies behind it."""
+"""Kernels as plain Python, where an index beyond an array is an error; machine code reads on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of branch and bound index no array beyond its end, and say as Python what they say as machine code."""
+"""Kernels of branch and bound index no array beyond its end, and say as Python what they say as code."""
 
 from __future__ import annotations
 
