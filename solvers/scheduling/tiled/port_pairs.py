@@ -1,10 +1,11 @@
 """Whether ports can bring engines what they need for a layer and for the one that reads its results.
 
 Of layer 0, whose inputs come from DRAM, an engine has parts ``a`` of the weights and ``b`` of the inputs;
-``q = a b``.  A result that it finishes has all its multiplications on the engine, at most a part ``q`` of the
-``R`` bytes of results, or the engine was sent an unfinished sum, whose bytes are ``S / R`` times the result's.
-Only such results are own inputs of layer 1.  So ``y = least(a W + b I) + a' W' + max(0, b' I' - q R)`` bytes
-pass its port, at most ``Y``, and of each sum sent for layer 0 a part ``rho = 1 - R / S`` comes on top.
+``q = a b``.  A result that it finishes has all its multiplications on the engine, at most a part ``q`` of
+the ``R`` bytes of results, or the engine was sent an unfinished sum, whose bytes are ``S / R`` times the
+result's.  Only such results are own inputs of layer 1.  So
+``y = least(a W + b I) + a' W' + max(0, b' I' - q R)`` bytes pass its port, at most ``Y``, and of each sum
+sent for layer 0 a part ``rho = 1 - R / S`` comes on top.
 
 For prices ``alpha + beta = 1`` of shares and ``nu`` of bytes, ``phi - theta s <= k a b`` of
 `tilewright.solvers.scheduling.tiled.port_shares` holds in both layers, with ``theta = nu rho / alpha`` and
@@ -28,10 +29,10 @@ from tilewright.solvers.scheduling.tiled.port_shares import ROUNDING, least_comi
 CELLS = 240
 """Rectangles along each side."""
 
-SHARE_PRICES = tuple(count / 12 for count in range(1, 12))
+SHARE_PRICES = (0.005, 0.01, 0.02, 0.05, 0.15, 0.3, 0.5, 0.65, 0.75, 0.8, 0.85, 0.9, 0.95)
 """Values of ``alpha`` that are tried; any choice is valid."""
 
-BYTE_PRICES = (0.5, 0.8, 0.95, 0.985)
+BYTE_PRICES = (0.8, 0.95, 0.985)
 """Values of ``nu`` that are tried, as parts of one over all bytes; any choice is valid."""
 
 
@@ -87,7 +88,9 @@ def reader_share(layer: SharedLayer, brought: Floats, own: Floats) -> Floats:
     """The largest product of parts of weights and inputs, for so many bytes from outside and own inputs."""
     # t bytes of weights leave `available - t` of inputs, which rises up to half of what is available
     available = own + brought
-    weights = np.minimum(np.maximum(available / 2, available - layer.inputs), np.minimum(layer.weights, brought))
+    weights = np.minimum(
+        np.maximum(available / 2, available - layer.inputs), np.minimum(layer.weights, brought)
+    )
     parts: Floats = weights * np.minimum(available - weights, layer.inputs) / (layer.weights * layer.inputs)
     return parts
 
