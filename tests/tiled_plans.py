@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 
@@ -95,3 +96,13 @@ def random_sizes(rng: random.Random, problem: TiledProblem) -> list[AtomSize]:
         rng.choice(balanced_size_list(problem, unit, engines, room=rng.choice([0.3, 1.0]), most=60))
         for unit in problem.units
     ]
+
+
+def narrowed(problem: TiledProblem, seed: int) -> TiledProblem:
+    """A problem on a machine whose ports bring little, so that much depends on what comes when."""
+    rng = random.Random(seed)
+    rate = rng.choice([0.25, 0.5, 1.0])
+    machine = problem.machine.changed(
+        link_rate=2.0 * rate, port_rate=rate, dram_port_rate=rate, dram_rate=rng.choice([1.0, 4.0])
+    )
+    return replace(problem, machine=machine)

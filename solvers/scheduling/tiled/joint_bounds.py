@@ -33,6 +33,7 @@ from tilewright.solvers.scheduling.tiled.copies import (
     shared_layers,
 )
 from tilewright.solvers.scheduling.tiled.layer_begins import layer_begins, layer_loads, leave_rate
+from tilewright.solvers.scheduling.tiled.port_pairs import LayerPair, ports_suffice
 from tilewright.solvers.scheduling.tiled.port_shares import least_entering
 from tilewright.solvers.scheduling.tiled.size_bounds import (
     incoming_bytes,
@@ -87,6 +88,7 @@ class CopiesOverCycles:
         self._weighing = weighing_layers(problem)
         self._waits = [outside[layer.unit] for layer in self._weighing]
         self._once = incoming_bytes(whole)
+        self._pairs = self._read_in_turn(whole)
 
     def _waiting(self, whole: AtomicDag) -> list[float]:
         """Per layer, cycles of a plan in which none of its atoms can run."""
@@ -98,6 +100,17 @@ class CopiesOverCycles:
             behind[1, list(others)] += loads.leaving[unit] / problem.batch / leave_rate(machine)
         waiting: list[float] = (layer_begins(whole, machine, loads) + behind.max(axis=0)).tolist()
         return waiting
+
+    def _read_in_turn(self, whole: AtomicDag) -> list[LayerPair]:
+        """Layers whose inputs come from DRAM, each with one that reads its results."""
+        makers = {layer.unit: layer for layer in self._layers if layer.outside and layer.weights}
+        pairs = []
+        for reader in self._layers:
+            early = [read.producer for read in self._problem.units[reader.unit].reads if not read.late]
+            maker = makers.get(early[0]) if early[0] is not None else None
+            if maker is not None and reader.weights and reader.inputs:
+                pairs.append(LayerPair(maker, reader, int(whole.block_bytes[maker.unit])))
+        return pairs
 
     def sums(self, cycles: Floats, prices: Prices) -> Floats:
         """What copies cost at least in a plan of so many cycles; infinite where there is no such plan.
@@ -163,7 +176,14 @@ class CopiesOverCycles:
         return low
 
     def _can(self, cycles: int) -> bool:
-        return float(self.entering(np.array([float(cycles)]))[0]) * (1 - 1e-9) <= cycles
+        if float(self.entering(np.array([float(cycles)]))[0]) * (1 - 1e-9) > cycles:
+            return False
+        machine = self._problem.machine
+        for pair in self._pairs:
+            others = self._once - pair.maker.weights - pair.maker.read - pair.reader.weights
+            if not ports_suffice(pair, machine.engines, machine.port_rate * cycles, max(0, others)):
+                return False
+        return True
 
     def least_key(self) -> Fraction:
         """The key that no plan undercuts.

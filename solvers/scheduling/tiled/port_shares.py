@@ -48,8 +48,8 @@ def least_entering(layer: SharedLayer, port: Floats, share: Floats, sums: float)
     weights, inputs = float(layer.weights), float(layer.inputs)
     if not weights or not inputs:
         return np.full(len(port), weights)
-    most = np.minimum(port, _coming(weights, inputs, np.minimum(share, 1.0)))
-    slope = _share(weights, inputs, most) / most
+    most = np.minimum(port, least_coming(weights, inputs, np.minimum(share, 1.0)))
+    slope = most_share(weights, inputs, most) / most
     price = sums * layer.sums
     if layer.outside:
         return _with_sums(slope, price)[0] * (1 - ROUNDING)
@@ -62,15 +62,15 @@ def least_entering(layer: SharedLayer, port: Floats, share: Floats, sums: float)
     return np.where(most < weights, least, weights) * (1 - ROUNDING)
 
 
-def _coming(weights: float, inputs: float, share: Floats) -> Floats:
+def least_coming(weights: float, inputs: float, share: Floats) -> Floats:
     """The least bytes of weights and inputs for a share, all of them from outside."""
     low, high = min(weights, inputs), max(weights, inputs)
     least: Floats = np.where(share * high <= low, 2 * np.sqrt(low * high * share), low + share * high)
     return least
 
 
-def _share(weights: float, inputs: float, coming: Floats) -> Floats:
-    """The largest product of parts for so many bytes: what `_coming` inverts."""
+def most_share(weights: float, inputs: float, coming: Floats) -> Floats:
+    """The largest product of parts for so many bytes: what `least_coming` inverts."""
     low, high = min(weights, inputs), max(weights, inputs)
     largest: Floats = np.where(coming <= 2 * low, coming**2 / (4 * low * high), (coming - low) / high)
     return largest

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from studies.tiled_random import random_problem
-from tiled_plans import random_plan, random_sizes
+from tiled_plans import narrowed, random_plan, random_sizes
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan
@@ -28,16 +27,6 @@ BINDING = (13, 21, 34, 72, 80, 138)
 """Seeds of problems whose largest bound on cycles is what follows a begin."""
 
 
-def narrow_problem(seed: int) -> TiledProblem:
-    """A random problem whose ports bring little, so that much depends on what comes when."""
-    rng, problem = random.Random(seed), random_problem(seed)
-    rate = rng.choice([0.25, 0.5, 1.0])
-    machine = problem.machine.changed(
-        link_rate=2.0 * rate, port_rate=rate, dram_port_rate=rate, dram_rate=rng.choice([1.0, 4.0])
-    )
-    return replace(problem, machine=machine)
-
-
 def begun(problem: TiledProblem, dag: AtomicDag, plan: Plan, *, finished: bool) -> Floats:
     """Per unit, when the first step begins in which one of its atoms does, or one that finishes results."""
     starts = problem.evaluate(dag, plan).step_start
@@ -51,7 +40,7 @@ def begun(problem: TiledProblem, dag: AtomicDag, plan: Plan, *, finished: bool) 
 
 def check(seed: int, turn: int = 0) -> tuple[bool, bool]:
     """Whether there is a plan, and whether what follows begins is the largest bound on its cycles."""
-    rng, problem = random.Random(seed + 1000 * turn), narrow_problem(seed)
+    rng, problem = random.Random(seed + 1000 * turn), narrowed(random_problem(seed), seed)
     try:
         dag = problem.dag(random_sizes(rng, problem))
         if dag.tasks > 1000:

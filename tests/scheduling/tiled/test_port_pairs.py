@@ -1,0 +1,128 @@
+"""What ports bring for a layer and for its reader: beside random ways to deal both out, and random plans."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from studies.tiled_random import random_problem
+from tiled_plans import narrowed, random_plan, random_sizes
+
+from tilewright.foundation.errors import InputError
+from tilewright.solvers.scheduling.tiled.copies import SharedLayer
+from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles
+from tilewright.solvers.scheduling.tiled.port_pairs import LayerPair, ports_suffice, reader_share
+from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+
+
+def layer(channels: int, pixels: int, parts: int, *, outside: bool) -> SharedLayer:
+    """A product of matrices; elements have a byte, unfinished sums four."""
+    inputs = pixels * parts
+    return SharedLayer(0, 1.0, channels * parts, inputs, 4 * channels * pixels, inputs, outside)
+
+
+def entering(owner: np.ndarray, finisher: np.ndarray, own: np.ndarray | None) -> np.ndarray:
+    """Bytes that enter each engine for a layer.
+
+    Parameters
+    ----------
+    owner : per channel, pixel and part, the engine that multiplies
+    finisher : per channel and pixel, the engine that ends with the finished sum; others send it one sum each
+    own : per pixel and part, the engine that made the input; ``None`` where inputs come from DRAM
+    """
+    engines = int(max(owner.max(), finisher.max(), 0 if own is None else own.max())) + 1
+    ports = np.zeros(engines)
+    for engine in range(engines):
+        mine = owner == engine
+        inputs = mine.any(axis=0) if own is None else mine.any(axis=0) & (own != engine)
+        ports[engine] += mine.any(axis=1).sum() + inputs.sum()
+        sent = mine.any(axis=2) & (finisher != engine)
+        np.add.at(ports, finisher[sent], 4)
+    return ports
+
+
+def dealt(rng: np.random.Generator, shape: tuple[int, int, int], engines: int) -> np.ndarray:
+    """The engine of every multiplication: at random, or the same along the blocks of every axis."""
+    if rng.random() < 0.2:
+        return rng.integers(0, engines, shape)
+    cuts = [np.sort(rng.integers(0, int(rng.integers(1, 4)), side)) for side in shape]
+    return rng.integers(0, engines, (3, 3, 3))[np.ix_(*cuts)]
+
+
+def finished(rng: np.random.Generator, owner: np.ndarray) -> np.ndarray:
+    """Where each sum is finished: on an engine that adds to it."""
+    return owner[:, :, 0] if rng.random() < 0.5 else owner[:, :, rng.integers(owner.shape[2])]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_random_deal_of_two_layers_passes_narrower_ports(seed: int) -> None:
+    """Ports that bring what the busiest engine is sent suffice, in the words of the bound."""
+    rng = np.random.default_rng(seed)
+    for _ in range(25):
+        parts, middle, channels, pixels = (int(side) for side in rng.integers(1, 9, 4))
+        engines = int(rng.integers(2, 7))
+        first = dealt(rng, (middle, pixels, parts), engines)
+        made = finished(rng, first)
+        second = dealt(rng, (channels, pixels, middle), engines)
+        if rng.random() < 0.5:  # where its inputs are
+            second = np.broadcast_to(made.T, (channels, pixels, middle)).copy()
+        total = np.zeros(engines)
+        for ports in (entering(first, made, None), entering(second, finished(rng, second), made.T)):
+            total[: len(ports)] += ports
+        pair = LayerPair(
+            layer(middle, pixels, parts, outside=True),
+            layer(channels, pixels, middle, outside=False),
+            middle * pixels,
+        )
+        assert ports_suffice(pair, engines, float(total.max()), 0.0)
+
+
+@pytest.mark.parametrize("own", [0.0, 5.0, 24.0])
+def test_the_largest_share_of_a_reader_is_that_of_plain_enumeration(own: float) -> None:
+    """Among many splits of the bytes into weights and inputs none has a larger product."""
+    reader = layer(3, 4, 6, outside=False)
+    for brought in (0.0, 1.0, 7.0, 17.0, 30.0, 60.0):
+        weights = np.linspace(0.0, min(18.0, brought), 1801)
+        shares = weights / 18 * np.minimum(24.0, own + brought - weights) / 24
+        largest = float(reader_share(reader, np.array(brought), np.array(own)))
+        assert largest == pytest.approx(float(shares.max()), abs=1e-3)
+        assert largest >= shares.max() - 1e-12
+
+
+def test_four_engines_in_squares_need_little_more_than_the_bound() -> None:
+    """Each of four engines makes a square of results, and a square of the next layer's.
+
+    It is sent 32 + 32 bytes for the first, and of 32 + 32 for the second it has made 16.
+    """
+    first = layer(8, 8, 8, outside=True)
+    pair = LayerPair(first, layer(8, 8, 8, outside=False), 64)
+    assert ports_suffice(pair, 4, 112.0, 0.0)
+    # each layer alone would pass ports of 64 bytes
+    assert not ports_suffice(pair, 4, 70.0, 0.0)
+
+
+def test_a_reader_with_its_maker_takes_longer_than_each_alone() -> None:
+    problem = random_problem(6)
+    assert CopiesOverCycles(problem, size_bounds(problem)).least_cycles() > 4700
+
+
+@pytest.mark.slow
+def test_no_random_plan_on_narrow_ports_is_faster() -> None:
+    """Random sizes, engines and orders on machines whose ports bring little."""
+    planned = 0
+    for seed in range(300):
+        rng, problem = random.Random(seed), narrowed(random_problem(seed), seed)
+        if problem.machine.engines == 1:
+            continue
+        over = CopiesOverCycles(problem, size_bounds(problem))
+        try:
+            dag = problem.dag(random_sizes(rng, problem))
+            if dag.tasks > 1000:
+                continue
+            plan = random_plan(rng, problem, dag)
+        except InputError:
+            continue
+        assert over.least_cycles() <= problem.evaluate(dag, plan).cycles
+        planned += 1
+    assert planned > 50
