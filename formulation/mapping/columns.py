@@ -51,6 +51,7 @@ class Columns(Mapping[Expr, Floats]):
     def __init__(self, group: AxisGroup) -> None:
         self.group = group
         self._classes: dict[Tiles, Classes | None] = {}
+        self._numbers: dict[int, tuple[Int32s, int]] = {}  # of each row's size, by column; how many sizes
         self._values: dict[Expr, tuple[Classes | None, Floats]] = {}
 
     def __len__(self) -> int:
@@ -79,17 +80,20 @@ class Columns(Mapping[Expr, Floats]):
     def bytes(self) -> int:
         """Memory of the values and of the classes of rows."""
         classes = (known.of_row.nbytes for known in self._classes.values() if known is not None)
-        return sum(values.nbytes for _, values in self._values.values()) + sum(classes)
+        numbers = (numbers.nbytes for numbers, _ in self._numbers.values())
+        return sum(values.nbytes for _, values in self._values.values()) + sum(classes) + sum(numbers)
 
     def update(self, other: Columns) -> None:
         """Take the values that others have of the same rows."""
         self._values.update(other._values)
         self._classes.update(other._classes)
+        self._numbers.update(other._numbers)
 
     def clear(self) -> None:
         """Forget all values."""
         self._values.clear()
         self._classes.clear()
+        self._numbers.clear()
 
     def compute(self, nodes: Sequence[Expr], limits: Limits | None = None) -> None:
         """Compute what some expressions of this group come to; raises ``LimitReachedError`` at a limit."""
@@ -119,8 +123,29 @@ class Columns(Mapping[Expr, Floats]):
             return None
         if tiles not in self._classes:
             places = [i for i, variable in enumerate(self.group.variables) if variable in tiles]
-            self._classes[tiles] = _classed(self.group, places, limits)
+            self._classes[tiles] = self._classed(places, limits)
         return self._classes[tiles]
+
+    def _classed(self, places: Sequence[int], limits: Limits | None) -> Classes | None:
+        group = self.group
+        codes, most = np.zeros(len(group), dtype=np.int64), 1
+        for place in places:
+            if limits is not None:
+                limits.check()  # millions of rows take some tens of milliseconds each time
+            if place not in self._numbers:
+                column = group.rows[:, place]
+                self._numbers[place] = _numbered(column, int(column.max()) + 1)
+            dense, size = self._numbers[place]
+            codes, most = codes * size + dense, most * size
+            if most >= 1 << 62:
+                return None
+        of_row, count = _numbered(codes, most)
+        if count * _FEWER > len(group):
+            return None
+        first = np.zeros(count, dtype=np.int64)
+        first[of_row[::-1]] = np.arange(len(group) - 1, -1, -1)
+        columns = {group.variables[place]: group.rows[first, place].astype(np.float64) for place in places}
+        return Classes(of_row, columns)
 
     def reordered(self, order: Indices) -> Columns:
         """The same values of some rows, in another sequence."""
@@ -144,36 +169,19 @@ class Columns(Mapping[Expr, Floats]):
         """The values of some of the expressions, of the same rows."""
         result = Columns(self.group)
         result._classes.update(self._classes)
+        result._numbers.update(self._numbers)
         result._values.update({node: self._values[node] for node in nodes})
         return result
 
 
-def _classed(group: AxisGroup, places: Sequence[int], limits: Limits | None) -> Classes | None:
-    codes, most = np.zeros(len(group), dtype=np.int64), 1
-    for place in places:
-        if limits is not None:
-            limits.check()  # millions of rows take some tens of milliseconds each time
-        dense, size = _numbered(group.rows[:, place], int(group.rows[:, place].max()) + 1)
-        codes, most = codes * size + dense, most * size
-        if most >= 1 << 62:
-            return None
-    of_row, count = _numbered(codes, most)
-    if count * _FEWER > len(group):
-        return None
-    first = np.zeros(count, dtype=np.int64)
-    first[of_row[::-1]] = np.arange(len(group) - 1, -1, -1)
-    columns = {group.variables[place]: group.rows[first, place].astype(np.float64) for place in places}
-    return Classes(of_row.astype(np.int32), columns)
-
-
-def _numbered(codes: Int64s, most: int) -> tuple[Int64s, int]:
+def _numbered(codes: Int64s | Int32s, most: int) -> tuple[Int32s, int]:
     """The codes, all below ``most``, as numbers without gaps in their order, and how many there are."""
     if most > _DENSE * len(codes):
         different, numbers = np.unique(codes, return_inverse=True)
-        return numbers.astype(np.int64), len(different)
+        return numbers.astype(np.int32), len(different)
     there = np.zeros(most, dtype=bool)
     there[codes] = True
-    return (np.cumsum(there) - 1)[codes], int(np.count_nonzero(there))
+    return (np.cumsum(there, dtype=np.int32) - 1)[codes], int(np.count_nonzero(there))
 
 
 def _read(

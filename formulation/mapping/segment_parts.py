@@ -34,7 +34,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.foundation.arrays import Bools, Int64s
+from tilewright.foundation.arrays import Bools, Indices, Int64s
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Role
 
@@ -225,10 +225,7 @@ def knowing(part: LayerProblem, inside: int) -> LayerProblem:
 
 def tiles_at(space: MapSpace, edges: range, group: AxisGroup) -> Int64s:
     """Tile sizes of a group's dimensions at some boundaries, one row for every row of the group."""
-    place = {variable: column for column, variable in enumerate(group.variables)}
-    columns = [
-        _values(space.nest.boundaries[edge][dim], group, place) for dim in group.dims for edge in edges
-    ]
+    columns = [_values(tile, group) for tile in _boundary_tiles(space, edges, group)]
     return np.column_stack(columns) if columns else np.zeros((len(group), 0), dtype=np.int64)
 
 
@@ -249,9 +246,19 @@ def restricted(space: MapSpace, edges: range, tiles: Tiles) -> MapSpace:
     """The space over some combinations of tiles at some boundaries."""
     groups = []
     for group in space.groups:
-        kept = among(tiles_at(space, edges, group), tiles[group.name])
-        groups.append(group if kept.all() else group.having(group.rows[kept]))
+        kept = _rows_with(space, edges, group, tiles[group.name])
+        groups.append(group if len(kept) == len(group) else group.having(group.rows[kept]))
     return replace(space, groups=tuple(groups))
+
+
+def _rows_with(space: MapSpace, edges: range, group: AxisGroup, wanted: Int64s) -> Indices:
+    """The rows of a group whose tiles at some boundaries are among those wanted."""
+    kept = np.arange(len(group))
+    # Most rows of a large group have a size that none of those wanted has; only the rest is compared whole.
+    for tile, sizes in zip(_boundary_tiles(space, edges, group), wanted.T, strict=True):
+        kept = kept[np.isin(_values(tile, group)[kept], sizes)]
+    left = group.having(group.rows[kept])
+    return kept[among(tiles_at(space, edges, left), wanted)]
 
 
 def among(rows: Int64s, wanted: Int64s) -> Bools:
@@ -335,8 +342,13 @@ def _busy(part: LayerProblem) -> list[Expr]:
     return port_times(part.engine, outermost, reads, writes)
 
 
-def _values(expr: Expr, group: AxisGroup, place: dict[Variable, int]) -> Int64s:
-    if isinstance(expr, Variable):
-        return group.rows[:, place[expr]]
-    assert isinstance(expr, Constant)
-    return np.full(len(group), expr.value, dtype=np.int64)
+def _boundary_tiles(space: MapSpace, edges: range, group: AxisGroup) -> list[Expr]:
+    """Tiles of a group's dimensions at some boundaries."""
+    return [space.nest.boundaries[edge][dim] for dim in group.dims for edge in edges]
+
+
+def _values(tile: Expr, group: AxisGroup) -> Int64s:
+    if isinstance(tile, Variable):
+        return group.rows[:, group.variables.index(tile)]
+    assert isinstance(tile, Constant)
+    return np.broadcast_to(np.int64(tile.value), (len(group),))

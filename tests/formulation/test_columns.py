@@ -15,7 +15,7 @@ from tilewright.formulation.mapping import columns
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.tables import GroupTable, local_nodes
 from tilewright.formulation.objective import parse_objective
-from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.workloads.mapping.operators import gemm
 
@@ -69,7 +69,7 @@ def test_a_limit_strikes_between_classes(monkeypatch: pytest.MonkeyPatch) -> Non
     classed: list[int] = []
     numbered = columns._numbered
 
-    def number(codes: Int64s, most: int) -> tuple[Int64s, int]:
+    def number(codes: Int64s | Int32s, most: int) -> tuple[Int32s, int]:
         classed.append(most)
         return numbered(codes, most)
 
@@ -78,6 +78,30 @@ def test_a_limit_strikes_between_classes(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(LimitReachedError):
         columns.Columns(group).compute(nodes, limits)
     assert 3 <= len(classed) <= 4
+
+
+def test_a_column_is_numbered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Expressions over two pairs of three tiles number three columns and two combinations."""
+    monkeypatch.setattr(columns, "LARGE", 0)
+    problem = layer_problem(gemm(m=64, n=8, k=8), load_engine("eyeriss-168"), parse_objective("energy"))
+    [group] = [group for group in problem.space.groups if group.name == "M"]
+    numbered, calls = columns._numbered, 0
+
+    def number(codes: Int64s | Int32s, most: int) -> tuple[Int32s, int]:
+        nonlocal calls
+        calls += 1
+        return numbered(codes, most)
+
+    monkeypatch.setattr(columns, "_numbered", number)
+    first, second, third = group.variables[:3]
+    values = columns.Columns(group)
+    values.compute([first * second])
+    others = values.among([])
+    others.compute([first * third, second + first])
+    assert calls == 5
+    expected = group.rows[:, 0] * group.rows[:, 2]
+    assert others[first * third].tolist() == expected.tolist()
+    assert len(set(expected.tolist())) > 1
 
 
 def test_values_taken_twice_keep_their_classes_in_another_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
