@@ -31,6 +31,8 @@ Extent = tuple[bool, bool, bool]
 
 WHOLE: Extent = (True, True, True)
 
+_ASKED: list[_Needs] = []
+
 MOST_POSITIONS = 4096
 """Places of an atom that are tried along a coordinate; beyond, nothing is known."""
 
@@ -42,8 +44,7 @@ def barriers(units: Sequence[Unit], *, finished: bool = False) -> list[frozenset
     ----------
     finished : ask for atoms that finish results, rather than for any part of a sum
     """
-    needs = _Needs(units, everywhere=True)
-    return [needs.before(target, finished) for target in range(len(units))]
+    return _needs_of(units).before(finished, 0)
 
 
 def channels_before(units: Sequence[Unit], *, finished: bool = False) -> list[frozenset[int]]:
@@ -53,20 +54,26 @@ def channels_before(units: Sequence[Unit], *, finished: bool = False) -> list[fr
     ----------
     finished : ask for atoms that finish results, rather than for any part of a sum
     """
-    needs = _Needs(units, everywhere=False)
-    return [needs.before(target, finished) for target in range(len(units))]
+    return _needs_of(units).before(finished, len(units))
+
+
+def _needs_of(units: Sequence[Unit]) -> _Needs:
+    """What units need of others; remembered for the last ones, which several bounds ask about."""
+    known = next(iter(_ASKED), None)
+    if known is None or known.units is not units:
+        known = _Needs(units)
+        _ASKED[:] = [known]
+    return known
 
 
 class _Needs:
-    """What units need of others; sets of units are bits of integers.
+    """What units need of others.
 
-    Parameters
-    ----------
-    everywhere : whether a unit counts where it is needed as a whole; otherwise, where all its channels are
+    Sets are bits of integers: of N units, bit i stands for unit i as a whole, bit N + i for all its channels.
     """
 
-    def __init__(self, units: Sequence[Unit], *, everywhere: bool) -> None:
-        self._units, self._everywhere = units, everywhere
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self.units = units
         self._extents: dict[tuple[object, ...], Extent | None] = {}
         self._fewests: dict[tuple[object, ...], int] = {}
         kinds: dict[Operator, int] = {}
@@ -78,17 +85,25 @@ class _Needs:
         # per unit, in their order: what its producers must have done for some extents of its results
         self._reached: list[dict[Extent, int]] = [{} for _ in units]
 
-    def before(self, target: int, finished: bool) -> frozenset[int]:
-        """The units that count, needed before any atom of one begins, or any that finishes results."""
-        shape = shape_of(self._units[target].layer.operator)
-        least = (shape.sizes[0] == 1, shape.sizes[1] == 1, shape.sizes[2] == 1)
-        bits = self._of_producers(target, least, finished or shape.parts == 1)
-        return frozenset(unit for unit in range(target) if bits >> unit & 1)
+    def before(self, finished: bool, first: int) -> list[frozenset[int]]:
+        """Per unit, those needed before any of its atoms begins, or any that finishes results.
+
+        Parameters
+        ----------
+        first : the bit of unit 0 in the sets that are asked for
+        """
+        needed = []
+        for target, unit in enumerate(self.units):
+            shape = shape_of(unit.layer.operator)
+            least = (shape.sizes[0] == 1, shape.sizes[1] == 1, shape.sizes[2] == 1)
+            bits = self._of_producers(target, least, finished or shape.parts == 1) >> first
+            needed.append(frozenset(other for other in range(target) if bits >> other & 1))
+        return needed
 
     def _of_producers(self, reader: int, extent: Extent, parts: bool) -> int:
-        """Units that count, needed for this much of a unit's results, with all parts of their sums or one."""
+        """What is needed for this much of a unit's results, with all parts of their sums or one."""
         bits = 0
-        for read in self._units[reader].reads:
+        for read in self.units[reader].reads:
             if read.producer is None or not (parts or not read.late):
                 continue
             needed = self._extent(read, extent, parts)
@@ -98,7 +113,7 @@ class _Needs:
         return bits
 
     def _through(self, unit: int, extent: Extent) -> int:
-        """A unit if it counts, and what it needs in turn for finished sums."""
+        """So much of a unit, and what it needs in turn for finished sums."""
         waiting = [(unit, extent)]
         while waiting:
             at, wanted = waiting[-1]
@@ -107,15 +122,14 @@ class _Needs:
                 continue
             steps = [
                 (read.producer, needed)
-                for read in self._units[at].reads
+                for read in self.units[at].reads
                 if read.producer is not None and (needed := self._extent(read, wanted, True)) is not None
             ]
             open_steps = [step for step in steps if step[1] not in self._reached[step[0]]]
             if open_steps:
                 waiting += open_steps
                 continue
-            counts = wanted == WHOLE if self._everywhere else wanted[0]
-            bits = 1 << at if counts else 0
+            bits = (wanted == WHOLE) << at | wanted[0] << len(self.units) + at
             for producer, needed in steps:
                 bits |= self._reached[producer][needed]
             self._reached[at][wanted] = bits
@@ -133,7 +147,7 @@ class _Needs:
         """
         if read.producer is None:
             return None
-        unit, link = self._units[read.producer], read.link
+        unit, link = self.units[read.producer], read.link
         view = None if link is None else (link.channel, link.moves, link.rows, link.view)
         made = unit.layer.operator, unit.maker(link)
         kinds = tuple(self._kinds[id(operator)] for operator in (read.layer.operator, *made))

@@ -142,7 +142,7 @@ def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[SharedLayer]:
         inputs |= new
         if layer is None:
             continue
-        source = _source(problem, index)
+        source = source_of(problem, index)
         key = source.producer if source.producer is not None else _name(source)
         if key not in best or best[key].work < layer.work:
             best[key] = layer
@@ -168,7 +168,8 @@ def _name(read: Read) -> str:
     return read.link.tensor if read.link is not None else f"{read.layer.name}.{read.operand}"
 
 
-def _source(problem: TiledProblem, index: int) -> Read:
+def source_of(problem: TiledProblem, index: int) -> Read:
+    """What a layer that engines share multiplies with its weights."""
     return next(read for read in problem.units[index].reads if not read.late)
 
 

@@ -31,6 +31,7 @@ from tilewright.solvers.scheduling.tiled.copies import (
     copies,
     energy_prices,
     shared_layers,
+    source_of,
 )
 from tilewright.solvers.scheduling.tiled.layer_begins import layer_begins, layer_loads, leave_rate
 from tilewright.solvers.scheduling.tiled.port_pairs import LayerPair, ports_suffice
@@ -106,8 +107,8 @@ class CopiesOverCycles:
         makers = {layer.unit: layer for layer in self._layers if layer.outside and layer.weights}
         pairs = []
         for reader in self._layers:
-            early = [read.producer for read in self._problem.units[reader.unit].reads if not read.late]
-            maker = makers.get(early[0]) if early[0] is not None else None
+            source = source_of(self._problem, reader.unit).producer
+            maker = None if source is None else makers.get(source)
             if maker is not None and reader.weights and reader.inputs:
                 pairs.append(LayerPair(maker, reader, int(whole.block_bytes[maker.unit])))
         return pairs
