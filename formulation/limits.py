@@ -106,3 +106,13 @@ class Limits:
             return self if longest is None else replace(self, seconds=self.elapsed + longest)
         granted = remaining * fraction
         return replace(self, seconds=self.elapsed + (granted if longest is None else min(granted, longest)))
+
+    def part(self, fraction: float, longest: float) -> Limits:
+        """Limits of a part of a search: as of :meth:`share`; deterministic ones count no seconds.
+
+        Parameters
+        ----------
+        fraction : of the time that is left
+        longest : seconds at most, which depend on the machine
+        """
+        return self.share(fraction, None if self.deterministic else longest)

@@ -76,6 +76,11 @@ class MapSpace:
             result *= len(selector.domain)
         return result
 
+    @property
+    def rows(self) -> int:
+        """Rows of tiles of all groups; at most where they are very many."""
+        return sum(group.size_at_most for group in self.groups)
+
     def decode(self, assignment: MappingABC[Variable, int]) -> Mapping:
         """The mapping that an assignment stands for; loops of one iteration are left out."""
         nest = self.nest

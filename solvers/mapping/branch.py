@@ -110,7 +110,7 @@ class Branch:
                 return  # the search began with them
             if offer_perfect_factors(search, self) and search.key is not None:
                 return  # random walks hardly ever find anything better
-            limits = search.limits.share(_SHARE, None if search.limits.deterministic else _ANNEALED)
+            limits = search.limits.part(_SHARE, _ANNEALED)
             with suppress(LimitReachedError):
                 ByArrangement(Annealing()).solve(search.within(limits))
 

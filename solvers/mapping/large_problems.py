@@ -15,7 +15,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 from tilewright.formulation.expression.interval import IntervalReader
-from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.chains import MANY_ROWS
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -43,11 +43,7 @@ PERFECT, HALVED, OF_PARTS = "perfect factors", "halved tiles", "tiles of parts"
 
 def is_large(problem: LayerProblem) -> bool:
     """Whether filling the tables takes a second."""
-    return _rows(problem) > LARGE
-
-
-def _rows(problem: LayerProblem) -> int:
-    return sum(group.size_at_most for group in problem.space.groups)
+    return problem.space.rows > LARGE
 
 
 def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
@@ -67,14 +63,14 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
     search.raise_bound(least_key(problem), "compulsory traffic")
     if has_patterns(problem):
         return  # each pattern has few rows, and the search begins with some of them
-    if _rows(problem) > MANY_ROWS:
+    if problem.space.rows > MANY_ROWS:
         offer_any_mapping(search, lambda: search.done)
     bounds = pattern = None
     if has_store_bounds(problem) and not search.done:
         bounds, pattern = _raise_bound_of_stores(search)
     offer_perfect_factors(search, method)
     tiles = PartTiles(problem)
-    if bounds is None and not problem.space.nest.perfect and _rows(problem) > HUGE:
+    if bounds is None and not problem.space.nest.perfect and problem.space.rows > HUGE:
         _offer_halved_tiles(search, method)
     if bounds is not None and not search.done:
         if not problem.space.nest.perfect:
@@ -96,7 +92,7 @@ def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> bool:
     if problem.space.nest.perfect:
         return False
     perfect = problem.with_perfect_factors()
-    if _rows(perfect) > MOST:
+    if perfect.space.rows > MOST:
         return False
     return _offer(search, perfect.even() if is_large(problem) else perfect, PERFECT, method)
 
@@ -105,7 +101,7 @@ def _offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
     """Offer the best mapping with halved tiles, with more time where perfect factors are very few."""
     problem = search.problem
     halved = problem.even().with_halved_tiles()
-    if _rows(problem.with_perfect_factors()) > _FEW:
+    if problem.with_perfect_factors().space.rows > _FEW:
         _offer(search, halved, HALVED, method)
     else:
         _offer(search, halved, HALVED, method, _DEEP_SHARE, _DEEPEST)
@@ -135,7 +131,7 @@ def _offer_tiles_of_parts(
 
 def _raise_bound_of_stores(search: LayerSearch) -> tuple[PatternBounds, BoundedPattern | None]:
     """Bound all mappings by what each store costs at least, before their tiles are tabulated."""
-    bounds, taken = PatternBounds(_in_part_of_time(search, SHARE, _LOOK)), None
+    bounds, taken = PatternBounds(search.within(search.limits.part(SHARE, _LOOK))), None
     with suppress(LimitReachedError):  # what was learned until then counts
         taken = bounds.take()
     _raise(search, min(bounds.least, math.inf if taken is None else taken.key), "stores")
@@ -146,7 +142,7 @@ def _know_more_of_stores(search: LayerSearch, bounds: PatternBounds) -> BoundedP
     """Search what each store costs at least with more effort: tables of the whole take longer."""
     pattern = None
     with suppress(LimitReachedError):
-        for pattern in bounds.deepened(_in_part_of_time(search, _DEEP_SHARE, _DEEPEST)):
+        for pattern in bounds.deepened(search.within(search.limits.part(_DEEP_SHARE, _DEEPEST))):
             _raise(search, pattern.key, "stores")
     return pattern
 
@@ -159,29 +155,14 @@ def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds, pat
     bounds, pattern : what each store costs at least
     """
     with suppress(LimitReachedError):
-        for key in inner_keys(_in_part_of_time(search, SHARE, LONGEST), bounds, pattern):
+        for key in inner_keys(search.within(search.limits.part(SHARE, LONGEST)), bounds, pattern):
             _raise(search, key, "inner levels")
 
 
 def _raise_bound_of_outer_levels(search: LayerSearch) -> None:
     """Bound all mappings by what the outermost levels cost together, where tensors part there."""
     with suppress(LimitReachedError):
-        _raise(search, outer_key(_in_part_of_time(search, SHARE, LONGEST)), "outer levels")
-
-
-def _in_part_of_time(search: LayerSearch, share: float, longest: float) -> LayerSearch:
-    """The search under limits of its own.
-
-    Parameters
-    ----------
-    share, longest : of the time that is left, and seconds
-    """
-    return search.within(_part_of_time(search, share, longest))
-
-
-def _part_of_time(search: LayerSearch, share: float, longest: float) -> Limits:
-    # Seconds depend on the machine, so a search that must answer the same twice has none of them.
-    return search.limits.share(share, None if search.limits.deterministic else longest)
+        _raise(search, outer_key(search.within(search.limits.part(SHARE, LONGEST))), "outer levels")
 
 
 def _raise(search: LayerSearch, key: float, source: str) -> None:
@@ -209,8 +190,8 @@ def _offer(
     Returns whether the part was searched to its end.
     """
     with suppress(LimitReachedError):  # the share of this, not the limit of the search
-        part_of_time = _part_of_time(search, share, longest)
-        return method.solve(PartSearch(search, part, part_of_time, source)).exhausted
+        limits = search.limits.part(share, longest)
+        return method.solve(PartSearch(search, part, limits, source)).exhausted
     return False
 
 

@@ -115,9 +115,9 @@ class Neighbourhoods:
         if self._last is None or self._last[0] != levels:
             self._last = None  # its memory serves the next one
             problem = self._search.problem.on(machine_of(self._search.problem.engine, levels))
-            if rows_of(problem) > _MOST and not problem.space.nest.perfect:
+            if problem.space.rows > _MOST and not problem.space.nest.perfect:
                 problem = problem.with_perfect_factors()
-            fits = rows_of(problem) <= _MOST
+            fits = problem.space.rows <= _MOST
             self._last = levels, _Machine(self._search, problem, self._source) if fits else None
         return self._last[1]
 
@@ -166,8 +166,3 @@ class _Machine:
         if not tree.empty:
             tree.limit(_NODES)
             tree.run()
-
-
-def rows_of(problem: LayerProblem) -> int:
-    """Rows of tiles of a problem."""
-    return sum(group.size_at_most for group in problem.space.groups)

@@ -15,7 +15,6 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.neighbourhoods import rows_of
 from tilewright.solvers.mapping.pattern_machines import (
     PatternSearch,
     Stores,
@@ -111,9 +110,9 @@ class Descent:
         self._tried.add(stores)
         whole = self._search.problem
         part = whole.on(machine_of(storing(whole, stores), levels_of(stores)))
-        if rows_of(part) > _MOST and not part.space.nest.perfect:
+        if part.space.rows > _MOST and not part.space.nest.perfect:
             part = part.with_halved_tiles()
-        if rows_of(part) > _MOST:
+        if part.space.rows > _MOST:
             return False
         before = self._search.key
         inner = PatternSearch(self._search, part)

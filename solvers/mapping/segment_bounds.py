@@ -94,7 +94,7 @@ class PartTables:
             self._layouts.clear()
         legal = LegalTables(part, search.limits, self._shared)
         laid = laid_out(part, search.limits, goal=goal, bank=self._bank, tally=search.tally, legal=legal)
-        if sum(group.size_at_most for group in space.groups) <= _FEW_ROWS:
+        if space.rows <= _FEW_ROWS:
             self._layouts[key] = laid  # which keeps the space, and so its identity
         return laid
 

@@ -176,8 +176,7 @@ class PatternTrees:
 
     def _improve(self) -> None:
         """Search neighbourhoods of the best mapping for a moment at most."""
-        limits = self._search.limits
-        part = limits.share(_SHARE, None if limits.deterministic else _LONGEST)
+        part = self._search.limits.part(_SHARE, _LONGEST)
         with self._beside.at_work():
             for _ in self._near.steps():
                 if part.expired:
@@ -217,7 +216,7 @@ class PatternTrees:
         key = pattern.key * self._search.problem.key_scale
         if stored not in self._shared:
             part = self._search.problem.on(machine_of(self._search.problem.engine, stored))
-            self._rows[stored] = sum(group.size_at_most for group in part.space.groups)
+            self._rows[stored] = part.space.rows
             is_shared = self._rows[stored] <= _SHARED
             self._shared[stored] = self._tree(part, 0.0, self._bank) if is_shared else None
         entry = self._shared[stored]

@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.beside import Beside
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.neighbourhoods import Neighbourhoods, rows_of
+from tilewright.solvers.mapping.neighbourhoods import Neighbourhoods
 from tilewright.solvers.mapping.pattern_descent import Descent
 from tilewright.solvers.mapping.pattern_machines import PatternSearch, machine_of, machines_stand_alone
 from tilewright.solvers.mapping.tree import Tree
@@ -114,9 +114,9 @@ def level_sets(problem: LayerProblem) -> Iterator[tuple[int, ...]]:
 def _tree(search: LayerSearch, source: str, stored: tuple[int, ...]) -> Tree | None:
     """The tree of a machine with some levels only; ``None`` where it has very many tiles, or none."""
     part = search.problem.on(machine_of(search.problem.engine, stored))
-    if rows_of(part) > _MANY and not part.space.nest.perfect:
+    if part.space.rows > _MANY and not part.space.nest.perfect:
         part = part.with_perfect_factors()
-    if rows_of(part) > _MOST:
+    if part.space.rows > _MOST:
         return None
     inner = PatternSearch(search, part)
     with suppress(TablesTooLargeError):
