@@ -250,7 +250,7 @@ class _Starts:
     def _best_price(self, prices: Sequence[float]) -> float:
         """The price whose sizes lead to the best plan on the whole machine.
 
-        Where a cheaper cycle than the first is better, no dearer one is tried, and the other way round.
+        Where a cheaper cycle leads to a better plan than the first price, no dearer one is tried.
         """
         key = self._share(self._whole, HANDOVER, prices[0])
         for price in prices[1:]:
