@@ -76,8 +76,8 @@ def ports_suffice(pair: LayerPair, engines: int, port: float, others: float) -> 
     for first in SHARE_PRICES:
         for part in BYTE_PRICES:
             price = part / room
-            earned = first * _with_sums(price * charged / first) * share
-            earned = earned + (1 - first) * _with_sums(price * reader.sums / (1 - first)) * later
+            earned = first * sums_factor(price * charged / first) * share
+            earned = earned + (1 - first) * sums_factor(price * reader.sums / (1 - first)) * later
             most = float(np.max(earned - price * passing, where=allowed, initial=0.0))
             if (engines * most + part) * (1 + ROUNDING) < 1:
                 return False
@@ -95,6 +95,6 @@ def reader_share(layer: SharedLayer, brought: Floats, own: Floats) -> Floats:
     return parts
 
 
-def _with_sums(worth: float) -> float:
+def sums_factor(worth: float) -> float:
     """``k`` where all unfinished sums together are worth so many layers."""
     return 1.0 if worth >= 1 else (1 + worth) ** 2 / (4 * max(worth, 1e-300))

@@ -91,3 +91,23 @@ def test_a_plan_that_fetches_computes_and_stores_in_turn_takes_little_more() -> 
     step = np.argsort(order).astype(np.int32)
     plan = complete(dag, machine, np.zeros(dag.tasks, np.int32), step)
     assert bounds.cycles <= problem.evaluate(dag, plan).cycles <= 1.3 * bounds.cycles
+
+
+def test_a_part_of_a_sum_begins_before_all_weights_have_come() -> None:
+    """It needs one block of channels; only what finishes a result has all weights before it."""
+    layers = [
+        Layer("a", conv2d(k=64, c=16, r=1, s=1, h=2, w=2), "test"),
+        Layer("b", conv2d(k=16, c=64, r=1, s=1, h=2, w=2), "test"),
+    ]
+    machine = load_tiled_machine("atomic-2x2[engines=1x1,array=16x16,dram=1000,port=1]")
+    network = Network("parts", layers, [Link("a", "b", "I", "x", 256)])
+    problem = TiledProblem(network, machine, tiled_objective("makespan"))
+    dag = problem.dag([AtomSize(2, 2, 16, 8), AtomSize(2, 2, 8, 16)])
+    assert [*np.diff(dag.base)] == [8, 8]
+    step = np.array([2 * (task % 8) + int(dag.unit[task]) for task in range(dag.tasks)], dtype=np.int32)
+    plan = complete(dag, machine, np.zeros(dag.tasks, np.int32), step)
+    whole = whole_layers(problem)
+    loads = layer_loads(whole, whole_cycles(problem, 1), whole_cycles(problem, 1))
+    part, finish = (layer_begins(whole, machine, loads, finished=finished)[1] for finished in (False, True))
+    assert part <= begun(problem, dag, plan, finished=False)[1] < 1024
+    assert 1024 <= finish <= begun(problem, dag, plan, finished=True)[1]

@@ -12,7 +12,7 @@ from tiled_plans import narrowed, random_plan, random_sizes
 from tilewright.foundation.errors import InputError
 from tilewright.solvers.scheduling.tiled.copies import SharedLayer
 from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles
-from tilewright.solvers.scheduling.tiled.port_pairs import LayerPair, ports_suffice, reader_share
+from tilewright.solvers.scheduling.tiled.port_pairs import LayerPair, ports_suffice, reader_share, sums_factor
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 
 
@@ -76,6 +76,59 @@ def test_no_random_deal_of_two_layers_passes_narrower_ports(seed: int) -> None:
             middle * pixels,
         )
         assert ports_suffice(pair, engines, float(total.max()), 0.0)
+
+
+def busiest(deal: list[np.ndarray], engines: int) -> tuple[float, float]:
+    """Bytes that enter the busiest engine, and all, for the owners and finishers of two layers."""
+    first, made, second, ends = deal
+    total = np.zeros(engines)
+    for ports in (entering(first, made, None), entering(second, ends, made.T)):
+        total[: len(ports)] += ports
+    return float(total.max()), float(total.sum())
+
+
+@pytest.mark.parametrize("seed", [2, 9, 11])
+def test_no_deal_that_was_improved_passes_narrower_ports(seed: int) -> None:
+    """Boxes of multiplications, and sums, move to other engines while the busiest port brings no more."""
+    rng = np.random.default_rng(seed)
+    parts, middle, channels, pixels = (int(side) for side in rng.integers(2, 7, 4))
+    engines = int(rng.integers(2, 5))
+    owners = [dealt(rng, (middle, pixels, parts), engines), dealt(rng, (channels, pixels, middle), engines)]
+    deal = [owners[0], owners[0][:, :, 0].copy(), owners[1], owners[1][:, :, 0].copy()]
+    least = busiest(deal, engines)
+    for _ in range(600):
+        trial = [array.copy() for array in deal]
+        owner, finisher = trial[:2] if rng.random() < 0.5 else trial[2:]
+        corner = [int(rng.integers(0, side)) for side in owner.shape]
+        if rng.random() < 0.4:
+            finisher[corner[0], corner[1]] = rng.choice(owner[corner[0], corner[1]])
+        else:
+            ends = [
+                at + int(rng.integers(1, side - at + 1)) for at, side in zip(corner, owner.shape, strict=True)
+            ]
+            owner[tuple(map(slice, corner, ends))] = int(rng.integers(0, engines))
+            gone = ~(owner == finisher[:, :, None]).any(axis=2)
+            finisher[gone] = owner[:, :, 0][gone]
+        if busiest(trial, engines) <= least:
+            deal, least = trial, busiest(trial, engines)
+    pair = LayerPair(
+        layer(middle, pixels, parts, outside=True),
+        layer(channels, pixels, middle, outside=False),
+        middle * pixels,
+    )
+    assert ports_suffice(pair, engines, least[0], 0.0)
+
+
+@pytest.mark.parametrize("worth", [0.01, 0.2, 0.7, 1.0, 3.0])
+def test_sums_add_no_more_than_their_factor(worth: float) -> None:
+    """Of all shares that one part of the operands allows, none is worth more, less the price of its sums."""
+    operands = 0.04
+    shares = np.linspace(operands, 1.0, 20_001)
+    sent = shares**2 / operands - shares  # of all unfinished sums, from phi**2 <= a b (phi + s / S)
+    largest = float((shares - worth * sent).max())
+    assert largest <= sums_factor(worth) * operands * (1 + 1e-9)
+    if worth >= 0.05:  # the best share is below 1
+        assert largest == pytest.approx(sums_factor(worth) * operands, rel=1e-4)
 
 
 @pytest.mark.parametrize("own", [0.0, 5.0, 24.0])
