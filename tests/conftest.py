@@ -14,12 +14,6 @@ from clocks import SLOW_SECONDS, pytest_timeout_set_timer
 from effort import effort
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "local", deadline=None, max_examples=effort(60), suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None)
-settings.load_profile("ci" if os.environ.get("CI") else "local")
-
 __all__ = ["pytest_timeout_set_timer"]
 
 # Tests start some hundred processes, which share compiled modules: those beside the sources, or a folder of
@@ -34,6 +28,17 @@ sys.dont_write_bytecode = False
 # Under `nohup`, or in the background of a script, signals arrive ignored, and every process inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Runs that include slow tests try all instances, unless ``TEST_EFFORT`` says otherwise."""
+    if config.option.markexpr != "not slow":
+        os.environ.setdefault("TEST_EFFORT", "1")
+    settings.register_profile(
+        "local", deadline=None, max_examples=effort(60), suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None)
+    settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 
+QUICK = 0.6
+"""The part of its instances that each random test of the default run tries; slow runs try all."""
+
 
 def effort(examples: int) -> int:
-    """Examples of one test: ``TEST_EFFORT=8`` in the environment tries eight times as many."""
-    return max(1, round(examples * float(os.environ.get("TEST_EFFORT", "1"))))
+    """How many of a test's instances are tried, at least one.
+
+    ``TEST_EFFORT`` in the environment multiplies their number: with 8 a test tries eight times as many.
+    """
+    return max(1, round(examples * float(os.environ.get("TEST_EFFORT", QUICK))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from collections.abc import Mapping as MappingABC
 from typing import Any
 
@@ -62,6 +62,16 @@ def placed(data: Any, path: Path_, value: Any) -> Any:
     return made
 
 
+def numberless(path: Path_) -> str:
+    """A place, the same for all items of a list."""
+    return re.sub(r"\.\d+", ".#", ".".join(map(str, path)))
+
+
+def changes_of(data: Any) -> set[tuple[str, str]]:
+    """Where a document can be changed and how, alike for all items of a list."""
+    return {(numberless(path), change) for path, change, _ in mutations(data)}
+
+
 def undetected(
     data: dict[str, Any],
     faults_of: Callable[[dict[str, Any]], list[str]],
@@ -70,6 +80,7 @@ def undetected(
     *,
     every: bool = False,
     only: set[str] | None = None,
+    known: Collection[tuple[str, str]] = (),
 ) -> list[str]:
     """The mutations that no check finds, as ``path: change``.
 
@@ -82,6 +93,7 @@ def undetected(
     same : whether two documents that can be read say the same
     unchecked : patterns of leaves, or of changes of them, that no check can judge, with the reason
     only : the places that are changed
+    known : changes that are left out, as `changes_of` gives them
     """
     chosen: dict[tuple[str, str], list[tuple[Path_, Any]]] = {}
     for path, change, value in mutations(data):
@@ -89,9 +101,11 @@ def undetected(
         texts = place, f"{place}: {change}"
         skipped = any(re.fullmatch(pattern, text) for pattern in unchecked for text in texts)
         if (only is None or place in only) and not skipped:
-            chosen.setdefault((re.sub(r"\.\d+", ".#", place), change), []).append((path, value))
+            chosen.setdefault((numberless(path), change), []).append((path, value))
     undetected = []
-    for (_, change), several in chosen.items():
+    for (place, change), several in chosen.items():
+        if (place, change) in known:
+            continue
         for path, value in several if every else several[-1:]:
             made = placed(data, path, value)
             if not faults_of(made) and not same(data, made):

@@ -196,7 +196,9 @@ def test_set_up_cycles_are_counted_where_turns_are(call: Call, tmp_path: Path) -
     assert "no level can keep a.C" in " ".join(call(*asked[:3], "gemmini", *asked[4:]).out.split())
 
 
-@pytest.mark.parametrize("objective", ["edp", "cycles", "E^0.5*D"])
+@pytest.mark.parametrize(
+    "objective", ["E^0.5*D", *(pytest.param(text, marks=pytest.mark.slow) for text in ("edp", "cycles"))]
+)
 def test_every_objective_is_proven(call: Call, tmp_path: Path, objective: str) -> None:
     """Products of energy and cycles have lines from which the check gets their bound; cycles add up."""
     layers, machine, path = (tmp_path / name for name in ("pair.yaml", "ports.yaml", "pair.json"))

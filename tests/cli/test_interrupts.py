@@ -75,6 +75,8 @@ LATER = {
     "cbc": "is interrupted as HiGHS is, in the same child",
     "set-ls": "is searched as set-lp is, by the same module",
     "chains": "is searched as cover is, by the same module",
+    "sizes": "waits for CP-SAT alone, as lns does in its neighbourhoods",
+    "windows": "the same",
 }
 """Methods that the long test alone interrupts, with the reason."""
 KINDS = {"map": mapping_calls, "herald": herald_calls, "tiled": tiled_calls, "many": many_calls}

@@ -72,7 +72,7 @@ def test_an_onnx_file_comes_back(call: Call, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.glob("*.onnx")] == ["g.onnx"]
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg"])
+@pytest.mark.parametrize("suffix", ["svg", pytest.param("png", marks=pytest.mark.slow)])
 def test_a_picture_of_a_network(call: Call, tmp_path: Path, suffix: str) -> None:
     """The picture is written whole, in the format of its ending."""
     pytest.importorskip("matplotlib")

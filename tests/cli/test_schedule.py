@@ -105,7 +105,9 @@ def test_faults_are_one_line(call: Call, arguments: list[str], words: str) -> No
     assert out.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("where", ["--store-activations", "--keep-activations"])
+@pytest.mark.parametrize(
+    "where", ["--keep-activations", pytest.param("--store-activations", marks=pytest.mark.slow)]
+)
 def test_codesign_proves_the_best_partition(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

@@ -105,7 +105,7 @@ def test_signal_returns_the_incumbent(
     assert call("check", "r.json").code == 0
 
 
-@pytest.mark.parametrize("args", [SCHEDULE_WORK, CODESIGN_WORK])
+@pytest.mark.parametrize("args", [SCHEDULE_WORK, pytest.param(CODESIGN_WORK, marks=pytest.mark.slow)])
 def test_signal_before_any_schedule_exits_130(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
 ) -> None:

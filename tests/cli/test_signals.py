@@ -46,7 +46,7 @@ UNEVEN = (
 """A search that takes minutes, with its progress in a file."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_signal_returns_the_incumbent(tmp_path: Path, number: signal.Signals) -> None:
     """Within two seconds of the signal the document is printed with the best mapping and its bound."""
     process = start(tmp_path, *UNEVEN)

@@ -24,7 +24,14 @@ def shell(folder: Path, redirections: str, *args: str) -> subprocess.CompletedPr
     return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("redirections", [">&-", ">&- 2>&-", "> /dev/full", "> /dev/full 2> /dev/full"])
+@pytest.mark.parametrize(
+    "redirections",
+    [
+        ">&- 2>&-",
+        "> /dev/full 2> /dev/full",
+        *(pytest.param(text, marks=pytest.mark.slow) for text in (">&-", "> /dev/full")),
+    ],
+)
 def test_a_lost_stdout_does_not_lose_the_file(tmp_path: Path, redirections: str) -> None:
     """Whatever becomes of standard output the document is whole; exit code and, if possible, a line tell."""
     done = shell(tmp_path, redirections, "--out", "r.json", "--log", "l.txt")

@@ -33,7 +33,7 @@ from tilewright.solvers.second_opinion import Verdict
 Point = tuple[Fraction, int]
 """Energy in pJ and cycles."""
 OBJECTIVES = ("edp", "ed2p", "E^2*D", "D^2")
-INSTANCES = effort(6)
+INSTANCES = effort(4)
 
 
 @dataclass(frozen=True)

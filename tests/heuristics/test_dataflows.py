@@ -58,8 +58,7 @@ def test_the_dataflow_holds(name: str, layer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [name if name in ("rs", "ws1") else pytest.param(name, marks=pytest.mark.slow) for name in DATAFLOWS],
+    "name", [name if name == "rs" else pytest.param(name, marks=pytest.mark.slow) for name in DATAFLOWS]
 )
 def test_search_within_a_dataflow_is_at_least_as_good(name: str) -> None:
     """Annealing starts from the greedy filling and stays within the proven optimum of the dataflow."""

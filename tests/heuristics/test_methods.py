@@ -21,7 +21,11 @@ from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 
-SHORT = {"annealing": "annealing[walkers=16,steps=40]", "genetic": "genetic[population=20,generations=20]"}
+SHORT = {
+    "annealing": "annealing[walkers=16,steps=40]",
+    "genetic": "genetic[population=20,generations=20]",
+    "autotvm": "autotvm[iterations=3]",
+}
 """Methods that run for as long as they are told to run here for a short time."""
 
 METHODS = [SHORT.get(name, name) for name in HEURISTICS.names()]

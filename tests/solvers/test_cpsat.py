@@ -46,15 +46,6 @@ def tables_of(problem: LayerProblem) -> Tables:
     )
 
 
-@pytest.mark.parametrize(
-    "objective", [*(pytest.param(goal, marks=pytest.mark.slow) for goal in ("energy", "cycles")), "edp"]
-)
-def test_published_layer(objective: str) -> None:
-    """The optima of one of dMazeRunner's layers, proven by CP-SAT alone."""
-    result = solve(layer("conv5_2", objective), "cpsat")
-    assert (result.status, result.key) == (Status.OPTIMAL, OPTIMA["conv5_2", objective])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", ["energy", "cycles", "edp"])
 @pytest.mark.parametrize("name", sorted(LAYERS))

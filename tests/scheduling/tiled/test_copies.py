@@ -8,6 +8,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from effort import effort
 from studies.tiled_random import random_problem
 from tiled_plans import random_plan, random_sizes
 
@@ -115,7 +116,7 @@ def check_plans(seed: int, times: int) -> int:
     return count
 
 
-@pytest.mark.parametrize("seeds", [range(10 * at, 10 * at + 10) for at in range(5)], ids=str)
+@pytest.mark.parametrize("seeds", [range(10 * at, 10 * at + 10) for at in range(effort(5))], ids=str)
 def test_no_random_plan_undercuts_the_bound_of_both_together(seeds: range) -> None:
     """On random networks, machines and objectives, energy and cycles of random plans of random sizes."""
     assert sum(check_plans(seed, 2) for seed in seeds) >= 10

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from effort import effort
 from tiled_enumeration import Enumeration, TooLargeError, tiny_problem
 
 from tilewright.formulation.limits import Limits
@@ -22,7 +22,6 @@ from tilewright.solvers.scheduling.tiled.exact.priced_proof import proof_of
 from tilewright.solvers.scheduling.tiled.exact.sequences import searched
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 
-EFFORT = int(os.environ.get("TEST_EFFORT", "1"))
 QUICK = (70, 131, 64, 17, 4, 76, 77, 35, 37, 197, 10, 121, 47, 146, 184, 2, 20, 44, 21, 89)
 """Problems on which enumeration takes a fraction of a second."""
 PRICED = {"energy": (0, 1, 2, 3, 4, 6, 7, 8, 10), "edp": (2, 3, 4, 7, 10, 11)}
@@ -135,9 +134,9 @@ def test_exact_energies_equal_enumeration(objective: str, seed: int) -> None:
 def test_exact_energies_equal_enumeration_on_many_problems(objective: str) -> None:
     """The same on more problems with and without power, and on those of up to eight atoms on few engines."""
     compared = 0
-    for seed in range(1000, 1120 * EFFORT):
+    for seed in range(1000, 1000 + effort(120)):
         compared += check_priced(seed, objective, 20_000, power=20.0 * (seed % 4 == 3), seconds=15)
-    assert compared > 20 * EFFORT
+    assert compared > effort(20)
     large = [
         check_priced(seed, objective, 30_000, fewest=6, most=120, seconds=15) for seed in range(100, 115)
     ]
@@ -147,4 +146,4 @@ def test_exact_energies_equal_enumeration_on_many_problems(objective: str) -> No
 @pytest.mark.slow
 def test_exact_equals_enumeration_on_many_problems() -> None:
     """The same on 200 more problems, those left out that enumeration does not end."""
-    assert compared(1000, 200 * EFFORT, 20_000) == 200 * EFFORT
+    assert compared(1000, effort(200), 20_000) == effort(200)

@@ -281,9 +281,9 @@ def check_ratios(ratios_by_link: dict[int, list[float]]) -> None:
         assert max(abs(ratio - 1) for ratio in ratios_by_link[link]) <= limit, (link, ratios_by_link[link])
 
 
-@pytest.mark.parametrize("plans", [4, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("plans", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_evaluator_agrees_with_an_event_simulation(plans: int) -> None:
-    """Within 10 % at 16 and 32 B/cycle and 20 % at 8, in the same order, over 12 or 30 plans."""
+    """Within 10 % at 16 and 32 B/cycle and 20 % at 8, in the same order, over 6 or 30 plans."""
     free, _, pairs = ratios(["resnet18"], plans, bucket=256, also_rounds=False)
     check_ratios(free)
     assert len(pairs) >= 3 * plans

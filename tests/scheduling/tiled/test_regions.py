@@ -87,7 +87,9 @@ def test_sizes_that_cost_less_energy_are_sent_less() -> None:
     assert np.mean(cycles) > 1.0
 
 
-@pytest.mark.parametrize("objective", ["energy", "edp", "makespan"])
+@pytest.mark.parametrize(
+    "objective", ["edp", *(pytest.param(text, marks=pytest.mark.slow) for text in ("energy", "makespan"))]
+)
 def test_the_default_is_no_worse_than_what_its_members_begin_with(objective: str) -> None:
     """All share the best plan, so none of its members begins with a better one."""
     problem = problem_on("atomic-2x2", 3, objective)

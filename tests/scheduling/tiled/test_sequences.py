@@ -113,7 +113,7 @@ def test_the_search_loses_nothing(seed: int) -> None:
         assert optimum(instance, 1 << 20, together=False) == plain(instance, whole=True)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_unequal_atoms_are_proven(seed: int) -> None:
     """20 atoms of unequal costs: the best sequence of rounds meets a plan."""
     assert proven(unequal_layers(20, seed, machine_of("atomic-2x2", free=True)), 60, threads=1).proven

@@ -60,7 +60,7 @@ def valued(form: ClosedForm) -> list[tuple[float, Node]]:
     return sorted((pair for pair in pairs if pair[0] < float("inf")), key=lambda pair: pair[0])
 
 
-@pytest.mark.parametrize(("network", "layers", "batch"), SMALL)
+@pytest.mark.parametrize(("network", "layers", "batch"), QUICK)
 def test_all_trees_are_proven(network: str, layers: tuple[int, ...], batch: int) -> None:
     """The best tree of all is the enumeration's, whatever tree is known before: none, a poor, a good one."""
     form = form_of(part(network, layers), batch)
