@@ -54,7 +54,7 @@ VERBS: dict[str, tuple[str, ...]] = {
             "--seeds",
             "1",
             "--time-limit",
-            "1",
+            "9",
         ),
         *("--jobs", "1", "-q", "--store", "FOLDER/compare.sqlite"),
     ),
