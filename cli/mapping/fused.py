@@ -163,7 +163,9 @@ def map_fused(given: Mapping[str, Any]) -> int:
     elif out is None or not quiet:
         show(*result.views())
     code = Exit.OK
-    if result.value is None:
+    if result.infeasible:
+        code = Exit.INFEASIBLE
+    elif result.value is None:
         code = Exit.INTERRUPTED if interrupted else Exit.LIMIT
     elif given["require_optimal"] and not result.optimal:
         code = Exit.NOT_OPTIMAL
@@ -176,6 +178,9 @@ def _reason(record: FusedDocument, *, interrupted: bool) -> str:
     """Why the network has no mapping or no proof."""
     if record.totals.value is not None:
         return reason("feasible", "", solved=True, gap=record.totals.gap)
+    if record.totals.infeasible:
+        hopeless = [group.layers[0].name for group in record.groups if group.status == "infeasible"]
+        return reason("infeasible", f"no mapping of {', '.join(hopeless)}, fused or not", solved=False)
     open_layers = [layer.name for group in record.groups if group.value is None for layer in group.layers]
     status = "interrupted" if interrupted else "unknown"
     return reason(status, f"no mapping is known of {', '.join(open_layers) or 'any layer'}", solved=False)

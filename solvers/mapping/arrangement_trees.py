@@ -33,7 +33,7 @@ from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
 if TYPE_CHECKING:
-    from tilewright.solvers.mapping.segment_bounds import SegmentBounds
+    from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
 _STEP = 0.02  # by which the first cutoff passes the least that anything may cost
@@ -42,7 +42,7 @@ _NEAR = 2  # times as far as a cutoff, what is known is searched for itself at o
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
-_MOST_BYTES = 800_000_000  # of trees that are open at once; what a search has besides takes half as much
+_MOST_BYTES = 600_000_000  # of trees that are open at once; what a search has besides takes as much again
 _MOST_SHARED = 200_000_000  # of values that the next tree may read, too
 _SHARE = 0.6  # of the time that is left, for the optimum of even storage
 
@@ -65,7 +65,9 @@ class ArrangementTrees:
         self._on_hard = on_hard
         self._tick = count()
         self._bank, self._tables = TableBank(), SharedTables()
+        self._parts: PartTables | None = None  # what bounds of parts read
         self._open: list[tuple[float, int, Tree, float]] = []
+        self._row_bytes = 0.0  # that a part's tree took at most, for each row of tiles
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
         self._cutoff = math.inf  # from which on nothing is looked for yet
 
@@ -100,20 +102,44 @@ class ArrangementTrees:
         if not math.isinf(tree.least):
             heapq.heappush(self._open, (max(tree.least, lower_bound), next(self._tick), tree, lower_bound))
 
-    def _state(self, parts: Iterable[LayerProblem], goal: Goal, lower_bound: Callable[[], float]) -> bool:
-        """Keep a tree of each part open; whether memory sufficed for all of them.
+    def _state(
+        self,
+        parts: Iterable[LayerProblem],
+        goal: Goal,
+        lower_bound: Callable[[], float],
+        on_bound: Callable[[float], None],
+    ) -> bool:
+        """Keep a tree of each part open; whether all parts were stated.
+
+        Where they would take too much memory with the next one, open trees are searched to their ends before.
 
         Parameters
         ----------
         lower_bound : of the part that was given out last
+        on_bound : as for :meth:`run`
         """
         for part in parts:
-            if self._bank.bytes + sum(tree.layout.bytes for _, _, tree, _ in self._open) > _MOST_BYTES:
-                return False
+            rows = max(1, sum(len(group) for group in part.space.groups))
+            before = self._bytes
+            if before + rows * self._row_bytes > _MOST_BYTES:
+                self._exhaust(on_bound)
+                if self._open or self._search.done:
+                    return False
+                self._bank.clear()
+                if self._parts is not None:
+                    self._parts.clear()
+                before = 0
             tree = self._new_tree(part, goal)
             if tree is not None:
                 self._put(tree, lower_bound())
+                self._row_bytes = max(self._row_bytes, (self._bytes - before) / rows)
         return True
+
+    @property
+    def _bytes(self) -> int:
+        """Memory of what open trees read, each table once."""
+        staged = {id(staged): staged for _, _, tree, _ in self._open for staged in tree.layout.staged}
+        return self._bank.bytes + sum(own.bytes + own.table.values.bytes for own in staged.values())
 
     def _hard(self) -> None:
         ask, self._on_hard = self._on_hard, lambda: None
@@ -128,7 +154,7 @@ class ArrangementTrees:
             if problem.reduction is not Reduction.FORMS:  # else the others' forms hold all even ones
                 self._put(even, self._unstated)
         parts = islice(problem.parts(self._search.limits.check), 1, None)
-        if self._state(parts, self._goal, lambda: self._unstated):
+        if self._state(parts, self._goal, lambda: self._unstated, on_bound):
             self._unstated = math.inf
         self._exhaust(on_bound)
 
@@ -140,9 +166,10 @@ class ArrangementTrees:
         from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
 
         problem = replace(self._search.problem, alike=Alike())
-        even_open, tables = self._is_even_open(), PartTables()
+        even_open, self._parts = self._is_even_open(), PartTables()
         machines = [
-            SegmentBounds(self._search, self._goal, slots, even_open, tables) for slots in storages(problem)
+            SegmentBounds(self._search, self._goal, slots, even_open, self._parts)
+            for slots in storages(problem)
         ]
 
         def learned() -> None:
@@ -159,8 +186,7 @@ class ArrangementTrees:
             lower_bound, self._cutoff = self._unstated, cutoff
             for bounds in machines:
                 known = partial(_larger, lower_bound, bounds)
-                if not self._state(bounds.parts(goal), goal, known):
-                    self._exhaust(on_bound)
+                if not self._state(bounds.parts(goal), goal, known, on_bound):
                     return
             self._unstated = math.inf
             self._exhaust(on_bound)
@@ -227,6 +253,8 @@ class ArrangementTrees:
         self._search.limits.check()
         if self._tables.bytes > _MOST_SHARED:
             self._tables.clear()
+            for _, _, tree, _ in self._open:  # the next trees read others
+                tree.layout.drop_values()
         limits, tally = self._search.limits, self._search.tally
         legal = LegalTables(problem, limits, self._tables)
         layout = laid_out(problem, limits, goal=goal, bank=self._bank, tally=tally, legal=legal)

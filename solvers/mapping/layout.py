@@ -110,6 +110,11 @@ class Layout:
         """Memory of its rows and cells, without what a bound program reads."""
         return sum(staged.bytes for staged in self.staged)
 
+    def drop_values(self) -> None:
+        """Forget values of rows; a bound program keeps what it reads, and a division computes its own."""
+        for staged in self.staged:
+            staged.table.values.clear()
+
     @property
     def owners(self) -> tuple[Variable, ...]:
         """The choices of storage."""

@@ -81,6 +81,12 @@ class PartTables:
         self._shared, self._bank = SharedTables(), TableBank()
         self._layouts: dict[Hashable, Layout] = {}
 
+    def clear(self) -> None:
+        """Forget everything."""
+        self._shared.clear()
+        self._bank.clear()
+        self._layouts.clear()
+
     def layout(self, part: LayerProblem, search: LayerSearch, goal: Goal) -> Layout:
         """The layout of a part; raises ``LimitReachedError`` where a limit strikes."""
         space, stated = part.space, part.statement
@@ -89,9 +95,7 @@ class PartTables:
         if known is not None:
             return known
         if self._shared.bytes + self._bank.bytes > _MOST_BYTES:
-            self._shared.clear()
-            self._bank.clear()
-            self._layouts.clear()
+            self.clear()
         legal = LegalTables(part, search.limits, self._shared)
         laid = laid_out(part, search.limits, goal=goal, bank=self._bank, tally=search.tally, legal=legal)
         if space.rows <= _FEW_ROWS:

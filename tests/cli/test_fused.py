@@ -338,3 +338,57 @@ def test_python_refuses_what_fusion_has_not(model: str, refused: dict[str, Any])
     question = tw.network(model).on("tpu-edge", fuse=True)
     with pytest.raises(tw.InputError, match="cannot be used with fuse=True"):
         tw.solve(question, **refused)
+
+
+NARROW = """\
+clock_mhz: 500
+compute: {mac_energy: 1, element_bits: 8}
+levels:
+  - {name: DRAM, energy: 100}
+  - {name: MID, elements: 2, energy: 4}
+  - {name: BUF, elements: 40, energy: 2}
+"""
+"""A machine whose middle level holds two elements, one less than a product alone needs."""
+
+
+def test_layers_that_fit_only_when_fused_are_mapped(call: Call, tmp_path: Path) -> None:
+    """What is passed on by the innermost level takes no room further out, so that the pair has a mapping."""
+    model, arch, out = tmp_path / "pair.yaml", tmp_path / "narrow.yaml", tmp_path / "out.json"
+    model.write_text(PAIR)
+    arch.write_text(NARROW)
+    assert call("map", model, "-a", arch, "-q").code == 3
+    outcome = call("map", model, "-a", arch, "--fuse", "--factors", "perfect", "--out", out)
+    assert outcome.code == 0, outcome.err
+    document = json.loads(out.read_text())
+    totals = document["totals"]
+    assert totals["value"] == totals["bound"] == 9280  # the second opinion confirms it
+    assert not totals["infeasible"]
+    assert totals["unfused_value"] is None
+    totals["infeasible"] = True
+    out.write_text(json.dumps(document))
+    assert "totals.infeasible: true" in call("check", out).out
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_a_network_that_has_no_mapping_is_infeasible(call: Call, tmp_path: Path, objective: str) -> None:
+    """The code is that of `map`: a layer alone fits nowhere, and the pair would, or nothing does."""
+    model, arch, out = tmp_path / "three.yaml", tmp_path / "narrow.yaml", tmp_path / "out.json"
+    arch.write_text(NARROW)
+    model.write_text(PAIR + '- {name: c, layer: "gemm:M=3,N=2,K=4"}\n')
+    asked = ("map", model, "-a", arch, "--fuse", "--factors", "perfect", "--objective", objective, "-q")
+    outcome = call(*asked, "--out", out)
+    assert outcome.code == 3
+    assert "infeasible: no mapping of a, b, c, fused or not" in outcome.err
+    document = json.loads(out.read_text())
+    follows_schema(document, FUSED)
+    assert document["totals"]["infeasible"]
+    assert document["complete"]
+    assert [group["status"] for group in document["groups"]] == ["infeasible"] * 3
+    assert call("check", out).code == 0
+    assert "no mapping of the whole network exists, fused or not" in call("show", out).out
+    arch.write_text(NARROW.replace("elements: 2,", "elements: 1,"))
+    model.write_text(PAIR)
+    assert call(*asked, "--out", out).code == 3
+    assert [tried["reason"] for tried in json.loads(out.read_text())["tried"]] == [
+        "a fits nowhere, whatever it is fused with"
+    ]

@@ -30,6 +30,7 @@ from tilewright.solvers.mapping.explore.features import (
     sharing_levels,
     trimmed,
     with_capacities,
+    with_largest_capacities,
     with_prices,
 )
 from tilewright.solvers.mapping.solve import solve
@@ -116,12 +117,24 @@ def test_a_survey_sees_what_every_machine_alone_shows(data: st.DataObject) -> No
     assert shared == machines
     for trims in (False, True):
         survey = Survey(shared, operator, trims=trims)
-        assert survey.engines == [trimmed(m, operator) if trims else m for m in machines]
-        features = [features_of(engine) for engine in survey.engines]
-        assert survey.features == features
+        seen = [trimmed(m, operator) if trims else m for m in machines]
+        assert [survey.engine(index) for index in range(len(machines))] == seen
+        features = [features_of(engine) for engine in seen]
+        for index, own in enumerate(features):
+            assert survey.peaks[index] == seen[index].instances
+            for row, exact in ((survey.prices, own.prices), (survey.capacities, own.capacities)):
+                wanted = [np.inf if amount is None else float(amount) for amount in exact]
+                assert row[index, : len(wanted)].tolist() == wanted
+                assert not row[index, len(wanted) :].any()
         for one, other in combinations(range(len(machines)), 2):
             same = survey.signatures[one] == survey.signatures[other]
             assert same == (features[one] == features[other])
+            alike = survey.shapes[one] == survey.shapes[other]
+            assert alike == (features[one].shape == features[other].shape)
+        for number in set(survey.shapes.tolist()):
+            indices = np.flatnonzero(survey.shapes == number).tolist()
+            capacities = [features[index].capacities for index in indices]
+            assert survey.largest(indices) == with_largest_capacities(seen[indices[0]], capacities)
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 9)] * 4), min_size=1, max_size=6))

@@ -141,6 +141,8 @@ def _group_faults(
         if group.value is not None or group.metrics is not None:
             yield "value: without a tree"
         return
+    if group.status == "infeasible":
+        yield "status: infeasible, with a tree"
     try:
         stated = recorded_group(document, group, where)
         tree = tree_from_data(group.tree, where, "tree")
@@ -280,6 +282,8 @@ def _totals_faults(document: FusedDocument, objective: Objective, sums: _Sums) -
     """Sums that are not those of the groups, and a bound that does not follow from its lines."""
     totals = document.totals
     yield from _value_faults(objective, totals, totals.gap)
+    if totals.infeasible and all(group.status != "infeasible" for group in document.groups):
+        yield "infeasible: true, and no layer is infeasible alone"
     expected = None
     if sums.whole and all(group.value_exact is not None for group in document.groups):
         expected = str(objective.key(sums.energy, sums.cycles))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -71,13 +71,17 @@ def explore_document(question: ExploreQuestion, exploration: Exploration, wall: 
     """The document of an exploration, finished or not."""
     goal = [answer for answer in exploration.goals if answer.goal.layer is None and not answer.goal.brief][-1]
     goal.refresh()
-    places = {design.index: place for place, design in enumerate(exploration.designs)}
     best, counts = best_of(goal.values, question.costs), goal.goal.counts
+    known = [
+        _Known(place, goal.bound(place), bool(beaten)) for place, beaten in enumerate(goal.beaten().tolist())
+    ]
+    of_design = {design.index: own for design, own in zip(exploration.designs, known, strict=True)}
     records = [
-        _design(question, exploration, goal, design, places.get(design.index))
+        _design(question, exploration, goal, design, of_design.get(design.index))
         for design in question.space.designs
     ]
-    chosen = None if best is None else _best(question, exploration, goal, best)
+    bounds = [own.bound for own in known]
+    chosen = None if best is None else _best(question, exploration, goal, best, bounds)
     layer_bests = _layer_bests(question, exploration) if question.settings.each_layer else []
     front = None
     if question.costs is not None:
@@ -140,11 +144,27 @@ def _unknown(record: DesignRecord) -> bool:
     return record.value is None and record.status not in ("infeasible", "refused")
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a machine of the grid.
+
+    Parameters
+    ----------
+    place : among those that are machines
+    bound : of its value; ``None`` where a layer has no mapping
+    beaten : whether that is above what rules it out
+    """
+
+    place: int
+    bound: Fraction | None
+    beaten: bool
+
+
 def _design(
-    question: ExploreQuestion, exploration: Exploration, goal: Progress, design: Design, place: int | None
+    question: ExploreQuestion, exploration: Exploration, goal: Progress, design: Design, known: _Known | None
 ) -> DesignRecord:
     fields = plain_data(question.space.changes(design.place))
-    if place is None:
+    if known is None:
         return DesignRecord(
             index=design.index,
             fields=fields,
@@ -161,7 +181,8 @@ def _design(
             message=design.refusal,
         )
     sizes, counts, counting = design_quantities(design), goal.goal.counts, goal.goal.counting
-    value, bound = goal.values.get(place), goal.bound(place)
+    place, bound = known.place, known.bound
+    value = goal.values.get(place)
     energy: Fraction | None = None
     cycles: int | None = None
     summed: Number | None = None
@@ -175,7 +196,7 @@ def _design(
                     (count, reported.value or Fraction(0)) for count, reported in answers
                 )
             )
-    status, rule, origin, message = _standing(exploration, goal, place)
+    status, rule, origin, message = _standing(exploration, goal, known)
     return DesignRecord(
         index=design.index,
         fields=fields,
@@ -197,21 +218,21 @@ def _design(
     )
 
 
-def _standing(exploration: Exploration, goal: Progress, place: int) -> tuple[str, str, int | None, str]:
+def _standing(exploration: Exploration, goal: Progress, known: _Known) -> tuple[str, str, int | None, str]:
     """Status of a design, the rule that discarded it, and the design that the rule's bound is from."""
-    state, counting = exploration.state, goal.goal.counting
+    state, counting, place = exploration.state, goal.goal.counting, known.place
     failures = [
-        known.reported.message
+        answer.reported.message
         for layer in counting
-        if (known := state.known.get((layer, place))) is not None and known.reported.status == "error"
+        if (answer := state.known.get((layer, place))) is not None and answer.reported.status == "error"
     ]
     is_pruned = [layer for layer in counting if np.isinf(state.bounds[layer].low[place])]
     if is_pruned:
         return "infeasible", "", None, f"{state.layers[is_pruned[0]].name} has no mapping"
     proven = [bool(state.proven[layer, place]) for layer in counting]
-    if all(proven) and goal.values.get(place) == goal.bound(place):
+    if all(proven) and goal.values.get(place) == known.bound:
         return "solved", "", None, ""
-    if not goal.beaten(place):
+    if not known.beaten:
         reported = "; ".join(failures[:1])
         return ("feasible" if place in goal.values else "open"), "", None, reported
     if any(proven):
@@ -230,15 +251,28 @@ def _standing(exploration: Exploration, goal: Progress, place: int) -> tuple[str
     return "discarded", "carried", exploration.designs[heaviest].index, ""
 
 
-def _grid_bound(goal: Progress, value: Fraction) -> Fraction:
+def _grid_bound(bounds: Iterable[Fraction | None], value: Fraction) -> Fraction:
     """No design has a value below this."""
-    bounds = [goal.bound(place) for place in range(len(goal.state.engines))]
     return min([value, *(bound for bound in bounds if bound is not None)])
 
 
-def _best(question: ExploreQuestion, exploration: Exploration, goal: Progress, place: int) -> BestDesign:
+def _best(
+    question: ExploreQuestion,
+    exploration: Exploration,
+    goal: Progress,
+    place: int,
+    bounds: Iterable[Fraction | None],
+) -> BestDesign:
+    """The best design.
+
+    Parameters
+    ----------
+    question, exploration, goal : what was asked and found
+    place : of the design among those that are machines
+    bounds : of all of these
+    """
     design, value = exploration.designs[place], goal.values[place]
-    bound = _grid_bound(goal, value)
+    bound = _grid_bound(bounds, value)
     gap = shown_gap(question.objective.layer, value, bound)
     return BestDesign(
         index=design.index,
@@ -264,7 +298,7 @@ def _layer_bests(question: ExploreQuestion, exploration: Exploration) -> list[La
         if place is None:
             continue
         value = goal.values[place]
-        bound = _grid_bound(goal, value)
+        bound = _grid_bound(map(goal.bound, range(len(goal.state.engines))), value)
         design = exploration.designs[place]
         bests.append(
             LayerBest(

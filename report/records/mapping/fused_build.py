@@ -96,6 +96,7 @@ def fused_document(
             ],
             "beside": [beside_record(problem.objective, problem.engine, own) for own in answer.beside],
             "totals": FusedTotals(
+                infeasible=answer.impossible,
                 gap=relative_gap(answer.value, answer.bound),
                 **{f"unfused_{name}": part for name, part in _figures(problem, *answer.alone).items()},
                 energy_pj=float(sum((cost.energy for cost in known), Fraction(0))) if whole else None,
@@ -194,12 +195,14 @@ def beside_record(objective: Objective, engine: Engine, beside: Beside) -> Fused
 def _group_record(
     problem: FusionProblem, group: GroupAnswer, unfused: FusedUnfused, *, stopped: bool
 ) -> FusedGroupRecord:
+    if group.value is not None:
+        status = status_of(group.value, group.bound, stopped=stopped)
+    else:
+        status = Status.INFEASIBLE if group.impossible else Status.UNKNOWN
     return FusedGroupRecord(
         layers=_layers(group.group),
         leaving=sorted(group.group.leaving),
-        status=status_of(group.value, group.bound, stopped=stopped).value
-        if group.value is not None
-        else Status.UNKNOWN.value,
+        status=status.value,
         gap=relative_gap(group.value, group.bound),
         unfused=unfused,
         tree=None if group.tree is None else group.tree.to_data(),

@@ -42,6 +42,7 @@ def fused_claim(document: FusedDocument, graph: FusedGraph, where: str) -> Fused
         },
         lines=tuple((Fraction(line.price), Fraction(line.least)) for line in totals.lines),
         fewest=Fraction(totals.fewest_cycles),
+        infeasible=totals.infeasible,
     )
 
 

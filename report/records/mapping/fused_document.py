@@ -190,6 +190,9 @@ class FusedLine(Record):
 class FusedTotals(FusedValue):
     """The whole network."""
 
+    infeasible: bool = Field(
+        False, description="whether it is proven that every cover has a group without a mapping"
+    )
     gap: float | None
     unfused_value: float | None
     unfused_value_exact: ExactText | None

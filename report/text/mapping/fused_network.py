@@ -171,7 +171,7 @@ def summary_text(document: FusedDocument) -> str:
     """The result of the whole network and the space that it is about, in two lines."""
     totals = document.totals
     if totals.value is None:
-        return "no mapping of the whole network"
+        return "no mapping of the whole network" + (" exists, fused or not" if totals.infeasible else "")
     gap = "proven optimal in its space" if totals.gap == 0 else f"gap {percent_text(totals.gap or 0, 2)}"
     objective = parse_objective(document.objective)
     text = f"{objective_text(objective, totals.value)}, {gap}"

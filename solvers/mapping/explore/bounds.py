@@ -25,7 +25,7 @@ from tilewright.foundation.arrays import Bools, Floats, Indices
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.fitted import fitted
 from tilewright.solvers.mapping.explore.compulsory import CountBounds, count_bounds
-from tilewright.solvers.mapping.explore.features import Features, Survey, with_largest_capacities
+from tilewright.solvers.mapping.explore.features import Survey
 from tilewright.workloads.mapping.operator import Operator
 
 SAFE = 1 - 1e-9
@@ -56,7 +56,8 @@ class LayerBounds:
 
     Attributes
     ----------
-    engines : per design, trimmed to what the layer can use; equal signatures ask the same question
+    engine : gives a design's machine, trimmed to what the layer can use
+    signatures : equal for designs that ask the same question
     low : lower bounds of the objective key, infinite where no mapping exists
     why : per design, the anchor that its bound comes from, or ``COMPULSORY``
     exact : whether that bound is the anchor's own: prices are equal
@@ -73,18 +74,17 @@ class LayerBounds:
         comparing: bool,
         limits: Limits | None = None,
     ) -> None:
-        machines = [fitted(engine, operator) for engine in engines]
+        machines = list(engines)
+        if fitted(machines[0], operator) is not machines[0]:  # the layer states widths
+            machines = [fitted(engine, operator) for engine in engines]
         survey = Survey(machines, operator, trims=comparing)
-        self.engines, self.signatures, features = survey.engines, survey.signatures, survey.features
-        shapes: dict[object, int] = {}
-        self._shapes = np.array([shapes.setdefault(each.shape, len(shapes)) for each in features])
+        self.engine, self.signatures, self._shapes = survey.engine, survey.signatures, survey.shapes
         self._objective = objective
         rounding = comparable_rounding(cost_model(model))
         self._comparing = comparing and rounding is not None
         # A model that rounds energy may count that much less on one design than on another.
         self._rounding = rounding or 0
-        self._prices = _columns(features, "prices")
-        self._capacities = _columns(features, "capacities")
+        self._prices, self._capacities = survey.prices, survey.capacities
         count = len(engines)
         self.anchors: list[Anchor] = []
         self.why = np.full(count, COMPULSORY)
@@ -95,12 +95,10 @@ class LayerBounds:
         self._cycles = np.zeros(count)
         self._energy = np.zeros(count)
         if self._comparing:
-            for number in shapes.values():
+            for number in range(int(self._shapes.max()) + 1):
                 own = np.flatnonzero(self._shapes == number)
-                group = [self.engines[index] for index in own]
-                largest = with_largest_capacities(group[0], [features[index].capacities for index in own])
-                counts = count_bounds(operator, largest, model, factors, limits)
-                self._begin(own, counts, [-(-operator.iterations // engine.instances) for engine in group])
+                counts = count_bounds(operator, survey.largest(own), model, factors, limits)
+                self._begin(own, counts, [-(-operator.iterations // survey.peaks[index]) for index in own])
 
     def _begin(self, own: Indices, counts: CountBounds, peaks: Sequence[int]) -> None:
         """What is compulsory on the designs of one shape."""
@@ -202,12 +200,3 @@ def least_ratio(prices: Floats, own: Floats, least: Floats, most: Floats) -> Flo
     gains = prices - ratio[:, None] * own
     worst = (gains * np.where(gains < 0, most, least)).sum(axis=1)
     return np.where(worst >= 0, ratio, 0.0)
-
-
-def _columns(features: Sequence[Features], field: str) -> Floats:
-    """One row per design; shapes of fewer columns are filled up, since they are never compared."""
-    rows = [
-        [np.inf if amount is None else float(amount) for amount in getattr(each, field)] for each in features
-    ]
-    width = max(map(len, rows))
-    return np.array([row + [0.0] * (width - len(row)) for row in rows])

@@ -8,14 +8,18 @@ Cost models that are comparable (`comparable_rounding`) keep this bargain.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
-from math import prod
 from typing import Any
 
-from tilewright.hardware.mapping.engine import Engine, Fanout, MemoryLevel
+import numpy as np
+
+from tilewright.foundation.arrays import Floats
+from tilewright.hardware.mapping.engine import Dma, Engine, Fanout, MemoryLevel
 from tilewright.workloads.mapping.operator import Operator, Role
 
 
@@ -51,11 +55,7 @@ class LevelFeatures:
 
 def features_of(engine: Engine) -> Features:
     """Prices, capacities and shape of a machine."""
-    return _features(engine, [LevelFeatures.of(level) for level in engine.levels])
-
-
-def _features(engine: Engine, levels: Sequence[LevelFeatures]) -> Features:
-    """The features of a machine of given levels."""
+    levels = [LevelFeatures.of(level) for level in engine.levels]
     prices = chain.from_iterable(level.prices for level in levels)
     return Features(
         (engine.mac_energy, *prices, engine.leak),  # the last one is the price of a cycle
@@ -65,7 +65,7 @@ def _features(engine: Engine, levels: Sequence[LevelFeatures]) -> Features:
 
 
 def sharing_levels(engines: Sequence[Engine]) -> list[Engine]:
-    """The same machines; equal levels are one object, of which :class:`Survey` finds out all at once."""
+    """The same machines; what is equal is one object, of which :class:`Survey` finds out all at once."""
     known: dict[LevelFeatures, list[MemoryLevel]] = {}
 
     def shared(level: MemoryLevel) -> MemoryLevel:
@@ -75,7 +75,55 @@ def sharing_levels(engines: Sequence[Engine]) -> list[Engine]:
             alike.append(level)
         return level if same is None else same
 
-    return [replace(engine, levels=tuple(map(shared, engine.levels))) for engine in engines]
+    energies: dict[Fraction, Fraction] = {}
+    dmas: dict[Dma | None, Dma | None] = {}
+    leakages: dict[tuple[tuple[str, Fraction], ...], MappingABC[str, Fraction]] = {}
+    return [
+        replace(
+            engine,
+            levels=tuple(map(shared, engine.levels)),
+            mac_energy=energies.setdefault(engine.mac_energy, engine.mac_energy),
+            dma=dmas.setdefault(engine.dma, engine.dma),
+            leakage=leakages.setdefault(tuple(engine.leakage.items()), engine.leakage),
+        )
+        for engine in engines
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What machines have in common besides their levels.
+
+    Parameters
+    ----------
+    number, shape : those of equal ones are equal, and of ones that differ in prices alone
+    mac, leak : pJ of an operation, and of a cycle
+    """
+
+    number: int
+    shape: int
+    mac: float
+    leak: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Levels that have equal features.
+
+    Parameters
+    ----------
+    number, shape : those of equal features, and of equal shapes, are equal
+    features : exact ones
+    prices, capacities : the same as floats; infinite for what is unlimited
+    instances : of its array; 1 without one
+    """
+
+    number: int
+    shape: int
+    features: LevelFeatures
+    prices: list[float]
+    capacities: list[float]
+    instances: int
 
 
 class Survey:
@@ -88,44 +136,121 @@ class Survey:
 
     Attributes
     ----------
-    engines, features : of the machines
     signatures : equal for machines that ask the same question
+    shapes : equal for machines that differ in prices and capacities alone, shape (machines,)
+    prices, capacities : of the features, shape (machines, columns); machines of fewer columns have zeros at
+        the end, since machines of different shapes are never compared
+    peaks : processing elements
     """
 
     def __init__(self, machines: Sequence[Engine], operator: Operator, *, trims: bool) -> None:
-        self._operator, self._trims = operator, trims
+        self._machines, self._operator, self._trims = machines, operator, trims
         self._sizes = _sizes(operator)
-        self._levels: dict[tuple[int, int, bool], tuple[MemoryLevel, LevelFeatures, int]] = {}
-        self._numbers: dict[LevelFeatures, int] = {}
-        self.engines: list[Engine] = []
-        self.features: list[Features] = []
-        self.signatures: list[object] = []
-        for machine in machines:
-            seen = [self._seen(machine, level, not index) for index, level in enumerate(machine.levels)]
-            engine = _with_trimmed(machine, (level for level, *_ in seen)) if trims else machine
-            self.engines.append(engine)
-            self.features.append(_features(engine, [features for _, features, _ in seen]))
-            self.signatures.append(
-                (
-                    *(engine.cost_model, engine.element_bits, engine.dma, engine.mac_energy, engine.leak),
-                    tuple(number for *_, number in seen),
-                )
-            )
+        self._levels: dict[tuple[int, int, bool], tuple[MemoryLevel, _Kind]] = {}
+        self._kinds: dict[LevelFeatures, _Kind] = {}
+        self._shapes: dict[object, int] = {}
+        self._seen_levels = [
+            [self._seen(machine, level, not index) for index, level in enumerate(machine.levels)]
+            for machine in machines
+        ]
+        self._heads: dict[tuple[object, ...], _Head] = {}
+        self._numbers: dict[object, int] = {}
+        shapes: dict[tuple[int, ...], int] = {}
+        own_shapes: list[int] = []
+        prices: list[list[float]] = []
+        capacities: list[list[float]] = []
+        self.signatures: list[tuple[int, ...]] = []
+        self.peaks: list[int] = []
+        for machine, seen in zip(machines, self._seen_levels, strict=True):
+            kinds = [kind for _, kind in seen]
+            head = self._head(machine)
+            self.signatures.append((head.number, *[kind.number for kind in kinds]))
+            shape = (head.shape, *[kind.shape for kind in kinds])
+            own_shapes.append(shapes.setdefault(shape, len(shapes)))
+            # The last price is that of a cycle.
+            prices.append([head.mac, *_joined(kind.prices for kind in kinds), head.leak])
+            capacities.append(_joined(kind.capacities for kind in kinds))
+            self.peaks.append(math.prod(kind.instances for kind in kinds))
+        self.shapes = np.array(own_shapes)
+        self.prices, self.capacities = _padded(prices), _padded(capacities)
 
-    def _seen(
-        self, machine: Engine, level: MemoryLevel, outermost: bool
-    ) -> tuple[MemoryLevel, LevelFeatures, int]:
-        """A level, trimmed or not, its features, and the number of all that have equal ones."""
+    def engine(self, index: int) -> Engine:
+        """A machine, trimmed if that is asked for."""
+        machine = self._machines[index]
+        if not self._trims:
+            return machine
+        return _with_trimmed(machine, (level for level, _ in self._seen_levels[index]))
+
+    def largest(self, indices: Iterable[int]) -> Engine:
+        """A machine on which whatever is legal on some of one shape is legal, at no more cycles.
+
+        Parameters
+        ----------
+        indices : of the machines, at least one
+        """
+        indices = list(indices)
+        places = zip(*(self._seen_levels[index] for index in indices), strict=True)
+        # Capacities of a level do not depend on other levels, so every different level counts once.
+        columns = [
+            list({kind.number: kind.features.capacities for _, kind in seen}.values()) for seen in places
+        ]
+        rows = [
+            tuple(chain.from_iterable(own[min(number, len(own) - 1)] for own in columns))
+            for number in range(max(map(len, columns)))
+        ]
+        return with_largest_capacities(self.engine(indices[0]), rows)
+
+    def _head(self, machine: Engine) -> _Head:
+        """What a machine has besides its levels; machines are kept, and so identities."""
+        common = machine.cost_model, machine.element_bits
+        key = *common, id(machine.dma), id(machine.mac_energy), id(machine.leakage)
+        head = self._heads.get(key)
+        if head is None:
+            shape, leak = (*common, machine.dma), machine.leak
+            whole = *shape, machine.mac_energy, leak
+            head = self._heads[key] = _Head(
+                self._numbers.setdefault(whole, len(self._numbers)),
+                self._numbers.setdefault(shape, len(self._numbers)),
+                float(machine.mac_energy),
+                float(leak),
+            )
+        return head
+
+    def _seen(self, machine: Engine, level: MemoryLevel, outermost: bool) -> tuple[MemoryLevel, _Kind]:
+        """A level, trimmed or not, and its kind."""
         key = id(level), machine.element_bits, outermost
         known = self._levels.get(key)
         if known is None:
             own = level
             if self._trims:
                 own = _trimmed_level(machine, level, self._operator, self._sizes, outermost=outermost)
-            features = LevelFeatures.of(own)
-            number = self._numbers.setdefault(features, len(self._numbers))
-            known = self._levels[key] = own, features, number
+            known = self._levels[key] = own, self._kind(own)
         return known
+
+    def _kind(self, level: MemoryLevel) -> _Kind:
+        """The kind of a level."""
+        features = LevelFeatures.of(level)
+        kind = self._kinds.get(features)
+        if kind is None:
+            kind = self._kinds[features] = _Kind(
+                len(self._kinds),
+                self._shapes.setdefault(features.shape, len(self._shapes)),
+                features,
+                [float(price) for price in features.prices],
+                [math.inf if amount is None else float(amount) for amount in features.capacities],
+                1 if level.fanout is None else level.fanout.instances,
+            )
+        return kind
+
+
+def _joined(parts: Iterable[list[float]]) -> list[float]:
+    return list(chain.from_iterable(parts))
+
+
+def _padded(rows: Sequence[list[float]]) -> Floats:
+    """One row per machine, filled up with zeros."""
+    width = max(map(len, rows))
+    return np.array([row + [0.0] * (width - len(row)) for row in rows])
 
 
 def _level_shape(level: MemoryLevel) -> tuple[Any, ...]:
@@ -278,7 +403,7 @@ def _trimmed_level(
 def _trimmed_fanout(fanout: Fanout, operator: Operator) -> Fanout:
     axes = []
     for axis in fanout.axes:
-        parts = prod(
+        parts = math.prod(
             dimension.bound
             for dimension in operator.dimensions
             if axis.carries is None or dimension.like in axis.carries

@@ -108,9 +108,9 @@ class Progress:
                 parts.append((count, _lowered(float(low))))
         return self.objective.bound(parts)
 
-    def beaten(self, design: int) -> bool:
-        """Whether a design's bound is above what rules it out."""
-        return bool(self.low()[design] * SAFE > self._best[design])
+    def beaten(self) -> Bools:
+        """Designs whose bounds are above what rules them out."""
+        return np.asarray(self.low() * SAFE > self._best)
 
     def cap(self, layer: int, design: int, slack: float) -> Fraction | None:
         """A key of the layer above which its design is ruled out; ``None`` where nothing is known to beat it.

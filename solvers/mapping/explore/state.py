@@ -104,7 +104,7 @@ class State:
 
     def cell(self, layer: int, design: int, seconds: float) -> Cell:
         """The cell of a layer on a design."""
-        engine = self.bounds[layer].engines[design]
+        engine = self.bounds[layer].engine(design)
         return Cell.of(self.layers[layer].operator, engine, self.asked, seconds)
 
     def reopen(self) -> None:

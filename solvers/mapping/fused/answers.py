@@ -55,6 +55,7 @@ class GroupAnswer:
     seconds : of its search
     skeletons, opened, solves : what the search looked at; 0 for a layer alone
     evaluation : of the tree, once that is asked for
+    impossible : whether it is proven that no mapping exists
     """
 
     group: FusedGroup
@@ -68,6 +69,7 @@ class GroupAnswer:
     opened: int = 0
     solves: int = 0
     evaluation: FusedEvaluation | None = None
+    impossible: bool = False
 
     @property
     def is_fused(self) -> bool:
@@ -143,6 +145,7 @@ class FusionAnswer:
     fewest : cycles of the whole at least, which bound it as well
     beside : mappings to begin with that lie outside the searched space
     refused : why others are of no use, a line each
+    impossible : whether it is proven that every cover has a group without a mapping
     """
 
     groups: tuple[GroupAnswer, ...]
@@ -157,6 +160,7 @@ class FusionAnswer:
     fewest: Fraction = Fraction(0)
     beside: tuple[Beside, ...] = ()
     refused: tuple[str, ...] = ()
+    impossible: bool = False
 
 
 def few_linked(most: int) -> str:

@@ -21,6 +21,7 @@ from tilewright.formulation.mapping.fused.tree import Branch, unfused
 from tilewright.formulation.mapping.fused.widths import at_widths
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.search import LayerResult
+from tilewright.formulation.result import Status
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.answers import FusedStart, GroupAnswer, Unlinked, alike, renamed
@@ -28,6 +29,7 @@ from tilewright.solvers.mapping.fused.compulsory import least_energy
 from tilewright.solvers.mapping.fused.cover import Cover, Group, least_cover
 from tilewright.solvers.mapping.fused.groups import GroupGraph
 from tilewright.solvers.mapping.fused.layer_floors import LayerFloors
+from tilewright.solvers.mapping.fused.least_room import never_fits
 from tilewright.solvers.mapping.fused.membership import FusedSpace
 from tilewright.solvers.mapping.fused.problem import ENERGY, FusionProblem
 from tilewright.solvers.mapping.fused.search import FusedSearch
@@ -42,6 +44,7 @@ SLICE = 0.03
 NOT_TRIED = "a limit was reached before it was tried"
 STOPPED = "a limit was reached"
 UNNEEDED = "no cover with it takes less"
+USELESS = "other layers have no mapping, fused or not"
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,14 @@ class CoverAnswer:
     answers : of every layer alone and of every group
     chosen : the groups of the cover; layers alone where no mapping of the whole was found
     value, bound : pJ; ``value`` is ``None`` where a layer has no mapping
+    impossible : whether every cover has a group of which it is proven that no mapping exists
     """
 
     answers: dict[Group, GroupAnswer]
     chosen: tuple[Group, ...]
     value: Fraction | None
     bound: Fraction
+    impossible: bool = False
 
 
 class CoverSearch:
@@ -108,11 +113,14 @@ class CoverSearch:
         self._begin(engine, limits)
         while True:
             lowest, best = self._lowest(), self._best()
+            if lowest is None:
+                break
             enough = None if best is None else best.cost * (1 - Fraction(limits.gap))
-            undecided = [same for same in self.classes if self._doubt(same, lowest) > 0]
+            doubts = [(self._doubt(same, lowest), same) for same in self.classes]
+            undecided = [(doubt, same) for doubt, same in doubts if doubt > 0]
             if not undecided or limits.expired or (enough is not None and lowest.cost >= enough):
                 break
-            self._search(max(undecided, key=lambda same: self._doubt(same, lowest)), len(undecided))
+            self._search(max(undecided, key=lambda entry: entry[0])[1], len(undecided))
         return self._covered()
 
     def _begin(self, engine: Engine, limits: Limits) -> None:
@@ -160,7 +168,8 @@ class CoverSearch:
         bound = result.bound if result.bound is not None else Fraction(0)
         if result.answer is None or result.evaluation is None:
             reason = result.message or result.status.value
-            return GroupAnswer(group, None, None, bound, reason, seconds=seconds)
+            impossible = result.status is Status.INFEASIBLE
+            return GroupAnswer(group, None, None, bound, reason, seconds=seconds, impossible=impossible)
         tree = unfused({name: result.answer})
         evaluation = evaluate_fused(group, self.engine, self.model, tree)
         return GroupAnswer(group, tree, evaluation.energy, bound, "", evaluation.cycles, seconds)
@@ -174,7 +183,12 @@ class CoverSearch:
         alone = [self.answers[layer,].value for layer in place]
         cutoff = None if None in alone else sum((own for own in alone if own is not None), Fraction(0))
         if homeless := trees.homeless():
-            return GroupAnswer(group, None, None, least if cutoff is None else cutoff, homeless)
+            least = least if cutoff is None else cutoff
+            return GroupAnswer(group, None, None, least, homeless, impossible=True)
+        misfit = any(self.answers[layer,].impossible for layer in place)
+        if misfit and (layer_name := never_fits(plain, engine, trees.home_levels)):
+            reason = f"{layer_name} fits nowhere, whatever it is fused with"
+            return GroupAnswer(group, None, None, least, reason, impossible=True)
         if cutoff is not None and least >= cutoff:
             return GroupAnswer(group, None, None, least, "its reads, writes and operations alone take more")
         answer, known = GroupAnswer(group, None, None, least, NOT_TRIED), self._start(place, group)
@@ -243,16 +257,15 @@ class CoverSearch:
             return Fraction(0)
         best = self._apart(place) if answer.value is None else answer.value
         if best is None:
-            best = sum((self.answers[layer,].value or Fraction(0) for layer in place), Fraction(0))
+            # Any mapping is a gain.
+            best = 2 * answer.bound + 1
         number = sum(group in same for group in cover.groups)
         return number * max(Fraction(0), best - answer.bound) / (1 + Fraction(answer.seconds))
 
-    def _lowest(self) -> Cover:
-        """The cover of the least bound."""
-        bounds = {place: answer.bound for place, answer in self.answers.items()}
-        cover = least_cover([*self.places.values()], self._promising(bounds), self.graph.circle_of)
-        assert cover is not None
-        return cover
+    def _lowest(self) -> Cover | None:
+        """The cover of the least bound; ``None`` where each has a group that has no mapping."""
+        bounds = {place: answer.bound for place, answer in self.answers.items() if not answer.impossible}
+        return least_cover([*self.places.values()], self._promising(bounds), self.graph.circle_of)
 
     def _best(self) -> Cover | None:
         """The cover of the least value; ``None`` where a layer has no mapping."""
@@ -261,15 +274,23 @@ class CoverSearch:
 
     def _covered(self) -> CoverAnswer:
         """Value and bound of the whole network, and the groups of the value."""
-        bound, best = self._lowest().cost, self._best()
-        if best is None or not self.limits.expired or bound >= best.cost:
-            # What was never searched is in no cover that takes less.
-            for place, answer in self.answers.items():
-                if answer.reason == NOT_TRIED:
-                    self.answers[place] = replace(answer, reason="" if answer.tree else UNNEEDED)
+        lowest, best = self._lowest(), self._best()
+        alone = tuple((layer,) for layer in self.places.values())
+        if lowest is None:
+            self._explain(USELESS)
+            bound = sum((self.answers[layer].bound for layer in alone), Fraction(0))
+            return CoverAnswer(self.answers, alone, None, bound, impossible=True)
         if best is None:
-            return CoverAnswer(self.answers, tuple((layer,) for layer in self.places.values()), None, bound)
-        return CoverAnswer(self.answers, best.groups, best.cost, min(bound, best.cost))
+            return CoverAnswer(self.answers, alone, None, lowest.cost)
+        if not self.limits.expired or lowest.cost >= best.cost:
+            self._explain(UNNEEDED)
+        return CoverAnswer(self.answers, best.groups, best.cost, min(lowest.cost, best.cost))
+
+    def _explain(self, reason: str) -> None:
+        """Say of groups that were never searched why they need not be."""
+        for place, answer in self.answers.items():
+            if answer.reason == NOT_TRIED:
+                self.answers[place] = replace(answer, reason="" if answer.tree else reason)
 
     def _promising(self, costs: dict[Group, Fraction]) -> dict[Group, Fraction]:
         """Layers alone, and the groups that take less than their layers alone."""
@@ -321,6 +342,7 @@ class CoverSearch:
             skeletons=found.skeletons,
             opened=found.opened,
             solves=found.solves,
+            impossible=found.tree is None and found.complete and cutoff is None,
         )
 
     def unlinked(self) -> Iterator[Unlinked]:

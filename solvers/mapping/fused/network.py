@@ -94,6 +94,7 @@ def _power_of_sum(
         tuple(one_by_one(place) for place in found.chosen),
         one_by_one(search.places.values()),
         tuple(_apart(found, place) for place in found.chosen),
+        impossible=found.impossible,
     )
 
 
@@ -217,6 +218,7 @@ class _ProductSearch:
             ),
             tuple(sorted(lines, key=lambda line: line.price)),
             fewest,
+            impossible=any(found.cover.impossible for found in self.found),
         )
 
     def _best_at(self, places: list[Group]) -> _Priced:

@@ -48,6 +48,7 @@ class FusedClaim:
     groups : bounds of layers alone and of groups
     unfused : bounds of the same layers one by one
     lines, fewest : what the bound of a product of energy and cycles follows from
+    infeasible : whether no mapping of the whole is said to exist
     """
 
     linked: Linked
@@ -59,6 +60,7 @@ class FusedClaim:
     unfused: Mapping[Names, Fraction]
     lines: tuple[tuple[Fraction, Fraction], ...] = ()
     fewest: Fraction = Fraction(0)
+    infeasible: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,10 +163,10 @@ class _Opinion:
             plain, engine = at_widths(group, self.listed.engine)
         except InputError:
             return  # an operand is not what it reads, or as wide, so that the layers are no group
-        below = None if len(names) == 1 else self._one_by_one(names)
-        if len(names) > 1 and below is None:
-            self.open[names] = "a layer of it is undecided, or has no mapping"
+        if len(names) > 1 and any((name,) in self.open for name in names):
+            self.open[names] = "a layer of it is undecided"
             return
+        below = None if len(names) == 1 else self._one_by_one(names)
         if below is not None and self.claim.groups.get(names, Fraction(0)) > below**power:
             below = None
         key = alike(group), below
@@ -214,18 +216,21 @@ class _Opinion:
 
         before = self.limits.elapsed
         reason = next((f"{' + '.join(names)}: {text}" for names, text in self.open.items()), "")
-        if not reason and self._one_by_one(tuple(self.claim.linked.operators)) is None:
-            reason = "a layer has no mapping"
         if reason:
             self.note(about, Proof(Verdict.UNDECIDED, SOLVER, reason))
             return
         try:
-            total, chosen = least_cover(self.claim.linked, self.costs, self.limits)
+            found = least_cover(self.claim.linked, self.costs, self.limits)
         except (TooLargeError, LimitReachedError) as error:
             self.note(about, Proof(Verdict.UNDECIDED, SOLVER, str(error)))
             return
         seconds = self.limits.elapsed - before
-        if total**power >= claimed:
+        if found is None:
+            text = "finds no mapping of the whole, fused or not"
+            self.note(about, Proof(Verdict.CONFIRMED, SOLVER, text, seconds))
+            return
+        total, chosen = found
+        if total**power >= claimed and not self.claim.infeasible:
             text = "proves a bound at least as high"
             self.note(about, Proof(Verdict.CONFIRMED, SOLVER, text, seconds))
             return

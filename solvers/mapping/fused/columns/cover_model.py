@@ -19,8 +19,8 @@ Names = tuple[str, ...]
 
 def least_cover(
     linked: Linked, costs: Mapping[Names, Fraction], limits: Limits
-) -> tuple[Fraction, list[Names]]:
-    """The least sum, and the groups.
+) -> tuple[Fraction, list[Names]] | None:
+    """The least sum, and the groups; ``None`` where no groups with a cost hold every layer once.
 
     Every layer has a step.  Layers of one group have the same one, and a reader outside the group of what it
     reads has a later one, so that no groups wait for each other in a circle.
@@ -57,6 +57,8 @@ def least_cover(
     status = run.solve()
     if run.doubt:
         raise TooLargeError(f"CP-SAT: {run.doubt}")
+    if status == cp_model.INFEASIBLE:
+        return None
     if status != cp_model.OPTIMAL:
         limits.check()
         raise LimitReachedError("CP-SAT came to no end")

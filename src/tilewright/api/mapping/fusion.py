@@ -66,6 +66,11 @@ class FusedResult(Displayed):
         """Whether value and bound are one."""
         return self.record.totals.value_exact == self.record.totals.bound_exact
 
+    @property
+    def infeasible(self) -> bool:
+        """Whether it is proven that the network has no mapping, fused or not."""
+        return self.record.totals.infeasible
+
     def rows(self) -> list[dict[str, Any]]:
         """One row per group."""
         return [
