@@ -14,7 +14,6 @@ is no worse.  A proof of a neighbourhood is none of the plan.
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
@@ -25,11 +24,12 @@ from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.options import option
-from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow, Start
+from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, price_of
 from tilewright.heuristics.scheduling.tiled.planning import Heuristic, quiet_end
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes, losses
 from tilewright.heuristics.scheduling.tiled.stages import Stages
+from tilewright.heuristics.scheduling.tiled.starts import Start
 from tilewright.solvers.scheduling.tiled.placing.problem import flows_of
 from tilewright.solvers.scheduling.tiled.placing.windows import TaskRounds
 
@@ -164,7 +164,8 @@ class Neighbourhoods:
     def visit(self) -> None:
         """One neighbourhood; what it gains is offered."""
         kind = list(self.yields)[next_turn(list(self.yields.values()))]
-        before, clock = self.best[0], time.monotonic()
+        clock = self._stages.search.limits.clock
+        before, begun = self.best[0], clock()
         self._count += 1
         if kind == "transfers":
             self.best = self._stages.settled(self.best, seed=self._numbers.randrange(1 << 30))
@@ -173,7 +174,7 @@ class Neighbourhoods:
             if moved is not None and moved[1][0] <= self.best[0]:
                 self._state, self.best = moved
         gain = float(1 - self.best[0] / before) if before else 0.0
-        self.yields[kind].note(gain, time.monotonic() - clock)
+        self.yields[kind].note(gain, clock() - begun)
 
     def _other_sizes(self) -> tuple[Any, Judged] | None:
         """Layers in a row, the first drawn by what it loses."""

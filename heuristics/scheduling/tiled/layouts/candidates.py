@@ -16,7 +16,8 @@ from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid, grids, shared
+from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid, grids, shared, sides
+from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import ways
 from tilewright.heuristics.scheduling.tiled.size_menus import SUM_BYTES, tile_menu
 from tilewright.workloads.mapping.operator import Operator
 
@@ -130,10 +131,9 @@ def _of_pieces(
     sizes = (*shape.sizes, shape.parts)
     pieces = [-(-size // unit) for size, unit in zip(sizes, units, strict=True)]
     made = grids(machine, *pieces)
-    groups = np.array([grid.groups for grid in made], dtype=np.int64)
-    every, which = np.unique(groups, axis=0, return_inverse=True)
+    groups, trees, links = _ways(machine, *pieces)
+    every, which = _distinct(groups)
     shares = _Shares(problem, unit, units, every, room, prices[0], atoms)
-    trees, links = np.array([_ways(grid, machine) for grid in made]).T
     engine, batch = machine.engine, problem.batch
     sent = shares.weights[which] * every[which, 0] * every[which, 3]
     sent *= engine.buffer_write_energy * every[which, 1:3].prod(axis=1) + machine.hop_energy * trees
@@ -161,6 +161,14 @@ def _of_pieces(
     energy = batch * inside[at] + sent[at[0]]
     share = which[at[0]]
     return Candidates(tuple(layouts), cycles[at], shares.weights[share], shares.inputs[share], energy)
+
+
+def _distinct(groups: Int64s) -> tuple[Int64s, Int64s]:
+    """Different rows in ascending order, and which of them every row is."""
+    base = groups.max(axis=0) + 1
+    key = np.ravel_multi_index(tuple(groups.T), tuple(base))
+    distinct, which = np.unique(key, return_inverse=True)
+    return np.stack(np.unravel_index(distinct, tuple(base)), axis=1), which
 
 
 class _Shares:
@@ -204,10 +212,13 @@ class _Shares:
         for axis, (size, piece) in enumerate(zip(sizes, units, strict=True)):
             pieces = -(-size // piece)
             share = -(-pieces // groups[:, axis])
-            tile = np.minimum(size, piece * -(-share[:, None] // cuts[:, axis]))
+            # few shares and cuts differ, so that sizes are told apart in a small table
+            shares, mine = np.unique(share, return_inverse=True)
+            kinds, kind = np.unique(cuts[:, axis], return_inverse=True)
+            tile = np.minimum(size, piece * -(-shares[:, None] // kinds))
             values, number = np.unique(tile, return_inverse=True)
             tiles.append(values.tolist())
-            at.append(number.reshape(tile.shape))
+            at.append(number.reshape(tile.shape)[mine[:, None], kind])
         late = sum(read.late for read in unit.reads)
         menu = tile_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late, (*tiles,))
         spot = np.ravel_multi_index(tuple(at), [len(values) for values in tiles])
@@ -267,25 +278,17 @@ def _units(operator: Operator, machine: TiledMachine, channels: int) -> tuple[in
     return units[0], units[1], units[2], min(parts, machine.engine.rows * machine.engine.lanes)
 
 
-@lru_cache(maxsize=65536)
-def _ways(grid: Grid, machine: TiledMachine) -> tuple[float, float]:
-    """Links of the multicast of a group's weights from the nearest port, and from one engine of a sum to the
-    next, on average over the groups.
+@lru_cache(maxsize=256)
+def _ways(
+    machine: TiledMachine, blocks: int, rows: int, columns: int, parts: int
+) -> tuple[Int64s, Floats, Floats]:
+    """Groups of the grids of a layer, shape (grids, 4), and links of the multicast of a group's weights from
+    the nearest port, and from one engine of a sum to the next, on average over the groups.
     """
-    engines = np.moveaxis(grid.engines(machine.width), 3, 1)
-    x, y = engines % machine.width, engines // machine.width
-    chain = (np.abs(np.diff(x, axis=1)) + np.abs(np.diff(y, axis=1))).sum()
-    links = float(chain) / max(1, (engines.shape[1] - 1) * engines[:, 0].size)
+    made = grids(machine, blocks, rows, columns, parts)
     ports = np.array(machine.dram_ports, dtype=np.int64).reshape(-1, 2)
-    if not len(ports):
-        return 0.0, links
-    x, y = (side.reshape(engines.shape[0] * engines.shape[1], -1) for side in (x, y))
-    columns = len(np.unique(x[0]))
-    ways = [
-        np.maximum(side.max(axis=1)[:, None] - at, 0) + np.maximum(at - side.min(axis=1)[:, None], 0)
-        for side, at in ((x, ports[:, 0]), (y, ports[:, 1]))
-    ]
-    return float((ways[0] + columns * ways[1]).min(axis=1).mean()), links
+    trees, links = ways(sides(made), machine.width, machine.height, ports)
+    return np.array([grid.groups for grid in made], dtype=np.int64), trees, links
 
 
 def tiling_of(

@@ -7,6 +7,7 @@ that make parts of one sum pass it on in a chain.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -81,6 +82,12 @@ class Grid:
             y, x = x // width, x % width
             x = np.where(y % 2 == 1, width - 1 - x, x)
         return np.asarray(y * width + x, dtype=np.int64)
+
+
+def sides(made: Sequence[Grid]) -> Int64s:
+    """What grids are made of as numbers, shape (grids, 10), for machine code."""
+    columns = [(*grid.across, *grid.down, *grid.parts, grid.inside, grid.winding, grid.near) for grid in made]
+    return np.array(columns, dtype=np.int64).reshape(len(made), 10)
 
 
 def grids(machine: TiledMachine, blocks: int, rows: int, columns: int, parts: int = 1) -> tuple[Grid, ...]:
