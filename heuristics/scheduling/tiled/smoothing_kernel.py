@@ -24,10 +24,11 @@ from tilewright.heuristics.scheduling.tiled.smoothing_loads import (
 )
 from tilewright.heuristics.scheduling.tiled.smoothing_moves import (
     Setting,
+    choices_of,
     earliest,
     moved,
-    other_source,
     proposed,
+    source_at,
     spent,
     suspects_of,
 )
@@ -97,20 +98,22 @@ def _nearer(of: Setting, g: int, tries: int, draws: Any) -> Any:  # pragma: no c
     """Give a multicast sources that spare energy; cycles that the plan takes more."""
     casts, total = of.casts, 0.0
     block = casts.block[g]
-    for _ in range(tries):
-        source, holder = other_source(
-            net=of.net,
-            casts=casts,
-            g=g,
-            copies=of.copies,
-            parent=of.parent[block],
-            stored=of.stored[block],
-            first=casts.first[g],
-            last=casts.last[g],
-            pick=draw(draws, 1 << 20),
-        )
-        if source >= 0 and spent(of, g, source) < spent(of, g, casts.source[g]):
-            total += moved(of, g, source, holder, casts.first[g], casts.last[g], False)[1]
+    parent, first, last = of.parent[block], casts.first[g], casts.last[g]
+    outside, choices = choices_of(of.net, block, of.copies, parent, of.stored[block], first)
+    if choices < 2:
+        return total
+    now = spent(of, g, casts.source[g])
+    # all of few places in turn, some of many
+    k = draw(draws, choices)
+    for _ in range(min(tries, choices)):
+        k = k + 1 if k + 1 < choices else 0
+        source, holder = source_at(of.net, casts, g, of.copies, parent, outside, first, last, k)
+        if source >= 0 and source != casts.source[g]:
+            new = spent(of, g, source)
+            if new < now:
+                gained, longer = moved(of, g, source, holder, first, last, False)
+                if gained:
+                    now, total = new, total + longer
     return total
 
 

@@ -122,16 +122,53 @@ def other_source(
     -------
     source, holder : the ``pick``-th in turn among ports and copies; (-1, -1) where that one cannot
     """
-    ports = net.places - net.engines
-    b = casts.block[g]
-    # DRAM has inputs from the start, and results from the step after their write-back
-    outside = parent < 0 or stored < first
-    copies_of = copies.of_block[b + 1] - copies.of_block[b]
-    whole = copies.of_block[parent + 1] - copies.of_block[parent] if parent >= 0 and parent != b else 0
-    choices = copies_of + whole + (ports if outside else 0)
+    outside, choices = choices_of(net, casts.block[g], copies, parent, stored, first)
     if choices == 0:
         return -1, -1
-    k = pick % choices
+    return source_at(net, casts, g, copies, parent, outside, first, last, pick % choices)
+
+
+@compiled
+def choices_of(
+    net: Network, b: int, copies: Copies, parent: int, stored: int, first: int
+) -> Any:  # pragma: no cover
+    """Places that may hold a block: how many of them are ports, and how many there are.
+
+    Parameters
+    ----------
+    net, b, copies : the machine's routes, the block, and all residencies
+    parent, stored : as of `other_source`
+    first : step in which it is sent
+    """
+    # DRAM has inputs from the start, and results from the step after their write-back
+    outside = net.places - net.engines if parent < 0 or stored < first else 0
+    whole = copies.of_block[parent + 1] - copies.of_block[parent] if parent >= 0 and parent != b else 0
+    return outside, copies.of_block[b + 1] - copies.of_block[b] + whole + outside
+
+
+@compiled
+def source_at(
+    net: Network,
+    casts: Casts,
+    g: int,
+    copies: Copies,
+    parent: int,
+    outside: int,
+    first: int,
+    last: int,
+    k: int,
+) -> Any:  # pragma: no cover
+    """The ``k``-th place that may hold a block, and the residency there; (-1, -1) where it does not.
+
+    Parameters
+    ----------
+    net, casts, g, copies, parent, first, last : as of `other_source`
+    outside : ports among the places
+    k : number of the place, copies of the block first, then of the whole result, then ports
+    """
+    b = casts.block[g]
+    copies_of = copies.of_block[b + 1] - copies.of_block[b]
+    whole = copies.of_block[parent + 1] - copies.of_block[parent] if parent >= 0 and parent != b else 0
     if k >= copies_of + whole:
         return net.engines + k - copies_of - whole, -1
     i = copies.of_block[b] + k if k < copies_of else copies.of_block[parent] + k - copies_of
@@ -230,10 +267,16 @@ def proposed(of: Setting, g: int, low: int, top: int, widths: int, draws: Any) -
 @compiled
 def spent(of: Setting, g: int, source: int) -> Any:  # pragma: no cover
     """What the energy of a multicast from a source is worth in cycles; copies at its targets aside."""
-    net, routers = of.net, 0
-    for r in range(tree(net, of.casts, g, source, of.scratch)):
-        if of.scratch.tree[r] >= net.routers:
-            routers += 1
+    net, casts, routers = of.net, of.casts, 0
+    if casts.starts[g + 1] - casts.starts[g] == 1:
+        route = source * net.places + casts.engine[casts.starts[g]]
+        for r in range(net.starts[route], net.starts[route + 1]):
+            if net.links[r] >= net.routers:
+                routers += 1
+    else:
+        for r in range(tree(net, casts, g, source, of.scratch)):
+            if of.scratch.tree[r] >= net.routers:
+                routers += 1
     return of.casts.size[g] * (of.hop * routers + (of.memory if source >= net.engines else 0.0))
 
 

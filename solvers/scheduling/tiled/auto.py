@@ -66,15 +66,16 @@ class _Part:
 
 ATOMS, LAYOUTS = _Part(0.2, 1.5, 0.35), _Part(0.4, 0.0, 0.8)
 
-PER_LAYER = 0.035
-"""Seconds that the first plan of layouts takes for every layer of a network."""
+CHOOSING, PLANNING = 5e-4, 4e-5
+"""Seconds that layouts take for every layer and engine until they are chosen, and for every atom until a plan
+of them is there."""
 
 SEVERAL = 2
 """Plans of layouts of which neighbourhoods are visited: what smoothing gains differs by more than they do."""
 
 TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part], ...] = (
-    (GrownTrees, _Part(0.15, 1.2, 0.5)),
-    (Kapla, _Part(0.1, 1.0, 0.4)),
+    (GrownTrees, _Part(0.15, 1.2, 0.3)),
+    (Kapla, _Part(0.1, 1.0, 0.3)),
 )
 """Methods on trees, and the time that each may take."""
 
@@ -142,11 +143,13 @@ class _Portfolio:
 
     def begin_layouts(self) -> None:
         """Plans of layouts, and neighbourhoods of the best ones, unless atoms leave them far behind."""
-        part = replace(LAYOUTS, seconds=PER_LAYER * len(self.search.problem.problem.units))
+        problem, known = self.search.problem.problem, self.search.answer
+        seconds = CHOOSING * len(problem.units) * problem.machine.engines
+        part = replace(LAYOUTS, seconds=seconds + (0 if known is None else PLANNING * known.dag.tasks))
         if self.sites and part.starved(self.search):
             return
-        most, search = affordable(self.search.limits), self.search.within(part.of(self.search))
-        starts = started(search, Stages(search, self._name("layouts")), self.room, most)
+        stages, within = Stages(self.search, self._name("layouts")), part.of(self.search)
+        starts = started(self.search, stages, self.room, affordable(self.search.limits), within)
         for start in starts[:SEVERAL]:
             key = self.search.key
             if key is not None and start.judged[0] <= NEAR * key and not self.search.done:

@@ -23,7 +23,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
-from tilewright.heuristics.scheduling.tiled.layouts.grids import grids
+from tilewright.heuristics.scheduling.tiled.layouts.grids import grid_of, grids
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys, overlaps
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
@@ -72,7 +72,7 @@ def test_shares_of_a_grid_have_engines_of_their_own(machine: str) -> None:
     """No two groups of a grid share an engine, and none lies outside of the machine."""
     of = load_tiled_machine(machine)
     for pieces in ((1, 1, 1, 1), (3, 7, 7, 2), (60, 7, 7, 10), (4, 56, 56, 1), (63, 1, 1, 64)):
-        made = grids(of, *pieces)
+        made = [grid_of(row) for row in grids(of.width, of.height, *pieces)]
         assert made
         for grid in made:
             engines = grid.engines(of.width)
@@ -99,7 +99,10 @@ def test_ways_cost_what_completed_plans_pay(kernel: int, widths: str) -> None:
     problem = TiledProblem(_two_layers(kernel), machine, tiled_objective("edp"))
     rng = random.Random(kernel)
     drawn = [
-        [Layout(grid, (1, 1, 1, 1), (16, 1, 1, 16)) for grid in rng.sample(grids(machine, *pieces), 25)]
+        [
+            Layout(grid_of(row), (1, 1, 1, 1), (16, 1, 1, 16))
+            for row in rng.sample([*grids(4, 4, *pieces)], 25)
+        ]
         for pieces in ((4, 8, 8, 1), (2, 8, 8, 4))
     ]
     ways = journeys(problem, 1, problem.units[1].reads[0], *drawn)
@@ -191,8 +194,9 @@ def test_chains_of_engines_make_legal_plans(seed: int) -> None:
     problem = TiledProblem(_two_layers(rng.choice([1, 3])), machine, tiled_objective("edp"))
     layouts = []
     for pieces in ((4, 8, 8, 1), (2, 8, 8, 4)):
-        deepest = max(grid.groups[3] for grid in grids(machine, *pieces))
-        grid = rng.choice([grid for grid in grids(machine, *pieces) if grid.groups[3] == deepest])
+        made = [grid_of(row) for row in grids(machine.width, machine.height, *pieces)]
+        deepest = max(grid.groups[3] for grid in made)
+        grid = rng.choice([grid for grid in made if grid.groups[3] == deepest])
         layouts.append(Layout(grid, (1, rng.choice([1, 2, 4]), 1, rng.choice([1, 2])), (16, 1, 1, 16)))
     dag, engine, step = arranged(problem, layouts)
     result = problem.evaluate(dag, complete(dag, machine, engine, step))

@@ -16,19 +16,14 @@ from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid, grids, shared, sides
+from tilewright.heuristics.scheduling.tiled.layouts.cuts_kernel import best_cuts
+from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid, grid_of, grids, shared
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import ways
 from tilewright.heuristics.scheduling.tiled.size_menus import SUM_BYTES, tile_menu
 from tilewright.workloads.mapping.operator import Operator
 
 CUTS = ((1, 2, 4), (1, 2, 3, 4, 7, 8), (1, 2, 4), (1, 2, 4, 8, 16))
 """Parts into which an engine cuts its share along channels, rows, columns and the sum over inputs."""
-
-FIRST = 0.5
-"""Part of the first arrival of a layer that nothing hides."""
-
-HANDOVER = 16
-"""Cycles between one atom and the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +125,7 @@ def _of_pieces(
     shape = shape_of(operator)
     sizes = (*shape.sizes, shape.parts)
     pieces = [-(-size // unit) for size, unit in zip(sizes, units, strict=True)]
-    made = grids(machine, *pieces)
-    groups, trees, links = _ways(machine, *pieces)
+    made, groups, trees, links = _ways(machine, *pieces)
     every, which = _distinct(groups)
     shares = _Shares(problem, unit, units, every, room, prices[0], atoms)
     engine, batch = machine.engine, problem.batch
@@ -153,8 +147,9 @@ def _of_pieces(
             kept.update(dict.fromkeys(ranked[:count].tolist()))
     layouts, rows_of, columns_of = [], [], []
     for i in kept:
+        grid = grid_of(made[i])
         for kind in np.flatnonzero(possible[i]).tolist():
-            layouts.append(Layout(made[i], tuple(shares.cuts[which[i], kind].tolist()), units))
+            layouts.append(Layout(grid, tuple(shares.cuts[which[i], kind].tolist()), units))
             rows_of.append(i)
             columns_of.append(kind)
     at = np.array(rows_of, dtype=np.int64), np.array(columns_of, dtype=np.int64)
@@ -208,50 +203,44 @@ class _Shares:
         port = machine.port_rate
         sizes = (*shape.sizes, shape.parts)
         cuts = np.array([cut for cut in product(*CUTS) if prod(cut) <= atoms], dtype=np.int64)
-        tiles, at = [], []
+        tiles = []
+        # few shares and cuts differ along an axis, so that sizes are told apart in small tables
+        cut_of, share_of = np.empty_like(cuts), np.empty_like(groups)
+        tables = np.zeros((4, len(groups), len(cuts)), dtype=np.int64)
         for axis, (size, piece) in enumerate(zip(sizes, units, strict=True)):
             pieces = -(-size // piece)
-            share = -(-pieces // groups[:, axis])
-            # few shares and cuts differ, so that sizes are told apart in a small table
-            shares, mine = np.unique(share, return_inverse=True)
-            kinds, kind = np.unique(cuts[:, axis], return_inverse=True)
+            shares, share_of[:, axis] = np.unique(-(-pieces // groups[:, axis]), return_inverse=True)
+            kinds, cut_of[:, axis] = np.unique(cuts[:, axis], return_inverse=True)
             tile = np.minimum(size, piece * -(-shares[:, None] // kinds))
             values, number = np.unique(tile, return_inverse=True)
             tiles.append(values.tolist())
-            at.append(number.reshape(tile.shape)[mine[:, None], kind])
+            tables[axis, : len(shares), : len(kinds)] = number.reshape(tile.shape)
         late = sum(read.late for read in unit.reads)
         menu = tile_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late, (*tiles,))
-        spot = np.ravel_multi_index(tuple(at), [len(values) for values in tiles])
-        whole = spot[:, int(np.flatnonzero(cuts.prod(axis=1) == 1)[0])]
-        engine, results = machine.engine, menu.sizes[whole][:, [0, 1, 3]].prod(axis=1)
-        many, chain = groups.prod(axis=1)[:, None], groups[:, 3:]
-        # in a chain an engine begins when the one before has finished its part of a box of results
-        boxes = cuts[:, :3].prod(axis=1)
-        waits = (boxes + chain - 1) * (chain > 1) * (results[:, None] * SUM_BYTES / boxes / port)
-        busy = (boxes + chain - 1) * cuts[:, 3] * (menu.cycles[spot] + HANDOVER) + waits
-        inputs = menu.fetch[whole]
-        time = busy + FIRST * menu.fetch[spot] / port + np.maximum(0.0, inputs[:, None] / port - busy)
-        if reads_outside(unit):
-            outside = (menu.fetch - menu.weights)[spot] * groups[:, 1:].prod(axis=1)[:, None]
-            time = time + outside / machine.dram_rate
-        # a cut that changes nothing is none
-        idle = np.zeros(spot.shape, dtype=np.bool_)
-        for axis in range(4):
-            idle |= (cuts[:, axis] > 1) & (at[axis] == at[axis][:, :1])
-        fits = (menu.need[spot] <= room * machine.engine.buffer_bytes) & ~idle
-        sums = (cuts[:, 3] * chain - 1) * results[:, None] * (many // chain) * SUM_BYTES
-        inside = sums * (engine.buffer_read_energy + engine.buffer_write_energy)
-        inside += many * cuts.prod(axis=1) * menu.weights[spot] * engine.buffer_read_energy
-        time = price * time + inside
-        time = np.where(fits, time, inf)
-        pixels, parts = cuts[:, 1] * cuts[:, 2] > 1, cuts[:, 3] > 1
-        kinds = (~pixels & ~parts, pixels & ~parts, parts)
-        best = np.stack([np.where(kind, time, inf).argmin(axis=1) for kind in kinds], axis=1)
-        line = np.arange(len(groups))[:, None]
-        possible = np.stack([np.where(kind, time, inf).min(axis=1) < inf for kind in kinds], axis=1)
+        counts = np.array([len(values) for values in tiles], dtype=np.int64)
+        engine = machine.engine
+        whole, best, busy, inside = best_cuts(
+            groups,
+            cuts,
+            share_of,
+            cut_of,
+            tables,
+            counts,
+            (menu.sizes, menu.cycles, menu.fetch, menu.weights, menu.need),
+            room * engine.buffer_bytes,
+            np.array(
+                [
+                    port,
+                    machine.dram_rate if reads_outside(unit) else inf,
+                    price,
+                    engine.buffer_read_energy,
+                    engine.buffer_write_energy,
+                ]
+            ),
+        )
+        inputs, results = menu.fetch[whole], menu.sizes[whole][:, [0, 1, 3]].prod(axis=1)
         self.cuts = cuts[best]
-        self.cycles = np.where(possible, busy[line, best], inf)
-        self.inside = inside[line, best].astype(np.float64)
+        self.cycles, self.inside = busy, inside
         self.weights = menu.weights[whole].astype(np.float64)
         self.passed = (results * SUM_BYTES * groups[:, :3].prod(axis=1) * (groups[:, 3] - 1)).astype(
             np.float64
@@ -281,14 +270,15 @@ def _units(operator: Operator, machine: TiledMachine, channels: int) -> tuple[in
 @lru_cache(maxsize=256)
 def _ways(
     machine: TiledMachine, blocks: int, rows: int, columns: int, parts: int
-) -> tuple[Int64s, Floats, Floats]:
-    """Groups of the grids of a layer, shape (grids, 4), and links of the multicast of a group's weights from
-    the nearest port, and from one engine of a sum to the next, on average over the groups.
+) -> tuple[Int64s, Int64s, Floats, Floats]:
+    """The grids of a layer as of `sides`, their groups, shape (grids, 4), links of the multicast of a group's
+    weights from the nearest port, and from one engine of a sum to the next, on average over the groups.
     """
-    made = grids(machine, blocks, rows, columns, parts)
+    made = grids(machine.width, machine.height, blocks, rows, columns, parts)
     ports = np.array(machine.dram_ports, dtype=np.int64).reshape(-1, 2)
-    trees, links = ways(sides(made), machine.width, machine.height, ports)
-    return np.array([grid.groups for grid in made], dtype=np.int64), trees, links
+    trees, links = ways(made, machine.width, machine.height, ports)
+    k, h, w, ky, hy, p, py = made[:, :7].T
+    return made, np.stack([k * ky, h * hy, w, p * py], axis=1), trees, links
 
 
 def tiling_of(
