@@ -187,7 +187,7 @@ class Starts:
 
     def _placed(self) -> Iterator[None]:
         """The best sizes and order, placed in every way."""
-        for mapping in self._mappings:
+        for mapping in self._mappings if self.found is not None else ():
             self._again(mapping=mapping)
             yield
 
@@ -201,7 +201,6 @@ class Starts:
         self._share(self._whole, HANDOVER, smooth=False)
         if self.found is None:
             return
-        yield
         worth = cycle_price(self._search)
         prices = tuple(worth * multiple for multiple in PRICES) if worth else (0.0,)
         self.found = replace(self.found, prices=(inf, *prices) if worth else prices)

@@ -64,18 +64,18 @@ class _Part:
         return 0.0 if left is None else self.seconds / max(left, 1e-3)
 
 
-ATOMS, LAYOUTS = _Part(0.2, 1.5, 0.35), _Part(0.4, 0.0, 0.8)
+ATOMS, LAYOUTS = _Part(0.2, 1.0, 0.25), _Part(0.4, 0.0, 0.8)
 
-CHOOSING, PLANNING = 5e-4, 4e-5
-"""Seconds that layouts take for every layer and engine until they are chosen, and for every atom until a plan
-of them is there."""
+CHOOSING, ENGINES, PLANNING = 6e-3, 3.5e-4, 4e-5
+"""Seconds that layouts take for every layer, more for every engine, until they are chosen, and for every atom
+until a plan of them is there."""
 
 SEVERAL = 2
 """Plans of layouts of which neighbourhoods are visited: what smoothing gains differs by more than they do."""
 
 TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part], ...] = (
-    (GrownTrees, _Part(0.15, 1.2, 0.3)),
-    (Kapla, _Part(0.1, 1.0, 0.3)),
+    (GrownTrees, _Part(0.15, 1.2, 0.25)),
+    (Kapla, _Part(0.1, 1.0, 0.25)),
 )
 """Methods on trees, and the time that each may take."""
 
@@ -140,11 +140,12 @@ class _Portfolio:
         start = self.starts.best(ATOMS.of(self.search))
         if start is not None:
             self._add("atoms", start)
+            self.sites[-1].near.settle(1)  # what a first call gains is most of all
 
     def begin_layouts(self) -> None:
         """Plans of layouts, and neighbourhoods of the best ones, unless atoms leave them far behind."""
         problem, known = self.search.problem.problem, self.search.answer
-        seconds = CHOOSING * len(problem.units) * problem.machine.engines
+        seconds = (CHOOSING + ENGINES * problem.machine.engines) * len(problem.units)
         part = replace(LAYOUTS, seconds=seconds + (0 if known is None else PLANNING * known.dag.tasks))
         if self.sites and part.starved(self.search):
             return

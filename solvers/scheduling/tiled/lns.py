@@ -157,9 +157,9 @@ class Neighbourhoods:
         self._count = 0
         self._lost: tuple[AtomicPlan, list[float]] | None = None
 
-    def settle(self) -> None:
-        """Smooth the plan for as long as that gains anything."""
-        self.best = self._stages.settled(self.best)
+    def settle(self, calls: int | None = None) -> None:
+        """Smooth the plan for as long as that gains anything, with so many calls at most."""
+        self.best = self._stages.settled(self.best, calls=calls)
 
     def visit(self) -> None:
         """One neighbourhood; what it gains is offered."""

@@ -23,8 +23,9 @@ from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
-from tilewright.heuristics.scheduling.tiled.layouts.grids import grid_of, grids
+from tilewright.heuristics.scheduling.tiled.layouts.grids import grid_of, grids, sides
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys, overlaps
+from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places, ways
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.running import plan_run
@@ -79,6 +80,41 @@ def test_shares_of_a_grid_have_engines_of_their_own(machine: str) -> None:
             assert engines.shape == grid.groups
             assert len(np.unique(engines)) == engines.size
             assert 0 <= engines.min() <= engines.max() < of.engines
+
+
+@pytest.mark.parametrize("machine", [*MACHINES, "atomic-8x8", "atomic-8x8[ports=corners]"])
+def test_machine_code_places_grids_as_they_are(machine: str) -> None:
+    """Engines of all groups, links of multicasts from the nearest port and of sums, against plain ones."""
+    of = load_tiled_machine(machine)
+    ports = np.array(of.dram_ports).reshape(-1, 2)
+    for pieces in ((3, 7, 7, 2), (4, 56, 56, 1), (60, 1, 7, 10)):
+        rows = grids(of.width, of.height, *pieces)
+        made = [grid_of(row) for row in rows]
+        assert (sides(made) == rows).all()
+        trees, links = ways(rows, of.width, of.height, ports)
+        for last in (False, True):
+            groups, placed = places(rows, of.width, of.engines, last)
+            for n, grid in enumerate(made):
+                engines = grid.engines(of.width)[..., -1:] if last else grid.engines(of.width)
+                assert tuple(groups[n]) == engines.shape
+                assert (placed[n, : engines.size] == engines.ravel()).all()
+                assert (placed[n, engines.size :] == -1).all()
+        for n, grid in enumerate(made):
+            engines = np.moveaxis(grid.engines(of.width), 3, 1)
+            x, y = engines % of.width, engines // of.width
+            passed = np.abs(np.diff(x, axis=1)) + np.abs(np.diff(y, axis=1))
+            assert links[n] == pytest.approx(passed.mean() if passed.size else 0.0)
+            columns = len(np.unique(x[0, 0]))
+            nearest = [
+                min(
+                    max(0, xs.max() - px, 0)
+                    + max(0, px - xs.min())
+                    + columns * (max(0, ys.max() - py) + max(0, py - ys.min()))
+                    for px, py in ports
+                )
+                for xs, ys in zip(x.reshape(-1, *x.shape[2:]), y.reshape(-1, *y.shape[2:]), strict=True)
+            ]
+            assert trees[n] == pytest.approx(np.mean(nearest))
 
 
 def _two_layers(kernel: int) -> Network:
