@@ -31,6 +31,9 @@ from tilewright.solvers.scheduling.tiled.lns import Neighbourhoods, Yield, next_
 NEAR = Fraction(3, 2)
 """A plan is improved further while it is at most that many times as bad as the best."""
 
+FEW, HOPEFUL = 2, Fraction(21, 20)
+"""Calls that smooth each plan but the best, and how many times as bad as that it may be to be smoothed on."""
+
 BEHIND = 16
 """The gains of a plan that lies behind count less, by this power of the ratio of the keys."""
 
@@ -169,8 +172,11 @@ class _Portfolio:
 
     def visit(self, most: int) -> None:
         """Visit at most so many neighbourhoods, and try starts that had to wait."""
-        for site in sorted(self.sites, key=lambda site: site.near.best[0]):
-            if not self.search.done:
+        for number, site in enumerate(sorted(self.sites, key=lambda site: site.near.best[0])):
+            if number:
+                site.near.settle(FEW)
+            key = self.search.key
+            if key is None or site.near.best[0] <= HOPEFUL * key:
                 site.near.settle()
         clock = self.search.limits.clock
         for _ in range(most if self.sites else 0):

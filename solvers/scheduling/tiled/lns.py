@@ -76,13 +76,15 @@ class Yield:
 def next_turn(ways: Sequence[Yield], weights: Sequence[float] | None = None) -> int:
     """Which way is next, so that each has time in proportion to what it gains in a second, and all have some.
 
+    Seconds count from one on, as those of gains do: what promises little comes late the first time, too.
+
     Parameters
     ----------
     weights : by which rates are multiplied; by default 1
     """
     rates = [way.rate * (1.0 if weights is None else weights[i]) for i, way in enumerate(ways)]
     least = LEAST * sum(rates)
-    return min(range(len(ways)), key=lambda i: ways[i].spent / (rates[i] + least))
+    return min(range(len(ways)), key=lambda i: (ways[i].spent + 1.0) / (rates[i] + least))
 
 
 class _Remake(Protocol[State]):
