@@ -131,19 +131,18 @@ def _of_cuts(
     engine, port = problem.machine.engine, problem.machine.port_rate
     shape = shape_of(unit.layer.operator)
     whole, tiles, idle = [], [], False
-    for size, piece, groups, cut in zip(
-        (*shape.sizes, shape.parts), layout.units, layout.grid.groups, cuts, strict=True
-    ):
+    groups = layout.grid.groups
+    for size, piece, count, cut in zip((*shape.sizes, shape.parts), layout.units, groups, cuts, strict=True):
         pieces = -(-size // piece)
-        share = -(-pieces // groups)
+        share = -(-pieces // count)
         whole.append([min(size, piece * share)])
         tiles.append([min(size, piece * -(-share // cut))])
         idle |= cut > 1 and tiles[-1] == whole[-1]
     known = unit.layer.operator, engine, unit.layer.stored_weights, sum(read.late for read in unit.reads)
     full, atom = (tile_menu(*known, (sides[0], sides[1], sides[2], sides[3])) for sides in (whole, tiles))
-    groups, results = layout.grid.groups, whole[0][0] * whole[1][0] * whole[2][0]
+    results = whole[0][0] * whole[1][0] * whole[2][0]
     boxes, chain = cuts[0] * cuts[1] * cuts[2], groups[3]
-    busy = (boxes + chain - 1) * cuts[3] * (int(atom.cycles[0]) + HANDOVER)
+    busy = float((boxes + chain - 1) * cuts[3] * (int(atom.cycles[0]) + HANDOVER))
     busy += (boxes + chain - 1) * results * 4 / boxes / port if chain > 1 else 0
     fetch, weights = int(atom.fetch[0]), int(atom.weights[0])
     cycles = busy + FIRST * fetch / port + max(0.0, int(full.fetch[0]) / port - busy)
