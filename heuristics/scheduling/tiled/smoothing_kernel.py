@@ -24,10 +24,11 @@ from tilewright.heuristics.scheduling.tiled.smoothing_loads import (
 )
 from tilewright.heuristics.scheduling.tiled.smoothing_moves import (
     Setting,
+    choices_of,
     earliest,
     moved,
-    other_source,
     proposed,
+    source_at,
     spent,
     suspects_of,
 )
@@ -94,31 +95,44 @@ def _tried(of: Setting, g: int, tries: Tries, draws: Any) -> Any:  # pragma: no 
 
 @compiled
 def _nearer(of: Setting, g: int, tries: int, draws: Any) -> Any:  # pragma: no cover
-    """Give a multicast sources that spare energy; cycles that the plan takes more."""
+    """Give a multicast sources that spare energy.
+
+    Returns
+    -------
+    cycles that the plan takes more, and whether places that spare more were refused or not looked at
+    """
     casts, total = of.casts, 0.0
     block = casts.block[g]
-    for _ in range(tries):
-        source, holder = other_source(
-            net=of.net,
-            casts=casts,
-            g=g,
-            copies=of.copies,
-            parent=of.parent[block],
-            stored=of.stored[block],
-            first=casts.first[g],
-            last=casts.last[g],
-            pick=draw(draws, 1 << 20),
-        )
-        if source >= 0 and spent(of, g, source) < spent(of, g, casts.source[g]):
-            total += moved(of, g, source, holder, casts.first[g], casts.last[g], False)[1]
-    return total
+    parent, first, last = of.parent[block], casts.first[g], casts.last[g]
+    outside, choices = choices_of(of.net, block, of.copies, parent, of.stored[block], first)
+    if choices < 2:
+        return total, False
+    now, left = spent(of, g, casts.source[g]), choices > tries
+    # all of few places in turn, some of many
+    k = draw(draws, choices)
+    for _ in range(min(tries, choices)):
+        k = k + 1 if k + 1 < choices else 0
+        source, holder = source_at(of.net, casts, g, of.copies, parent, outside, first, last, k)
+        if source >= 0 and source != casts.source[g]:
+            new = spent(of, g, source)
+            if new < now:
+                gained, longer = moved(of, g, source, holder, first, last, False)
+                total += longer
+                if gained:
+                    now = new
+                else:
+                    left = True
+    return total, left
 
 
 @compiled
-def _pass(casts: Casts, copies: Copies) -> None:  # pragma: no cover
-    """Note of copies that are sources the first step in which one is read."""
+def _pass(of: Setting) -> None:  # pragma: no cover
+    """Note of copies that are sources the first step in which one is read, and where multicasts begin."""
+    casts, copies = of.casts, of.copies
     copies.passed[:] = NEVER
+    of.early[:] = NEVER
     for g in range(len(casts.block)):
+        of.early[casts.due[g]] = min(of.early[casts.due[g]], casts.first[g])
         if casts.holder[g] >= 0:
             copies.passed[casts.holder[g]] = min(copies.passed[casts.holder[g]], casts.first[g])
 
@@ -156,7 +170,10 @@ def level(
     """
     draws = np.array([2 * seed + 1], dtype=np.uint64)
     links, count = len(net.rates), len(casts.block)
-    loads = Loads(back[0], back[1], back[2], np.zeros(steps), np.zeros(steps), np.zeros(steps))
+    pace, none = np.ones(links), np.zeros(steps)
+    for link in range(links):
+        pace[link] = 1.0 / net.rates[link]
+    loads = Loads(back[0], back[1], back[2], pace, none, np.zeros(steps), np.zeros(steps))
     scratch = Scratch(
         np.zeros(1, dtype=np.int64),
         np.full(links, -1, dtype=np.int64),
@@ -175,6 +192,7 @@ def level(
         stored=stored,
         due_starts=due_starts,
         due=due,
+        early=np.full(steps, NEVER, dtype=np.int64),
         work=work,
         touched=touched,
         old=old,
@@ -189,13 +207,14 @@ def level(
         slowest(net, step, casts, due_starts, due, work, loads, scratch)
         total += max(loads.wait[step], loads.task[step])
     suspects = np.empty(count, dtype=np.int64)
+    far = np.ones(count, dtype=np.bool_)  # whether a multicast may have nearer places
     if len(hints.source):
         for _twice in range(2):
-            _pass(casts, copies)
+            _pass(of)
             total += follow(of, hints)
     for _ in range(tries.rounds):
         before = total
-        _pass(casts, copies)
+        _pass(of)
         for step in range(steps):
             if halt[0] != 0:
                 return total
@@ -213,8 +232,10 @@ def level(
             for g in range(count):
                 if halt[0] != 0:
                     return total
-                if hints.stirred[casts.due[g]]:
-                    total += _nearer(of, g, tries.tries, draws)
+                if far[g] and hints.stirred[casts.due[g]]:
+                    longer, left = _nearer(of, g, tries.tries, draws)
+                    total += longer
+                    far[g] = left
         if before - total < ENOUGH * before:
             break
     return total

@@ -32,6 +32,7 @@ class Setting(NamedTuple):
     parent : per block the task of which it is (part of) the result
     stored : per block, the last step of its write-back, `NEVER` without one
     due_starts, due : multicasts by the step by which they are read
+    early : per such step, one that none of its multicasts begins before
     work : cycles of the task of every step and engine, 0 without one, shape (steps, engines)
     touched, old : arrays for the steps of a move and what they were
     hop, memory : cycles that it is worth to spare a byte one link between routers, and to read it from a
@@ -47,6 +48,7 @@ class Setting(NamedTuple):
     stored: Int32s
     due_starts: Int64s
     due: Int64s
+    early: Int64s
     work: Int64s
     touched: Int64s
     old: Floats
@@ -122,16 +124,53 @@ def other_source(
     -------
     source, holder : the ``pick``-th in turn among ports and copies; (-1, -1) where that one cannot
     """
-    ports = net.places - net.engines
-    b = casts.block[g]
-    # DRAM has inputs from the start, and results from the step after their write-back
-    outside = parent < 0 or stored < first
-    copies_of = copies.of_block[b + 1] - copies.of_block[b]
-    whole = copies.of_block[parent + 1] - copies.of_block[parent] if parent >= 0 and parent != b else 0
-    choices = copies_of + whole + (ports if outside else 0)
+    outside, choices = choices_of(net, casts.block[g], copies, parent, stored, first)
     if choices == 0:
         return -1, -1
-    k = pick % choices
+    return source_at(net, casts, g, copies, parent, outside, first, last, pick % choices)
+
+
+@compiled
+def choices_of(
+    net: Network, b: int, copies: Copies, parent: int, stored: int, first: int
+) -> Any:  # pragma: no cover
+    """Places that may hold a block: how many of them are ports, and how many there are.
+
+    Parameters
+    ----------
+    net, b, copies : the machine's routes, the block, and all residencies
+    parent, stored : as of `other_source`
+    first : step in which it is sent
+    """
+    # DRAM has inputs from the start, and results from the step after their write-back
+    outside = net.places - net.engines if parent < 0 or stored < first else 0
+    whole = copies.of_block[parent + 1] - copies.of_block[parent] if parent >= 0 and parent != b else 0
+    return outside, copies.of_block[b + 1] - copies.of_block[b] + whole + outside
+
+
+@compiled
+def source_at(
+    net: Network,
+    casts: Casts,
+    g: int,
+    copies: Copies,
+    parent: int,
+    outside: int,
+    first: int,
+    last: int,
+    k: int,
+) -> Any:  # pragma: no cover
+    """The ``k``-th place that may hold a block, and the residency there; (-1, -1) where it does not.
+
+    Parameters
+    ----------
+    net, casts, g, copies, parent, first, last : as of `other_source`
+    outside : ports among the places
+    k : number of the place, copies of the block first, then of the whole result, then ports
+    """
+    b = casts.block[g]
+    copies_of = copies.of_block[b + 1] - copies.of_block[b]
+    whole = copies.of_block[parent + 1] - copies.of_block[parent] if parent >= 0 and parent != b else 0
     if k >= copies_of + whole:
         return net.engines + k - copies_of - whole, -1
     i = copies.of_block[b] + k if k < copies_of else copies.of_block[parent] + k - copies_of
@@ -156,24 +195,36 @@ def suspects_of(of: Setting, step: int, far: int, found: Int64s) -> Any:  # prag
     """
     net, casts, loads, scratch = of.net, of.casts, of.loads, of.scratch
     link = busiest(net, step, loads)
-    low, high, late = of.due_starts[step], of.due_starts[min(len(of.due_starts) - 1, step + far + 1)], False
+    ends, late = min(len(of.early), step + far + 1), False
     if loads.task[step] > loads.wait[step]:
         # a task with what it waits for is longer than any link: only what arrives in this step helps
         _, link = slowest(net, step, casts, of.due_starts, of.due, of.work, loads, scratch)
-        high, late = of.due_starts[step + 1], True
+        ends, late = step + 1, True
     n = 0
-    for i in range(low, high):
-        g = of.due[i]
-        if casts.first[g] > step or casts.last[g] < step or (late and casts.last[g] != step):
+    for due in range(step, ends):
+        if of.early[due] > step:
             continue
-        hit = link == -1 and casts.source[g] >= net.engines
-        if link >= 0:
-            for r in range(tree(net, casts, g, casts.source[g], scratch)):
-                hit |= scratch.tree[r] == link
-        if hit:
-            found[n] = g
-            n += 1
+        for i in range(of.due_starts[due], of.due_starts[due + 1]):
+            g = of.due[i]
+            if casts.first[g] > step or casts.last[g] < step or (late and casts.last[g] != step):
+                continue
+            if passes(net, casts, g, link):
+                found[n] = g
+                n += 1
     return n
+
+
+@compiled
+def passes(net: Network, casts: Casts, g: int, link: int) -> Any:  # pragma: no cover
+    """Whether a multicast passes a link (-1: DRAM, -2: none)."""
+    if link < 0:
+        return link == -1 and casts.source[g] >= net.engines
+    for q in range(casts.starts[g], casts.starts[g + 1]):
+        route = casts.source[g] * net.places + casts.engine[q]
+        for r in range(net.starts[route], net.starts[route + 1]):
+            if net.links[r] == link:
+                return True
+    return False
 
 
 @compiled
@@ -230,10 +281,16 @@ def proposed(of: Setting, g: int, low: int, top: int, widths: int, draws: Any) -
 @compiled
 def spent(of: Setting, g: int, source: int) -> Any:  # pragma: no cover
     """What the energy of a multicast from a source is worth in cycles; copies at its targets aside."""
-    net, routers = of.net, 0
-    for r in range(tree(net, of.casts, g, source, of.scratch)):
-        if of.scratch.tree[r] >= net.routers:
-            routers += 1
+    net, casts, routers = of.net, of.casts, 0
+    if casts.starts[g + 1] - casts.starts[g] == 1:
+        route = source * net.places + casts.engine[casts.starts[g]]
+        for r in range(net.starts[route], net.starts[route + 1]):
+            if net.links[r] >= net.routers:
+                routers += 1
+    else:
+        for r in range(tree(net, casts, g, source, of.scratch)):
+            if of.scratch.tree[r] >= net.routers:
+                routers += 1
     return of.casts.size[g] * (of.hop * routers + (of.memory if source >= net.engines else 0.0))
 
 
@@ -282,6 +339,7 @@ def moved(
         delta += cost(loads, s)
         longer += max(loads.wait[s], loads.task[s])
     if anyway or delta < -1e-6:
+        of.early[due] = min(of.early[due], first)
         return True, longer
     put(net, casts, g, -1.0, loads, scratch)
     _set(casts, g, o_source, o_holder, o_first, o_last, copies, loads)

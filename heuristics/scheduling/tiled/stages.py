@@ -134,17 +134,19 @@ class Stages:
             return None
         return self.planned(dag, self.steps(dag, order), mapping, source, like)
 
-    def settled(self, judged: Judged, *, seed: int | None = None) -> Judged:
+    def settled(self, judged: Judged, *, seed: int | None = None, calls: int | None = None) -> Judged:
         """A plan smoothed for as long as that gains anything, every state of it offered.
 
         Parameters
         ----------
         seed : of its moves; by default the search's
+        calls : of smoothing at most; by default any number
         """
         if not self.level:
             return judged
         seed = self.search.limits.seed if seed is None else seed
-        while not self.search.done:
+        begun = seed
+        while not self.search.done and (calls is None or seed - begun < calls):
             seed += 1
             key, answer = judged
             plan = smoothed(

@@ -9,17 +9,15 @@ more often.  All runs in one thread: two that build plans wait for each other's 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.options import option
-from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow, Start
-from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
+from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.coarsening import affordable
 from tilewright.heuristics.scheduling.tiled.kapla.methods import Kapla
 from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, started
@@ -27,10 +25,14 @@ from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
 from tilewright.heuristics.scheduling.tiled.stages import Stages
+from tilewright.heuristics.scheduling.tiled.starts import Start, Starts
 from tilewright.solvers.scheduling.tiled.lns import Neighbourhoods, Yield, next_turn
 
 NEAR = Fraction(3, 2)
 """A plan is improved further while it is at most that many times as bad as the best."""
+
+FEW, HOPEFUL = 2, Fraction(21, 20)
+"""Calls that smooth each plan but the best, and how many times as bad as that it may be to be smoothed on."""
 
 BEHIND = 16
 """The gains of a plan that lies behind count less, by this power of the ratio of the keys."""
@@ -65,17 +67,18 @@ class _Part:
         return 0.0 if left is None else self.seconds / max(left, 1e-3)
 
 
-ATOMS, LAYOUTS = _Part(0.2, 3.0, 0.5), _Part(0.4, 5.0, 0.6)
+ATOMS, LAYOUTS = _Part(0.2, 1.0, 0.25), _Part(0.4, 0.0, 0.8)
+
+CHOOSING, ENGINES, PLANNING = 6e-3, 3.5e-4, 4e-5
+"""Seconds that layouts take for every layer, more for every engine, until they are chosen, and for every atom
+until a plan of them is there."""
 
 SEVERAL = 2
 """Plans of layouts of which neighbourhoods are visited: what smoothing gains differs by more than they do."""
 
-SHORT = 4.0
-"""Seconds below which a plan of layers in turn comes first, for which all of them are there."""
-
 TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part], ...] = (
-    (GrownTrees, _Part(0.15, 1.2, 0.5)),
-    (Kapla, _Part(0.1, 1.0, 0.4)),
+    (GrownTrees, _Part(0.15, 1.2, 0.25)),
+    (Kapla, _Part(0.1, 1.0, 0.25)),
 )
 """Methods on trees, and the time that each may take."""
 
@@ -86,10 +89,12 @@ class _Site:
 
     Parameters
     ----------
+    kind : of the plan
     near : the neighbourhoods
     brought : what visiting them gained since the plan was smoothed
     """
 
+    kind: str
     near: Neighbourhoods
     brought: Yield = field(default_factory=Yield)
 
@@ -113,12 +118,16 @@ class _Portfolio:
     ----------
     room : part of the buffer that an atom may need
     failures : why there is no plan of a kind: what does not fit, or the limit that struck before
+    starts : of plans of atoms, some of which wait until others have been begun
+    tried : what trying those brought
     """
 
     search: TiledSearch
     room: float
     sites: list[_Site] = field(default_factory=list)
     failures: list[InputError | LimitReachedError] = field(default_factory=list)
+    starts: Starts | None = None
+    tried: Yield = field(default_factory=Yield)
 
     def attempt(self, begin: Callable[[], None]) -> None:
         """Begin one kind of plans; where it fails, another kind may not."""
@@ -129,20 +138,22 @@ class _Portfolio:
 
     def begin_atoms(self) -> None:
         """Plans of shared layers, and neighbourhoods of the best."""
-        remaining = self.search.limits.remaining
-        if self.search.answer is None and remaining is not None and remaining < SHORT:
-            LayerSequential(room=self.room).offer(self.search, f"{self._name('atoms')}, layers in turn")
-        most, search = affordable(self.search.limits), self.search.within(ATOMS.of(self.search))
-        start = AtomicDataflow(room=self.room).start(search, Stages(search, self._name("atoms")), most)
+        most, stages = affordable(self.search.limits), Stages(self.search, self._name("atoms"))
+        self.starts = AtomicDataflow(room=self.room).starts(self.search, stages, most)
+        start = self.starts.best(ATOMS.of(self.search))
         if start is not None:
             self._add("atoms", start)
+            self.sites[-1].near.settle(1)  # what a first call gains is most of all
 
     def begin_layouts(self) -> None:
         """Plans of layouts, and neighbourhoods of the best ones, unless atoms leave them far behind."""
-        if self.sites and LAYOUTS.starved(self.search):
+        problem, known = self.search.problem.problem, self.search.answer
+        seconds = (CHOOSING + ENGINES * problem.machine.engines) * len(problem.units)
+        part = replace(LAYOUTS, seconds=seconds + (0 if known is None else PLANNING * known.dag.tasks))
+        if self.sites and part.starved(self.search):
             return
-        most, search = affordable(self.search.limits), self.search.within(LAYOUTS.of(self.search))
-        starts = started(search, Stages(search, self._name("layouts")), self.room, most)
+        stages, within = Stages(self.search, self._name("layouts")), part.of(self.search)
+        starts = started(self.search, stages, self.room, affordable(self.search.limits), within)
         for start in starts[:SEVERAL]:
             key = self.search.key
             if key is not None and start.judged[0] <= NEAR * key and not self.search.done:
@@ -160,24 +171,48 @@ class _Portfolio:
             self._add("trees", judged)
 
     def visit(self, most: int) -> None:
-        """Visit at most so many neighbourhoods."""
-        for site in sorted(self.sites, key=lambda site: site.near.best[0]):
-            if not self.search.done:
+        """Visit at most so many neighbourhoods, and try starts that had to wait."""
+        for number, site in enumerate(sorted(self.sites, key=lambda site: site.near.best[0])):
+            if number:
+                site.near.settle(FEW)
+            key = self.search.key
+            if key is None or site.near.best[0] <= HOPEFUL * key:
                 site.near.settle()
+        clock = self.search.limits.clock
         for _ in range(most if self.sites else 0):
             if self.search.done:
                 break
             best = min(site.near.best[0] for site in self.sites)
+            ways = [site.brought for site in self.sites]
             worth = [float(best / site.near.best[0]) ** BEHIND if best else 1.0 for site in self.sites]
-            site = self.sites[next_turn([site.brought for site in self.sites], worth)]
-            before, clock = site.near.best[0], time.monotonic()
-            site.near.visit()
+            if self.starts is not None and not self.starts.ended and self.sites[0].kind == "atoms":
+                ways, worth = [*ways, self.tried], [*worth, worth[0]]
+            turn = next_turn(ways, worth)
+            site = self.sites[turn % len(self.sites)]  # further starts belong to the first
+            before, begun = site.near.best[0], clock()
+            if turn < len(self.sites):
+                site.near.visit()
+            else:
+                self._try_start(site)
             gain = float(1 - site.near.best[0] / before) if before else 0.0
-            site.brought.note(gain, time.monotonic() - clock)
+            ways[turn].note(gain, clock() - begun)
+
+    def _try_start(self, site: _Site) -> None:
+        """Try one more start; the plan of the best of all is smoothed, and kept if that is better."""
+        assert self.starts is not None
+        before, start = self.starts.found, self.starts.go_on()
+        if start is None or before is None or start.judged[0] >= before.judged[0]:
+            return
+        near = self._near(site.kind, start)
+        near.settle()
+        if near.best[0] < site.near.best[0]:
+            site.near = near
 
     def _add(self, kind: str, start: Start | LayoutStart | Judged) -> None:
-        near = Neighbourhoods(Stages(self.search, self._name(kind)), start, room=self.room)
-        self.sites.append(_Site(near))
+        self.sites.append(_Site(kind, self._near(kind, start)))
+
+    def _near(self, kind: str, start: Start | LayoutStart | Judged) -> Neighbourhoods:
+        return Neighbourhoods(Stages(self.search, self._name(kind)), start, room=self.room)
 
     def _name(self, kind: str) -> str:
         return f"{Auto.name} {kind}"

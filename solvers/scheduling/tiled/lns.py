@@ -14,7 +14,6 @@ is no worse.  A proof of a neighbourhood is none of the plan.
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
@@ -25,11 +24,12 @@ from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.options import option
-from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow, Start
+from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, price_of
 from tilewright.heuristics.scheduling.tiled.planning import Heuristic, quiet_end
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes, losses
 from tilewright.heuristics.scheduling.tiled.stages import Stages
+from tilewright.heuristics.scheduling.tiled.starts import Start
 from tilewright.solvers.scheduling.tiled.placing.problem import flows_of
 from tilewright.solvers.scheduling.tiled.placing.windows import TaskRounds
 
@@ -76,13 +76,15 @@ class Yield:
 def next_turn(ways: Sequence[Yield], weights: Sequence[float] | None = None) -> int:
     """Which way is next, so that each has time in proportion to what it gains in a second, and all have some.
 
+    Seconds count from one on, as those of gains do: what promises little comes late the first time, too.
+
     Parameters
     ----------
     weights : by which rates are multiplied; by default 1
     """
     rates = [way.rate * (1.0 if weights is None else weights[i]) for i, way in enumerate(ways)]
     least = LEAST * sum(rates)
-    return min(range(len(ways)), key=lambda i: ways[i].spent / (rates[i] + least))
+    return min(range(len(ways)), key=lambda i: (ways[i].spent + 1.0) / (rates[i] + least))
 
 
 class _Remake(Protocol[State]):
@@ -157,14 +159,15 @@ class Neighbourhoods:
         self._count = 0
         self._lost: tuple[AtomicPlan, list[float]] | None = None
 
-    def settle(self) -> None:
-        """Smooth the plan for as long as that gains anything."""
-        self.best = self._stages.settled(self.best)
+    def settle(self, calls: int | None = None) -> None:
+        """Smooth the plan for as long as that gains anything, with so many calls at most."""
+        self.best = self._stages.settled(self.best, calls=calls)
 
     def visit(self) -> None:
         """One neighbourhood; what it gains is offered."""
         kind = list(self.yields)[next_turn(list(self.yields.values()))]
-        before, clock = self.best[0], time.monotonic()
+        clock = self._stages.search.limits.clock
+        before, begun = self.best[0], clock()
         self._count += 1
         if kind == "transfers":
             self.best = self._stages.settled(self.best, seed=self._numbers.randrange(1 << 30))
@@ -173,7 +176,7 @@ class Neighbourhoods:
             if moved is not None and moved[1][0] <= self.best[0]:
                 self._state, self.best = moved
         gain = float(1 - self.best[0] / before) if before else 0.0
-        self.yields[kind].note(gain, time.monotonic() - clock)
+        self.yields[kind].note(gain, clock() - begun)
 
     def _other_sizes(self) -> tuple[Any, Judged] | None:
         """Layers in a row, the first drawn by what it loses."""

@@ -19,7 +19,7 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import lists, partitions, placement, smoothing_kernel
-from tilewright.heuristics.scheduling.tiled.layouts import journeys
+from tilewright.heuristics.scheduling.tiled.layouts import cuts_kernel, journeys, ways_kernel
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS
@@ -84,7 +84,10 @@ ATOMS: Final = Kernels(
     (__name__, "ATOMS"),
     (
         ancestors._heads,
+        cuts_kernel.best_cuts,
         journeys._priced,
+        ways_kernel.places,
+        ways_kernel.ways,
         smoothing_kernel.level,
         lists._list_order,
         lists._successors,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from functools import partial
 from itertools import combinations, pairwise, product
@@ -11,20 +12,25 @@ import pytest
 from tiled_plans import random_network, random_plan, random_problem
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.overlap import entries, operand_axes, positions_of_tile
 from tilewright.formulation.scheduling.tiled.plan import multicast_groups
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.heuristics.scheduling.tiled.layouts import method
 from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
-from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import CUTS, Layout, candidates, reads_outside
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
+from tilewright.heuristics.scheduling.tiled.layouts.cuts_kernel import FIRST, HANDOVER
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
-from tilewright.heuristics.scheduling.tiled.layouts.grids import grids
+from tilewright.heuristics.scheduling.tiled.layouts.grids import grid_of, grids, sides
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys, overlaps
+from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places, ways
+from tilewright.heuristics.scheduling.tiled.size_menus import tile_menu
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.running import plan_run
@@ -72,13 +78,106 @@ def test_shares_of_a_grid_have_engines_of_their_own(machine: str) -> None:
     """No two groups of a grid share an engine, and none lies outside of the machine."""
     of = load_tiled_machine(machine)
     for pieces in ((1, 1, 1, 1), (3, 7, 7, 2), (60, 7, 7, 10), (4, 56, 56, 1), (63, 1, 1, 64)):
-        made = grids(of, *pieces)
+        made = [grid_of(row) for row in grids(of.width, of.height, *pieces)]
         assert made
         for grid in made:
             engines = grid.engines(of.width)
             assert engines.shape == grid.groups
             assert len(np.unique(engines)) == engines.size
             assert 0 <= engines.min() <= engines.max() < of.engines
+
+
+@pytest.mark.parametrize("machine", [*MACHINES, "atomic-8x8", "atomic-8x8[engines=4x4,ports=corners]"])
+def test_machine_code_places_grids_as_they_are(machine: str) -> None:
+    """Engines of all groups, links of multicasts from the nearest port and of sums, against plain ones."""
+    of = load_tiled_machine(machine)
+    ports = np.array(of.dram_ports).reshape(-1, 2)
+    for pieces in ((3, 7, 7, 2), (4, 56, 56, 1), (60, 1, 7, 10)):
+        every = grids(of.width, of.height, *pieces)
+        rows = every[np.random.default_rng(1).permutation(len(every))[:40]]
+        made = [grid_of(row) for row in rows]
+        assert (sides(made) == rows).all()
+        trees, links = ways(rows, of.width, of.height, ports)
+        for last in (False, True):
+            groups, placed = places(rows, of.width, of.engines, last)
+            for n, grid in enumerate(made):
+                engines = grid.engines(of.width)[..., -1:] if last else grid.engines(of.width)
+                assert tuple(groups[n]) == engines.shape
+                assert (placed[n, : engines.size] == engines.ravel()).all()
+                assert (placed[n, engines.size :] == -1).all()
+        for n, grid in enumerate(made):
+            engines = np.moveaxis(grid.engines(of.width), 3, 1)
+            x, y = engines % of.width, engines // of.width
+            passed = np.abs(np.diff(x, axis=1)) + np.abs(np.diff(y, axis=1))
+            assert links[n] == pytest.approx(passed.mean() if passed.size else 0.0)
+            columns = len(np.unique(x[0, 0]))
+            nearest = [
+                min(
+                    max(0, xs.max() - px, 0)
+                    + max(0, px - xs.min())
+                    + columns * (max(0, ys.max() - py) + max(0, py - ys.min()))
+                    for px, py in ports
+                )
+                for xs, ys in zip(x.reshape(-1, *x.shape[2:]), y.reshape(-1, *y.shape[2:]), strict=True)
+            ]
+            assert trees[n] == pytest.approx(np.mean(nearest))
+
+
+def _of_cuts(
+    problem: TiledProblem, unit: Unit, layout: Layout, cuts: tuple[int, ...], price: float
+) -> tuple[float, float]:
+    """Cycles that an engine computes for its share in these cuts, and what they cost; infinite where they do
+    not fit or change nothing."""
+    engine, port = problem.machine.engine, problem.machine.port_rate
+    shape = shape_of(unit.layer.operator)
+    whole, tiles, idle = [], [], False
+    groups = layout.grid.groups
+    for size, piece, count, cut in zip((*shape.sizes, shape.parts), layout.units, groups, cuts, strict=True):
+        pieces = -(-size // piece)
+        share = -(-pieces // count)
+        whole.append([min(size, piece * share)])
+        tiles.append([min(size, piece * -(-share // cut))])
+        idle |= cut > 1 and tiles[-1] == whole[-1]
+    known = unit.layer.operator, engine, unit.layer.stored_weights, sum(read.late for read in unit.reads)
+    full, atom = (tile_menu(*known, (sides[0], sides[1], sides[2], sides[3])) for sides in (whole, tiles))
+    results = whole[0][0] * whole[1][0] * whole[2][0]
+    boxes, chain = cuts[0] * cuts[1] * cuts[2], groups[3]
+    busy = float((boxes + chain - 1) * cuts[3] * (int(atom.cycles[0]) + HANDOVER))
+    busy += (boxes + chain - 1) * results * 4 / boxes / port if chain > 1 else 0
+    fetch, weights = int(atom.fetch[0]), int(atom.weights[0])
+    cycles = busy + FIRST * fetch / port + max(0.0, int(full.fetch[0]) / port - busy)
+    if reads_outside(unit):
+        cycles += (fetch - weights) * groups[1] * groups[2] * chain / problem.machine.dram_rate
+    sums = (cuts[3] * chain - 1) * results * groups[0] * groups[1] * groups[2] * 4
+    spent = sums * (engine.buffer_read_energy + engine.buffer_write_energy)
+    spent += groups[0] * groups[1] * groups[2] * chain * boxes * cuts[3] * weights * engine.buffer_read_energy
+    fits = not idle and int(atom.need[0]) <= 0.5 * engine.buffer_bytes
+    return busy, price * cycles + spent if fits else np.inf
+
+
+@pytest.mark.parametrize("price", [1.0, 2e4])
+def test_shares_have_the_best_cuts_of_their_kind(price: float) -> None:
+    """No other cuts of a kind are better by the estimate, which is computed one by one here."""
+    problem = TiledProblem(
+        _two_layers(3), load_tiled_machine("atomic-8x8[engines=4x4]"), tiled_objective("edp")
+    )
+    rng, kinds = random.Random(1), set[tuple[bool, bool]]()
+    for unit in problem.units:
+        of = candidates(problem, unit, room=0.5, prices=(price,), most=4, atoms=4)
+        for at in rng.sample(range(len(of.layouts)), min(4, len(of.layouts))):
+            layout = of.layouts[at]
+            busy, least = _of_cuts(problem, unit, layout, layout.cuts, price)
+            assert of.cycles[at] == pytest.approx(busy)
+            for cuts in product(*CUTS):
+                alike = _kind(cuts) == _kind(layout.cuts) and math.prod(cuts) <= 4
+                assert not alike or _of_cuts(problem, unit, layout, cuts, price)[1] >= least * (1 - 1e-12)
+            kinds.add(_kind(layout.cuts))
+    assert len(kinds) > 1
+
+
+def _kind(cuts: tuple[int, ...]) -> tuple[bool, bool]:
+    """Whether sums are cut, and whether only pixels are."""
+    return cuts[3] > 1, cuts[3] == 1 and cuts[1] * cuts[2] > 1
 
 
 def _two_layers(kernel: int) -> Network:
@@ -99,7 +198,10 @@ def test_ways_cost_what_completed_plans_pay(kernel: int, widths: str) -> None:
     problem = TiledProblem(_two_layers(kernel), machine, tiled_objective("edp"))
     rng = random.Random(kernel)
     drawn = [
-        [Layout(grid, (1, 1, 1, 1), (16, 1, 1, 16)) for grid in rng.sample(grids(machine, *pieces), 25)]
+        [
+            Layout(grid_of(row), (1, 1, 1, 1), (16, 1, 1, 16))
+            for row in rng.sample([*grids(4, 4, *pieces)], 25)
+        ]
         for pieces in ((4, 8, 8, 1), (2, 8, 8, 4))
     ]
     ways = journeys(problem, 1, problem.units[1].reads[0], *drawn)
@@ -191,8 +293,9 @@ def test_chains_of_engines_make_legal_plans(seed: int) -> None:
     problem = TiledProblem(_two_layers(rng.choice([1, 3])), machine, tiled_objective("edp"))
     layouts = []
     for pieces in ((4, 8, 8, 1), (2, 8, 8, 4)):
-        deepest = max(grid.groups[3] for grid in grids(machine, *pieces))
-        grid = rng.choice([grid for grid in grids(machine, *pieces) if grid.groups[3] == deepest])
+        made = [grid_of(row) for row in grids(machine.width, machine.height, *pieces)]
+        deepest = max(grid.groups[3] for grid in made)
+        grid = rng.choice([grid for grid in made if grid.groups[3] == deepest])
         layouts.append(Layout(grid, (1, rng.choice([1, 2, 4]), 1, rng.choice([1, 2])), (16, 1, 1, 16)))
     dag, engine, step = arranged(problem, layouts)
     result = problem.evaluate(dag, complete(dag, machine, engine, step))

@@ -104,7 +104,7 @@ def test_a_limit_amid_the_second_plan_leaves_the_first_to_go_on_from(monkeypatch
 
     monkeypatch.setattr(Stages, "planned", planned)
     monkeypatch.setattr(auto, "TREES", ())
-    monkeypatch.setattr(auto, "LAYOUTS", auto._Part(0.4, 100.0, 0.6))
+    monkeypatch.setattr(auto, "LAYOUTS", auto._Part(0.0, 0.0, -1.0))
     machine = load_tiled_machine("atomic-2x2")
     problem = TiledProblem(resolve_model("alexnet", 1), machine, tiled_objective("edp"))
     result = plan_run(lambda: problem, "auto[steps=1]", Limits(60.0, threads=1)).run()

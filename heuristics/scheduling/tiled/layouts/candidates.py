@@ -16,18 +16,14 @@ from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid, grids, shared
+from tilewright.heuristics.scheduling.tiled.layouts.cuts_kernel import best_cuts
+from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid, grid_of, grids, shared
+from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import ways
 from tilewright.heuristics.scheduling.tiled.size_menus import SUM_BYTES, tile_menu
 from tilewright.workloads.mapping.operator import Operator
 
 CUTS = ((1, 2, 4), (1, 2, 3, 4, 7, 8), (1, 2, 4), (1, 2, 4, 8, 16))
 """Parts into which an engine cuts its share along channels, rows, columns and the sum over inputs."""
-
-FIRST = 0.5
-"""Part of the first arrival of a layer that nothing hides."""
-
-HANDOVER = 16
-"""Cycles between one atom and the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +125,9 @@ def _of_pieces(
     shape = shape_of(operator)
     sizes = (*shape.sizes, shape.parts)
     pieces = [-(-size // unit) for size, unit in zip(sizes, units, strict=True)]
-    made = grids(machine, *pieces)
-    groups = np.array([grid.groups for grid in made], dtype=np.int64)
-    every, which = np.unique(groups, axis=0, return_inverse=True)
+    made, groups, trees, links = _ways(machine, *pieces)
+    every, which = _distinct(groups)
     shares = _Shares(problem, unit, units, every, room, prices[0], atoms)
-    trees, links = np.array([_ways(grid, machine) for grid in made]).T
     engine, batch = machine.engine, problem.batch
     sent = shares.weights[which] * every[which, 0] * every[which, 3]
     sent *= engine.buffer_write_energy * every[which, 1:3].prod(axis=1) + machine.hop_energy * trees
@@ -153,14 +147,23 @@ def _of_pieces(
             kept.update(dict.fromkeys(ranked[:count].tolist()))
     layouts, rows_of, columns_of = [], [], []
     for i in kept:
+        grid = grid_of(made[i])
         for kind in np.flatnonzero(possible[i]).tolist():
-            layouts.append(Layout(made[i], tuple(shares.cuts[which[i], kind].tolist()), units))
+            layouts.append(Layout(grid, tuple(shares.cuts[which[i], kind].tolist()), units))
             rows_of.append(i)
             columns_of.append(kind)
     at = np.array(rows_of, dtype=np.int64), np.array(columns_of, dtype=np.int64)
     energy = batch * inside[at] + sent[at[0]]
     share = which[at[0]]
     return Candidates(tuple(layouts), cycles[at], shares.weights[share], shares.inputs[share], energy)
+
+
+def _distinct(groups: Int64s) -> tuple[Int64s, Int64s]:
+    """Different rows in ascending order, and which of them every row is."""
+    base = groups.max(axis=0) + 1
+    key = np.ravel_multi_index(tuple(groups.T), tuple(base))
+    distinct, which = np.unique(key, return_inverse=True)
+    return np.stack(np.unravel_index(distinct, tuple(base)), axis=1), which
 
 
 class _Shares:
@@ -200,47 +203,44 @@ class _Shares:
         port = machine.port_rate
         sizes = (*shape.sizes, shape.parts)
         cuts = np.array([cut for cut in product(*CUTS) if prod(cut) <= atoms], dtype=np.int64)
-        tiles, at = [], []
+        tiles = []
+        # few shares and cuts differ along an axis, so that sizes are told apart in small tables
+        cut_of, share_of = np.empty_like(cuts), np.empty_like(groups)
+        tables = np.zeros((4, len(groups), len(cuts)), dtype=np.int64)
         for axis, (size, piece) in enumerate(zip(sizes, units, strict=True)):
             pieces = -(-size // piece)
-            share = -(-pieces // groups[:, axis])
-            tile = np.minimum(size, piece * -(-share[:, None] // cuts[:, axis]))
+            shares, share_of[:, axis] = np.unique(-(-pieces // groups[:, axis]), return_inverse=True)
+            kinds, cut_of[:, axis] = np.unique(cuts[:, axis], return_inverse=True)
+            tile = np.minimum(size, piece * -(-shares[:, None] // kinds))
             values, number = np.unique(tile, return_inverse=True)
             tiles.append(values.tolist())
-            at.append(number.reshape(tile.shape))
+            tables[axis, : len(shares), : len(kinds)] = number.reshape(tile.shape)
         late = sum(read.late for read in unit.reads)
         menu = tile_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late, (*tiles,))
-        spot = np.ravel_multi_index(tuple(at), [len(values) for values in tiles])
-        whole = spot[:, int(np.flatnonzero(cuts.prod(axis=1) == 1)[0])]
-        engine, results = machine.engine, menu.sizes[whole][:, [0, 1, 3]].prod(axis=1)
-        many, chain = groups.prod(axis=1)[:, None], groups[:, 3:]
-        # in a chain an engine begins when the one before has finished its part of a box of results
-        boxes = cuts[:, :3].prod(axis=1)
-        waits = (boxes + chain - 1) * (chain > 1) * (results[:, None] * SUM_BYTES / boxes / port)
-        busy = (boxes + chain - 1) * cuts[:, 3] * (menu.cycles[spot] + HANDOVER) + waits
-        inputs = menu.fetch[whole]
-        time = busy + FIRST * menu.fetch[spot] / port + np.maximum(0.0, inputs[:, None] / port - busy)
-        if reads_outside(unit):
-            outside = (menu.fetch - menu.weights)[spot] * groups[:, 1:].prod(axis=1)[:, None]
-            time = time + outside / machine.dram_rate
-        # a cut that changes nothing is none
-        idle = np.zeros(spot.shape, dtype=np.bool_)
-        for axis in range(4):
-            idle |= (cuts[:, axis] > 1) & (at[axis] == at[axis][:, :1])
-        fits = (menu.need[spot] <= room * machine.engine.buffer_bytes) & ~idle
-        sums = (cuts[:, 3] * chain - 1) * results[:, None] * (many // chain) * SUM_BYTES
-        inside = sums * (engine.buffer_read_energy + engine.buffer_write_energy)
-        inside += many * cuts.prod(axis=1) * menu.weights[spot] * engine.buffer_read_energy
-        time = price * time + inside
-        time = np.where(fits, time, inf)
-        pixels, parts = cuts[:, 1] * cuts[:, 2] > 1, cuts[:, 3] > 1
-        kinds = (~pixels & ~parts, pixels & ~parts, parts)
-        best = np.stack([np.where(kind, time, inf).argmin(axis=1) for kind in kinds], axis=1)
-        line = np.arange(len(groups))[:, None]
-        possible = np.stack([np.where(kind, time, inf).min(axis=1) < inf for kind in kinds], axis=1)
+        counts = np.array([len(values) for values in tiles], dtype=np.int64)
+        engine = machine.engine
+        whole, best, busy, inside = best_cuts(
+            groups,
+            cuts,
+            share_of,
+            cut_of,
+            tables,
+            counts,
+            (menu.sizes, menu.cycles, menu.fetch, menu.weights, menu.need),
+            room * engine.buffer_bytes,
+            np.array(
+                [
+                    port,
+                    machine.dram_rate if reads_outside(unit) else inf,
+                    price,
+                    engine.buffer_read_energy,
+                    engine.buffer_write_energy,
+                ]
+            ),
+        )
+        inputs, results = menu.fetch[whole], menu.sizes[whole][:, [0, 1, 3]].prod(axis=1)
         self.cuts = cuts[best]
-        self.cycles = np.where(possible, busy[line, best], inf)
-        self.inside = inside[line, best].astype(np.float64)
+        self.cycles, self.inside = busy, inside
         self.weights = menu.weights[whole].astype(np.float64)
         self.passed = (results * SUM_BYTES * groups[:, :3].prod(axis=1) * (groups[:, 3] - 1)).astype(
             np.float64
@@ -267,25 +267,18 @@ def _units(operator: Operator, machine: TiledMachine, channels: int) -> tuple[in
     return units[0], units[1], units[2], min(parts, machine.engine.rows * machine.engine.lanes)
 
 
-@lru_cache(maxsize=65536)
-def _ways(grid: Grid, machine: TiledMachine) -> tuple[float, float]:
-    """Links of the multicast of a group's weights from the nearest port, and from one engine of a sum to the
-    next, on average over the groups.
+@lru_cache(maxsize=256)
+def _ways(
+    machine: TiledMachine, blocks: int, rows: int, columns: int, parts: int
+) -> tuple[Int64s, Int64s, Floats, Floats]:
+    """The grids of a layer as of `sides`, their groups, shape (grids, 4), links of the multicast of a group's
+    weights from the nearest port, and from one engine of a sum to the next, on average over the groups.
     """
-    engines = np.moveaxis(grid.engines(machine.width), 3, 1)
-    x, y = engines % machine.width, engines // machine.width
-    chain = (np.abs(np.diff(x, axis=1)) + np.abs(np.diff(y, axis=1))).sum()
-    links = float(chain) / max(1, (engines.shape[1] - 1) * engines[:, 0].size)
+    made = grids(machine.width, machine.height, blocks, rows, columns, parts)
     ports = np.array(machine.dram_ports, dtype=np.int64).reshape(-1, 2)
-    if not len(ports):
-        return 0.0, links
-    x, y = (side.reshape(engines.shape[0] * engines.shape[1], -1) for side in (x, y))
-    columns = len(np.unique(x[0]))
-    ways = [
-        np.maximum(side.max(axis=1)[:, None] - at, 0) + np.maximum(at - side.min(axis=1)[:, None], 0)
-        for side, at in ((x, ports[:, 0]), (y, ports[:, 1]))
-    ]
-    return float((ways[0] + columns * ways[1]).min(axis=1).mean()), links
+    trees, links = ways(made, machine.width, machine.height, ports)
+    k, h, w, ky, hy, p, py = made[:, :7].T
+    return made, np.stack([k * ky, h * hy, w, p * py], axis=1), trees, links
 
 
 def tiling_of(

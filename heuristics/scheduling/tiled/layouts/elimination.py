@@ -9,6 +9,7 @@ large, the variable takes its best choice by its own costs instead, and nothing 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def least_choice(
             near[i] |= set(scope)
 
     def size(i: int) -> int:
-        return int(np.prod([counts[j] for j in near[i]], dtype=object))
+        return prod(counts[j] for j in near[i])
 
     while left:
         variable = min(left, key=lambda i: (size(i), i))
@@ -64,7 +65,7 @@ def least_choice(
             others = tuple(sorted(near[variable] - {variable}))
             total = np.zeros([counts[variable], *(counts[i] for i in others)])
             for scope, cost in mine:
-                total = total + _aligned(scope, cost, (variable, *others))
+                total += _aligned(scope, cost, (variable, *others))
             undo.append((variable, others, total))
             if others:
                 tables.append((others, total.min(axis=0)))

@@ -7,14 +7,13 @@ that make parts of one sum pass it on in a chain.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 
 import numpy as np
 
 from tilewright.foundation.arrays import Int64s
-from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
 SPARE = 4 / 3
 """Groups of channels may be more than there are channels to go round by this factor; the rest stay empty."""
@@ -83,59 +82,82 @@ class Grid:
         return np.asarray(y * width + x, dtype=np.int64)
 
 
-def grids(machine: TiledMachine, blocks: int, rows: int, columns: int, parts: int = 1) -> tuple[Grid, ...]:
-    """Grids of a layer on a machine: all that are rectangles, and some along the zig-zag.
+def sides(made: Sequence[Grid]) -> Int64s:
+    """What grids are made of as numbers, shape (grids, 10), for machine code."""
+    rows = [(*grid.across, *grid.down, *grid.parts, grid.inside, grid.winding, grid.near) for grid in made]
+    return np.array(rows, dtype=np.int64).reshape(len(made), 10)
+
+
+def grid_of(row: Int64s) -> Grid:
+    """The grid that is made of these numbers."""
+    k, h, w, ky, hy, p, py, inside, winding, near = row.tolist()
+    return Grid((k, h, w), (ky, hy), bool(inside), bool(winding), (p, py), bool(near))
+
+
+@lru_cache(maxsize=256)
+def grids(width: int, height: int, blocks: int, rows: int, columns: int, parts: int = 1) -> Int64s:
+    """Grids of a layer on a machine, as of `sides`: all that are rectangles, and some along the zig-zag.
 
     Parameters
     ----------
-    machine : whose engines they occupy
+    width, height : of the machine whose engines they occupy
     blocks : smallest groups of channels
     rows, columns : of the layer's results
     parts : smallest groups of the sum over inputs
     """
-    return _grids(machine.width, machine.height, blocks, rows, columns, parts)
+    spare = max(1, int(SPARE * blocks))
+    engines = width * height
+    made = [_beside(_rectangles(width, height, spare, rows, columns), (1, 1), (1,))]
+    for p in _counts(min(width, parts, CHAIN)):
+        for py in _counts(min(height, parts // p, CHAIN // p)):
+            if p * py > 1:
+                few = _rectangles(width // p, height // py, spare, rows, columns)
+                few = few[few[:, :5].prod(axis=1) * p * py >= FULL * engines]
+                made.append(_beside(few, (p, py), (1, 0)))
+    winding = [
+        (k, h, w, 1, 1, p, 1, inside, 1, 1)
+        for p in _counts(min(engines, parts, CHAIN))
+        for k in _even(blocks, engines // p)
+        for h in _even(rows, engines // (p * k))
+        for w in _even(columns, engines // (p * k * h))
+        if p * k * h * w >= FULL * engines
+        for inside in ((0, 1) if k > 1 and h * w > 1 else (0,))
+    ]
+    made.append(np.array(winding, dtype=np.int64).reshape(len(winding), 10))
+    return np.concatenate(made)
+
+
+def _beside(rectangles: Int64s, parts: tuple[int, int], near: Sequence[int]) -> Int64s:
+    """Rectangles of engines with groups of the sum beside them, near or far, as of `sides`."""
+    made = np.zeros((len(rectangles), len(near), 10), dtype=np.int64)
+    made[:, :, :5] = rectangles[:, None, :5]
+    made[:, :, 5:7] = parts
+    made[:, :, 7] = rectangles[:, None, 5]
+    made[:, :, 9] = near
+    return made.reshape(-1, 10)
+
+
+def _rectangles(width: int, height: int, blocks: int, rows: int, columns: int) -> Int64s:
+    """Groups along x and y, and whether channels are inside, of all grids in so many engines."""
+    every = _all_rectangles(width, height)
+    k, h, w, ky, hy = every[:, :5].T
+    few: Int64s = every[(k * ky <= blocks) & (h * hy <= rows) & (w <= columns)]
+    return few
 
 
 @lru_cache(maxsize=256)
-def _grids(width: int, height: int, blocks: int, rows: int, columns: int, parts: int) -> tuple[Grid, ...]:
-    spare = max(1, int(SPARE * blocks))
-    engines = width * height
+def _all_rectangles(width: int, height: int) -> Int64s:
+    """As `_rectangles`, of layers that may have any number of groups."""
     made = [
-        Grid(across, down, inside)
-        for across, down, inside in _rectangles(width, height, spare, rows, columns)
+        (k, h, w, ky, hy, inside)
+        for k in _counts(width)
+        for h in _counts(width // k)
+        for w in _counts(width // (k * h))
+        for ky in _counts(height)
+        for hy in _counts(height // ky)
+        for inside in ((0, 1) if (k > 1 and h * w > 1) or (ky > 1 and hy > 1) else (0,))
     ]
-    for p in _counts(min(width, parts, CHAIN)):
-        for py in _counts(min(height, parts // p, CHAIN // p)):
-            shrunk = width // p, height // py
-            for across, down, inside in _rectangles(*shrunk, spare, rows, columns) if p * py > 1 else ():
-                if prod(across) * prod(down) * p * py >= FULL * engines:
-                    made += [Grid(across, down, inside, parts=(p, py), near=near) for near in (True, False)]
-    for p in _counts(min(engines, parts, CHAIN)):
-        for k in _even(blocks, engines // p):
-            for h in _even(rows, engines // (p * k)):
-                for w in _even(columns, engines // (p * k * h)):
-                    if p * k * h * w >= FULL * engines:
-                        insides = (False, True) if k > 1 and h * w > 1 else (False,)
-                        made += [
-                            Grid((k, h, w), (1, 1), inside, winding=True, parts=(p, 1)) for inside in insides
-                        ]
-    return tuple(made)
-
-
-def _rectangles(
-    width: int, height: int, blocks: int, rows: int, columns: int
-) -> list[tuple[tuple[int, int, int], tuple[int, int], bool]]:
-    """Groups along x and y, and whether channels are inside, of all grids in so many engines."""
-    made = []
-    for k in (n for n in _counts(width) if n <= blocks):
-        for h in (n for n in _counts(width // k) if n <= rows):
-            for w in (n for n in _counts(width // (k * h)) if n <= columns):
-                for ky in (n for n in _counts(height) if k * n <= blocks):
-                    for hy in (n for n in _counts(height // ky) if h * n <= rows):
-                        made.append(((k, h, w), (ky, hy), False))
-                        if (k > 1 and h * w > 1) or (ky > 1 and hy > 1):
-                            made.append(((k, h, w), (ky, hy), True))
-    return made
+    return np.array(made, dtype=np.int64)
 
 
 def _counts(most: int) -> list[int]:

@@ -20,6 +20,8 @@ from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
+from tilewright.heuristics.scheduling.tiled.layouts.grids import sides
+from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places
 
 Cuts = tuple[int, ...]
 
@@ -69,8 +71,6 @@ def journeys(
     if any(len(along.depends) > 1 for along in axes) or len(set(used)) < len(used):
         return None
     parts = (0, shape_of(unit.layer.operator).parts)
-    # what a finished sum meets, only the last engine of its chain reads
-    last = slice(-1, None) if read.late else slice(None)
     shares_made = [layout.borders(producer.layer.operator) for layout in made]
     shares_wanted = [layout.borders(unit.layer.operator) for layout in wanted]
     if read.late:
@@ -91,8 +91,9 @@ def journeys(
         which_wanted.append([number[shares[axis]] if along.depends else 0 for shares in shares_wanted])
     depends = [along.depends[0] if along.depends else -1 for along in axes]
     bits = result_bits(problem.units, machine.engine)[read.producer]
-    made_groups, made_engines = _places(made, machine, slice(-1, None))
-    wanted_groups, wanted_engines = _places(wanted, machine, last)
+    made_groups, made_engines = _places(made, machine, last=True)
+    # what a finished sum meets, only the last engine of its chain reads
+    wanted_groups, wanted_engines = _places(wanted, machine, last=read.late)
     sent = _priced(
         met[0],
         met[1],
@@ -131,34 +132,32 @@ def overlaps(positions: Callable[[int, int], Int64s], theirs: Sequence[Cuts], mi
     """
     made = np.array([cuts + cuts[-1:] * (max(map(len, theirs)) - len(cuts)) for cuts in theirs])
     points, at = np.unique(made, return_inverse=True)
-    at = at.reshape(made.shape)
-    table = np.zeros((len(theirs), len(mine), made.shape[1] - 1, max(map(len, mine)) - 1))
-    known: dict[tuple[int, int], Floats] = {}
+    shares: dict[tuple[int, int], int] = {(0, 0): 0}
+    number = np.zeros((len(mine), max(map(len, mine)) - 1), dtype=np.int64)
     for j, cuts in enumerate(mine):
         for share, (low, high) in enumerate(pairwise(cuts)):
-            if low == high:
-                continue
-            if (low, high) not in known:
-                below = positions(low, high).searchsorted(points)
-                known[low, high] = np.diff(below[at], axis=1).astype(np.float64)
-            table[:, j, :, share] = known[low, high]
+            if low < high:
+                number[j, share] = shares.setdefault((low, high), len(shares))
+    below = np.zeros((len(shares), len(points)))
+    for (low, high), k in shares.items():
+        if low < high:
+            below[k] = positions(low, high).searchsorted(points)
+    met = np.diff(below[:, at.reshape(made.shape)], axis=2)
+    table: Floats = np.ascontiguousarray(met[number].transpose(2, 0, 3, 1))
     return table
 
 
-def _places(layouts: Sequence[Layout], machine: TiledMachine, parts: slice) -> tuple[Int64s, Int64s]:
+def _places(layouts: Sequence[Layout], machine: TiledMachine, *, last: bool) -> tuple[Int64s, Int64s]:
     """Groups of each layout, shape (layouts, 4), and its engines in their order, padded with -1.
 
     Parameters
     ----------
-    parts : of the sum, whose engines these are
+    last : whether of all parts of a sum the last one's engines alone count
     """
-    groups = np.empty((len(layouts), 4), dtype=np.int64)
-    engines = np.full((len(layouts), machine.engines), -1, dtype=np.int64)
-    for i, layout in enumerate(layouts):
-        placed = layout.grid.engines(machine.width)[..., parts]
-        groups[i] = placed.shape
-        engines[i, : placed.size] = placed.ravel()
-    return groups, engines
+    made: tuple[Int64s, Int64s] = places(
+        sides([layout.grid for layout in layouts]), machine.width, machine.engines, last
+    )
+    return made
 
 
 @compiled

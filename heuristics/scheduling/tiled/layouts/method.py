@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.options import option
@@ -89,7 +89,9 @@ def planned(stages: Stages, layouts: Layouts, source: str, like: AtomicPlan | No
     return stages.placed(dag, step, engine, source, like)
 
 
-def started(search: TiledSearch, stages: Stages, room: float, most: int | None = None) -> list[LayoutStart]:
+def started(
+    search: TiledSearch, stages: Stages, room: float, most: int | None = None, within: Limits | None = None
+) -> list[LayoutStart]:
     """Plans of the layouts chosen for several prices, or for those before a limit struck, the best first.
 
     Parameters
@@ -98,6 +100,7 @@ def started(search: TiledSearch, stages: Stages, room: float, most: int | None =
     stages : what makes them
     room : part of the buffer that an atom may need
     most : atoms; by default as many as the time of the search allows
+    within : limits after which only a first plan is begun; by default those of the search
 
     Raises
     ------
@@ -115,6 +118,8 @@ def started(search: TiledSearch, stages: Stages, room: float, most: int | None =
     starts: list[LayoutStart] = []
     tried: set[Layouts] = set()
     for multiple in TRIED:
+        if starts and within is not None and within.expired:
+            break
         layouts = choice.best(price * multiple)
         if search.done or layouts in tried:
             continue

@@ -1,0 +1,97 @@
+"""Machine code that chooses how engines cut their shares of a layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilewright.foundation.compiled import compiled
+
+FIRST = 0.5
+"""Part of the first arrival of a layer that nothing hides."""
+
+HANDOVER = 16
+"""Cycles between one atom and the next."""
+
+SUM_BYTES = 4
+"""Bytes of an unfinished sum."""
+
+KINDS = 3
+"""Kinds of cuts: without cuts of pixels and sums, with cuts of pixels alone, and with cuts of sums."""
+
+
+@compiled
+def best_cuts(
+    groups: Any,
+    cuts: Any,
+    share_of: Any,
+    cut_of: Any,
+    tables: Any,
+    counts: Any,
+    menu: Any,
+    room: float,
+    figures: Any,
+) -> Any:  # pragma: no cover
+    """The best cuts of each kind for all shares of a layer.
+
+    Parameters
+    ----------
+    groups : of channels, rows, columns and the sum, shape (shares, 4)
+    cuts : parts of a share along these axes, those that cut nothing first, shape (cuts, 4)
+    share_of, cut_of : per axis, the row and the column of `tables`, shapes of `groups` and of `cuts`
+    tables : per axis the number of an atom's size, shape (4, shares, cuts)
+    counts : sizes of atoms along each axis
+    menu : sizes, cycles, and bytes fetched, of weights and needed of atoms of all sizes, as of `SizeMenu`
+    room : bytes that an atom may need
+    figures : bytes a cycle of an engine's port, and of DRAM for operands from outside of the network; pJ that
+        a cycle is worth; pJ of reading and writing a byte of a buffer
+
+    Returns
+    -------
+    whole : the size of the uncut share, shape (shares,)
+    best : numbers of the best cuts, shape (shares, `KINDS`)
+    busy, inside : cycles of these, infinite where none fits, and pJ of unfinished sums and of weights that
+        every atom reads, shapes as of `best`
+    """
+    sizes, cycles, fetch, weights, need = menu
+    port, dram, price, read, write = figures[0], figures[1], figures[2], figures[3], figures[4]
+    whole = np.zeros(len(groups), dtype=np.int64)
+    best = np.zeros((len(groups), KINDS), dtype=np.int64)
+    busy = np.full((len(groups), KINDS), np.inf)
+    inside = np.zeros((len(groups), KINDS))
+    least = np.full(KINDS, np.inf)
+    for n in range(len(groups)):
+        least[:] = np.inf
+        spot = 0
+        for axis in range(4):
+            spot = spot * counts[axis] + tables[axis, share_of[n, axis], cut_of[0, axis]]
+        whole[n] = spot
+        inputs = fetch[spot]
+        results = sizes[spot, 0] * sizes[spot, 1] * sizes[spot, 3]
+        chain = groups[n, 3]
+        pixels = groups[n, 1] * groups[n, 2] * chain
+        many = groups[n, 0] * pixels
+        for c in range(len(cuts)):
+            spot, idle = 0, False
+            for axis in range(4):
+                size = tables[axis, share_of[n, axis], cut_of[c, axis]]
+                # a cut that changes nothing is none
+                idle |= cuts[c, axis] > 1 and size == tables[axis, share_of[n, axis], cut_of[0, axis]]
+                spot = spot * counts[axis] + size
+            if idle or need[spot] > room:
+                continue
+            boxes = cuts[c, 0] * cuts[c, 1] * cuts[c, 2]
+            # in a chain an engine begins when the one before has finished its part of a box of results
+            taken = float((boxes + chain - 1) * cuts[c, 3] * (cycles[spot] + HANDOVER))
+            if chain > 1:
+                taken += (boxes + chain - 1) * (results * SUM_BYTES / boxes / port)
+            time = taken + FIRST * fetch[spot] / port + max(0.0, inputs / port - taken)
+            time += (fetch[spot] - weights[spot]) * pixels / dram
+            sums = (cuts[c, 3] * chain - 1) * results * (many // chain) * SUM_BYTES
+            spent = sums * (read + write) + many * boxes * cuts[c, 3] * weights[spot] * read
+            kind = 2 if cuts[c, 3] > 1 else (1 if cuts[c, 1] * cuts[c, 2] > 1 else 0)
+            if price * time + spent < least[kind]:
+                least[kind] = price * time + spent
+                best[n, kind], busy[n, kind], inside[n, kind] = c, taken, spent
+    return whole, best, busy, inside

@@ -1,0 +1,95 @@
+"""The default's members: starts that go on, and yields by the search's own clock."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tiled_plans import random_network
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearch
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
+from tilewright.heuristics.scheduling.tiled.stages import Stages
+from tilewright.heuristics.scheduling.tiled.starts import Start, Starts
+from tilewright.solvers.scheduling.tiled import auto
+from tilewright.solvers.scheduling.tiled.lns import Neighbourhoods
+from tilewright.solvers.scheduling.tiled.running import plan_run
+
+
+def search_on(objective: str, limits: Limits) -> TiledSearch:
+    """A search for plans of a random network of five layers."""
+    machine = load_tiled_machine("atomic-2x2")
+    problem = TiledProblem(random_network(random.Random(3)), machine, tiled_objective(objective))
+    return TiledSearch(TiledGoal(problem), limits, exact=False)
+
+
+@pytest.mark.parametrize("objective", ["edp", "makespan"])
+def test_starts_go_on_where_they_were_left(objective: str) -> None:
+    """One plan at a time, starts come to the very plan that they come to in one go, and end."""
+    searches = [search_on(objective, Limits()) for _ in range(2)]
+    method = AtomicDataflow(order="waves", mapping="zigzag")
+    whole, parts = (method.starts(search, Stages(search, "test")) for search in searches)
+    assert parts.best(Limits(0.0)) is None
+    assert not parts.ended
+    tried, best = 0, whole.best()
+    while not parts.ended:
+        before, found = parts.found, parts.go_on()
+        assert found is not None
+        assert before is None or found.judged[0] <= before.judged[0]
+        tried += 1
+    assert tried > 5
+    assert best is not None
+    assert parts.found is not None
+    assert parts.found.judged[0] == best.judged[0] == searches[0].key
+    assert (parts.found.order, parts.found.mapping, parts.found.sizes) == (
+        best.order,
+        best.mapping,
+        best.sizes,
+    )
+
+
+def test_starts_that_had_to_wait_are_tried_among_neighbourhoods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the time for atoms allows one plan, `auto` tries further starts later."""
+    honest, tried = Starts.go_on, list[Start | None]()
+
+    def go_on(self: Starts) -> Start | None:
+        tried.append(honest(self))
+        return tried[-1]
+
+    def best(self: Starts, within: Limits | None = None) -> Start | None:
+        return self.go_on()
+
+    monkeypatch.setattr(Starts, "go_on", go_on)
+    monkeypatch.setattr(Starts, "best", best)
+    monkeypatch.setattr(auto, "TREES", ())
+    monkeypatch.setattr(auto, "LAYOUTS", auto._Part(0.0, 0.0, -1.0))  # never enough time
+    problem = search_on("edp", Limits()).problem.problem
+    result = plan_run(lambda: problem, "auto[steps=8]", Limits(60.0)).run()
+    keys = [start.judged[0] for start in tried if start is not None]
+    assert len(keys) >= 2
+    assert keys == sorted(keys, reverse=True)
+    assert result.key is not None
+    assert result.key <= keys[-1]
+
+
+def test_yields_are_seconds_of_the_clock_of_the_search() -> None:
+    """Under a clock that counts how often it is read, what was spent is a whole number."""
+    reads = [0]
+
+    def clock() -> float:
+        reads[0] += 1
+        return float(reads[0])
+
+    search = search_on("edp", Limits(clock=clock))
+    stages = Stages(search, "test")
+    start = AtomicDataflow().starts(search, stages).go_on()
+    assert start is not None
+    near = Neighbourhoods(stages, start)
+    for _ in range(4):
+        near.visit()
+    spent = [way.spent for way in near.yields.values()]
+    assert sum(spent) >= 4
+    assert all(seconds == int(seconds) for seconds in spent)
