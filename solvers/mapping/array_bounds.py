@@ -84,21 +84,22 @@ def alike(every: Int64s, sizes: Sequence[int]) -> Int64s:
 
 
 class Distinct:
-    """The different ones among some usages of the array that fit it, :func:`alike` ones being one.
+    """The different ones among some usages of the array that fit it.
 
     Parameters
     ----------
     every : instances used along every axis, shape (usages, axes)
-    sizes : of the array's axes; none where all usages count, each as it is
+    sizes : of the array's axes; none where all usages count
+    merges : whether usages that are :func:`alike` are one
     """
 
-    def __init__(self, every: Int64s, sizes: Sequence[int] = ()) -> None:
+    def __init__(self, every: Int64s, sizes: Sequence[int] = (), merges: bool = False) -> None:
         fits = np.ones(len(every), dtype=bool)
         for axis, size in enumerate(sizes):
             fits &= every[:, axis] <= size
         places = np.flatnonzero(fits)
         every = every[places]
-        if sizes:
+        if merges and sizes:
             every = alike(every, sizes)
         codes, most = np.zeros(len(places), dtype=np.int64), 1  # one number for each, which sorts fast
         for column in every.T:
@@ -204,7 +205,7 @@ class ArrayBounds:
                 every = (outer[:, None, :] * inner[None, :, :]).reshape(-1, outer.shape[1])
             else:
                 every = np.ones((1, max(1, len(self._sizes))), dtype=np.int64)
-            joined = self._joined[groups] = Distinct(every, self._sizes)
+            joined = self._joined[groups] = Distinct(every, self._sizes, merges=True)
         return joined
 
 
