@@ -11,7 +11,7 @@ all levels between two arrays are one, which spends for a tensor what the level 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -86,7 +86,12 @@ def has_storage_parts(problem: LayerProblem) -> bool:
     )
 
 
-def compulsory(problem: LayerProblem, part: StoragePart, weight: Fraction = _FREE) -> float:
+def compulsory(
+    problem: LayerProblem,
+    part: StoragePart,
+    weight: Fraction = _FREE,
+    known: MutableMapping[tuple[int, int, int, bool], float] | None = None,
+) -> float:
     """What a part costs whatever the tiles are, pJ.
 
     Every element is moved once, and read once by PEs, or as often as a full array needs operands.
@@ -94,23 +99,42 @@ def compulsory(problem: LayerProblem, part: StoragePart, weight: Fraction = _FRE
     Parameters
     ----------
     weight : what a cycle of a full array costs with the reads of PEs, pJ
+    known : what tensors of the problem cost in parts, which many of them share; added to
     """
     operator, engine = problem.operator, problem.engine
-    least = Fraction(0)
-    reads = part.level == len(engine.levels) - 1
-    if reads:
-        least += engine.mac_energy * operator.iterations + weight * least_compute(operator, engine)
-    for tensor, source, stored in zip(operator.tensors, part.sources, part.stored, strict=True):
-        if source is None:
-            continue
-        if stored:
-            least += _spent(engine.levels[source], tensor) * touched(operator, tensor)
-            if not tensor.is_output:
-                least += touched(operator, tensor) * engine.levels[part.level].write_energy_of(tensor.role)
-        if reads:
-            innermost = part.level if stored else source
-            count = max(least_accesses(operator, engine, tensor, innermost), touched(operator, tensor))
-            least += _spent(engine.levels[innermost], tensor) * count
+    known = {} if known is None else known
+    least = 0.0
+    if part.level == len(engine.levels) - 1:
+        least += float(engine.mac_energy * operator.iterations + weight * least_compute(operator, engine))
+    for place, (source, stored) in enumerate(zip(part.sources, part.stored, strict=True)):
+        if source is not None:
+            own = part.level, place, source, stored
+            if own not in known:
+                known[own] = _compulsory(problem, *own)
+            least += known[own]
+    return least
+
+
+def _compulsory(problem: LayerProblem, level: int, place: int, source: int, stored: bool) -> float:
+    """What one tensor costs in a part whatever the tiles are, pJ.
+
+    Parameters
+    ----------
+    level : whose stores are filled
+    place : of the tensor
+    source : level that it comes from
+    stored : whether it is stored
+    """
+    operator, engine = problem.operator, problem.engine
+    tensor, least = operator.tensors[place], Fraction(0)
+    if stored:
+        least += _spent(engine.levels[source], tensor) * touched(operator, tensor)
+        if not tensor.is_output:
+            least += touched(operator, tensor) * engine.levels[level].write_energy_of(tensor.role)
+    if level == len(engine.levels) - 1:
+        innermost = level if stored else source
+        count = max(least_accesses(operator, engine, tensor, innermost), touched(operator, tensor))
+        least += _spent(engine.levels[innermost], tensor) * count
     return float(least)
 
 

@@ -75,8 +75,12 @@ def alike(every: Int64s, sizes: Sequence[int]) -> Int64s:
     every : instances used along every axis, at least 1, shape (usages, axes)
     sizes : of the array's axes
     """
-    axes = np.asarray(sizes, dtype=np.int64)
-    return np.asarray(axes // (axes // every + 1) + 1)
+    columns = []
+    for column, size in zip(every.T, sizes, strict=True):
+        # Looked up: a division takes ten times as long.  What is larger than the axis does not fit.
+        of_usage = size // (size // np.arange(1, size + 2) + 1) + 1
+        columns.append(of_usage[np.minimum(column, size + 1) - 1])
+    return np.stack(columns, axis=1)
 
 
 class Distinct:
@@ -86,20 +90,29 @@ class Distinct:
     ----------
     every : instances used along every axis, shape (usages, axes)
     sizes : of the array's axes; none where all usages count
+    merges : whether usages that are :func:`alike` are one
     """
 
-    def __init__(self, every: Int64s, sizes: Sequence[int] = ()) -> None:
+    def __init__(self, every: Int64s, sizes: Sequence[int] = (), merges: bool = False) -> None:
         fits = np.ones(len(every), dtype=bool)
         for axis, size in enumerate(sizes):
             fits &= every[:, axis] <= size
         places = np.flatnonzero(fits)
-        codes = np.zeros(len(places), dtype=np.int64)  # one number for each, which sorts fast
-        for column in every[places].T:
-            codes = codes * (int(column.max(initial=0)) + 1) + column
-        order = np.argsort(codes, kind="stable")
+        every = every[places]
+        if merges and sizes:
+            every = alike(every, sizes)
+        codes, most = np.zeros(len(places), dtype=np.int64), 1  # one number for each, which sorts fast
+        for column in every.T:
+            is_used = np.zeros(int(column.max(initial=0)) + 1, dtype=np.bool_)
+            is_used[column] = True
+            ranks = np.cumsum(is_used) - 1
+            own = int(ranks[-1]) + 1
+            codes, most = codes * own + ranks[column], most * own
+        # Numbers of 16 bits are sorted in one pass over all.
+        order = np.argsort(codes.astype(np.uint16) if most <= 1 << 16 else codes, kind="stable")
         self._order = places[order]
         self._starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-        self.usage = every[self._order[self._starts]]
+        self.usage = every[order[self._starts]]
 
     def least(self, values: Floats) -> Floats:
         """The least value among equal usages, one value given for each of all; some usage must fit."""
@@ -190,10 +203,9 @@ class ArrayBounds:
                 # dropped.
                 outer, inner = self._together(groups[:-1]).usage, self._usage[groups[-1]].usage
                 every = (outer[:, None, :] * inner[None, :, :]).reshape(-1, outer.shape[1])
-                every = alike(every, self._sizes or [1])
             else:
                 every = np.ones((1, max(1, len(self._sizes))), dtype=np.int64)
-            joined = self._joined[groups] = Distinct(every, self._sizes)
+            joined = self._joined[groups] = Distinct(every, self._sizes, merges=True)
         return joined
 
 

@@ -98,6 +98,7 @@ class BoundProgram:
         self._slots: dict[tuple[int, int, int], int] = {}  # by group, classes and stage
         self._slot_rows: list[tuple[int, int, Int32s | None]] = []  # group, stage, class of each row
         self._known: dict[tuple[Expr, bool], int] = {}
+        self._emitted: dict[tuple[int, int, int, int, float], int] = {}  # by instruction
         self._positive: set[int] = set()  # registers of what is never negative
         self._lower_bounds: dict[Expr, int] = {}
         self._settled: dict[Expr, int] = {}
@@ -215,10 +216,17 @@ class BoundProgram:
         return self.runner(chosen).bounds(cells, bases, np.array(at, dtype=np.int64), selected)
 
     def _emit(self, operation: int, a: int = NONE, b: int = NONE, third: int = NONE, c: float = 0.0) -> int:
+        instruction = operation, a, b, third, c
+        register = self._emitted.get(instruction, NONE)
+        if register >= 0:
+            return register  # products of several levels begin with the same factors
         self._code.append(operation)
         self._arguments.append((a, b, third))
         self._constants.append(c)
         register = len(self._code) - 1
+        # Places of loads are filled in later, and constants of known bounds are raised one by one.
+        if operation not in (opcodes.LOAD, opcodes.AT_LEAST):
+            self._emitted[instruction] = register
         if self._is_never_negative(operation, a, b, third, c):
             self._positive.add(register)
         return register

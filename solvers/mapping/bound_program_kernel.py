@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.foundation.arrays import Floats, Int64s, UInt32s
 from tilewright.foundation.compiled import compiled
 from tilewright.solvers.mapping.opcodes import (
     ADD_CONSTANT,
@@ -76,7 +76,7 @@ class Scratch(NamedTuple):
 
     plan: Plan
     registers: Floats
-    places: Int64s
+    places: UInt32s  # without a sign, so that none is looked for
     kept: Int64s
     values: Floats
 
@@ -164,7 +164,7 @@ def _run(
     plan: Plan,
     size: int,
     program: Program,
-    places: Int64s,
+    places: UInt32s,
     stages: Int64s,
     n: int,
     chosen: Int64s,
@@ -299,7 +299,7 @@ def _used(plan: Plan, size: int, program: Program, stages: Int64s) -> None:  # p
 
 @compiled(ieee=True)
 def _places(
-    program: Program, used: Int64s, cells: Int64s, bases: Int64s, block: Int64s, n: int, positions: Int64s
+    program: Program, used: Int64s, cells: Int64s, bases: Int64s, block: Int64s, n: int, positions: UInt32s
 ) -> None:  # pragma: no cover
     """Where the tables have the cells of some nodes; looked up once for all that is read there."""
     groups = len(bases)

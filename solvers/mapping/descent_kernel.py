@@ -18,7 +18,14 @@ from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.solvers.mapping.bound_program_kernel import Scratch, bounds
 from tilewright.solvers.mapping.cuts import Cut, is_wanted
-from tilewright.solvers.mapping.descent_order import cheapest_last, keep_best, note_use, order_nodes
+from tilewright.solvers.mapping.descent_order import (
+    cheapest_last,
+    keep_best,
+    note_split,
+    note_use,
+    order_groups,
+    order_nodes,
+)
 from tilewright.solvers.mapping.descent_state import (
     BEGIN,
     BOUNDED,
@@ -114,7 +121,7 @@ def _split(decisions: Decisions, stack: Stack, stage: int, level: int) -> int:  
             size += 1
         _gather(cells, known, stack.level_cells[level + 1], stack.level_bounds[level + 1], parents, size)
     else:
-        group = decisions.splits[stage, level]
+        group = stack.order[level]
         edges = decisions.edges[decisions.edges_at[stage, group] :]
         own, column = cells[group], stack.level_cells[level + 1, group]
         own_cells = stack.indices[room:]
@@ -150,7 +157,7 @@ def _prune(
         stack.stages[group] = stage
     # Groups that are still to be split are where the stage before left them.
     for place in range(level, split):
-        stack.stages[decisions.splits[stage, place]] = stage - 1
+        stack.stages[stack.order[place]] = stage - 1
     for group in range(cells.shape[0]):
         stack.bases[group] = decisions.offsets[group, stack.stages[group] + 1]
     legal = bounds(
@@ -210,8 +217,11 @@ def _add_part(stack: Stack, size: int) -> None:  # pragma: no cover
 
 
 @compiled(ieee=True)
-def _begin(decisions: Decisions, stack: Stack, stage: int, count: int) -> None:  # pragma: no cover
+def _begin(
+    decisions: Decisions, stack: Stack, stage: int, count: int, learns: bool
+) -> None:  # pragma: no cover
     """Begin to expand so many nodes at the first level, whose choices are the base."""
+    order_groups(decisions, stack, stage, learns)
     state = stack.state
     state[STAGE] = stage
     state[COMBINATION] = 0
@@ -272,12 +282,14 @@ def _expand(
                 progress[0, NODE] = 0
                 progress[0, CHILD] = 0
         else:
-            count = _split(decisions, stack, stage, level)
+            split = progress[level, NODE]
+            count = made = _split(decisions, stack, stage, level)
             if level + 1 == last or count > many:
                 state[BOUNDED] += count
                 count = _prune(program, decisions, stack, scratch, cut, level + 1, count)
                 if count < 0:
                     return INEXACT
+                note_split(decisions, stack, stage, level, progress[level, NODE] - split, made, count)
                 if beam > 0 and count > 0:
                     count = keep_best(stack, level + 1, count, beam)
             if count > 0:
@@ -314,7 +326,7 @@ def _take_head(decisions: Decisions, stack: Stack, cut: Cut) -> None:  # pragma:
         stack.state[PARTS] = part
     note_use(stack)
     if size > 0:
-        _begin(decisions, stack, stage, size)
+        _begin(decisions, stack, stage, size, True)
 
 
 @compiled(ieee=True)
@@ -354,7 +366,7 @@ def descend(
     state, end = stack.state, stack.state[BOUNDED] + nodes
     stages = len(decisions.split_counts)
     if size == 0 and state[LEVEL] < 0:
-        _begin(decisions, stack, state[STAGE], stack.progress[0, HAVE])
+        _begin(decisions, stack, state[STAGE], stack.progress[0, HAVE], False)
     while True:
         if state[LEVEL] >= 0:
             reason = _expand(program, decisions, stack, scratch, cut, end, beam, size)

@@ -1,11 +1,99 @@
-"""Nodes and parts of a descent's stack in the order of their keys."""
+"""Nodes and parts of a descent's stack in the order of their keys, and the sequence of groups.
+
+Splitting a group makes some children of a node, of which some are kept.  Both are counted for every group
+and every set of groups that are split already.  An expansion splits groups in the sequence with which, by
+these counts, the fewest nodes are bounded.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tilewright.foundation.compiled import compiled
-from tilewright.solvers.mapping.descent_state import BEGIN, COUNT, FIRST, KEY, PARTS, USED, Stack
+from tilewright.solvers.mapping.descent_state import (
+    BEGIN,
+    COUNT,
+    FIRST,
+    KEPT,
+    KEY,
+    MADE,
+    MOST_ORDERED,
+    PARTS,
+    SPLIT,
+    USED,
+    Decisions,
+    Stack,
+)
+
+_PROBED = 16  # expansions of a stage, of which one begins with a group whose turn it is
+_REMEMBERED = 1 << 20  # children, of whose counts then half is kept
+
+
+@compiled(ieee=True)
+def order_groups(decisions: Decisions, stack: Stack, stage: int, learns: bool) -> None:  # pragma: no cover
+    """Say in which sequence an expansion splits the groups of a stage.
+
+    Parameters
+    ----------
+    learns : whether it is the one that is best as far as is known, now and then another; else that of the
+        fewest cells first
+    """
+    order, count = stack.order, decisions.split_counts[stage]
+    for place in range(count):
+        order[place] = decisions.splits[stage, place]
+    if not learns or count < 2 or count > MOST_ORDERED:
+        return
+    counts, every = decisions.counts[stage], 1 << count
+    best, costs = np.empty(every, dtype=np.int64), np.zeros(every, dtype=np.float64)
+    for done in range(every - 2, -1, -1):
+        costs[done] = np.inf
+        for place in range(count):
+            if done >> place & 1:
+                continue
+            # What was never tried counts as costing nothing, so that it is tried.
+            cost, tried = 0.0, counts[done, place]
+            if tried[MADE] > 0:
+                cost = (tried[MADE] + tried[KEPT] * costs[done | 1 << place]) / max(1, tried[SPLIT])
+            if cost < costs[done]:
+                costs[done], best[done] = cost, place
+    turn = decisions.turns[stage]
+    decisions.turns[stage] = turn + 1
+    if turn % _PROBED == _PROBED - 1:
+        best[0] = turn // _PROBED % count
+    done = 0
+    for at in range(count):
+        order[at] = decisions.splits[stage, best[done]]
+        done |= 1 << best[done]
+
+
+@compiled(ieee=True)
+def note_split(
+    decisions: Decisions, stack: Stack, stage: int, level: int, split: int, made: int, kept: int
+) -> None:  # pragma: no cover
+    """Count what splitting the group of a level has come to.
+
+    Parameters
+    ----------
+    stack : whose expansion it is
+    stage, level : of the expansion
+    split, made, kept : nodes, children that were bounded, and those that were kept
+    """
+    count, done, own = decisions.split_counts[stage], 0, 0
+    if count < 2 or count > MOST_ORDERED:
+        return
+    for place in range(count):
+        for at in range(level):
+            if stack.order[at] == decisions.splits[stage, place]:
+                done |= 1 << place
+        if stack.order[level] == decisions.splits[stage, place]:
+            own = place
+    counts = decisions.counts[stage, done, own]
+    counts[SPLIT] += split
+    counts[MADE] += made
+    counts[KEPT] += kept
+    if counts[MADE] > _REMEMBERED:
+        for column in range(3):
+            counts[column] = (counts[column] + 1) // 2
 
 
 @compiled(ieee=True)

@@ -37,6 +37,13 @@ HAVE, NODE, CHILD = 0, 1, 2
 ENERGY, CYCLES, KEY = 0, 1, 2
 """Rows of bounds."""
 
+SPLIT, MADE, KEPT = 0, 1, 2
+"""Columns of `Decisions.counts`: nodes of which a group was split, their children that were bounded then, and
+those of them that were kept."""
+
+MOST_ORDERED: Final = 6
+"""Groups that a stage splits, of which all sets are told apart."""
+
 MOST: Final = 4096
 """Nodes of a head at most."""
 
@@ -52,6 +59,9 @@ class Decisions(NamedTuple):
         stages + 1)
     splits : groups that a stage splits into cells, that of the fewest first, shape (stages, groups)
     split_counts : how many these are, shape (stages,)
+    counts : what splitting each of these groups has come to so far, after any of the others were split,
+        shape (stages, sets, groups, 3)
+    turns : expansions of every stage so far, shape (stages,)
     selectors, selectors_at : the choices of each stage, and where they begin (with an end marker)
     domains, domains_at : options of every choice, and where they begin (with an end marker)
     registers : of each choice in the program, -1 where nothing reads it
@@ -64,6 +74,8 @@ class Decisions(NamedTuple):
     offsets: Int64s
     splits: Int64s
     split_counts: Int64s
+    counts: Int64s
+    turns: Int64s
     selectors: Int64s
     selectors_at: Int64s
     domains: Int64s
@@ -84,6 +96,7 @@ class Stack(NamedTuple):
     level_cells, level_bounds : nodes of the expansion, those whose first groups are split so far; the head
         first; shape (levels, groups, nodes) and (levels, 3, nodes)
     progress : at every level, shape (levels, 3)
+    order : groups in the sequence in which the expansion splits them
     base, now : choices of the head, and of the combination at work
     selected : what the program reads of them
     bases, stages : where the cells of each group's stage begin in its tables, and these stages
@@ -98,6 +111,7 @@ class Stack(NamedTuple):
     level_cells: Int64s
     level_bounds: Floats
     progress: Int64s
+    order: Int64s
     base: Int64s
     now: Int64s
     selected: Int64s
@@ -153,6 +167,8 @@ def decisions_of(
         ),
         splits=splits,
         split_counts=split_counts,
+        counts=np.zeros((len(stages), 1 << min(len(staged), MOST_ORDERED), len(staged), 3), dtype=np.int64),
+        turns=np.zeros(len(stages), dtype=np.int64),
         selectors=of_stages,
         selectors_at=stages_at,
         domains=domains,
@@ -192,6 +208,7 @@ def new_stack(decisions: Decisions, read: int, batch: int, pool: int = 1 << 14, 
         level_cells=np.empty((levels, groups, batch), dtype=np.int64),
         level_bounds=np.empty((levels, 3, batch)),
         progress=np.zeros((levels, 3), dtype=np.int64),
+        order=np.empty(groups, dtype=np.int64),
         base=np.full(choices, -1, dtype=np.int64),
         now=np.full(choices, -1, dtype=np.int64),
         selected=np.full(read, -1, dtype=np.int64),

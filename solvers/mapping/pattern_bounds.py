@@ -130,6 +130,7 @@ class PatternBounds:
         self._shape = tuple(len(alternatives) for alternatives in self._alternatives)
         self._powers = a, b = problem.objective.key_powers
         self._cycles = float(least_cycles(operator, engine))
+        self._compulsory: dict[tuple[int, int, int, bool], float] = {}  # of tensors, in parts
         self.weights = [Fraction(0)]
         self.innermost: list[PartAnswer] = []
         self._terms: list[_Term] = []
@@ -317,7 +318,9 @@ class PatternBounds:
             chosen = [own[int(place)] for own, place in zip(places, index, strict=True)]
             sources, stored = zip(*chosen, strict=True)
             parts.append(StoragePart(level, sources, stored))
-        values = np.asarray([compulsory(problem, part, self.weights[weight]) for part in parts])
+        values = np.asarray(
+            [compulsory(problem, part, self.weights[weight], self._compulsory) for part in parts]
+        )
         unused = [all(source is None for source in part.sources) for part in parts]
         asked: Int64s = np.where(unused, _EXACT, 0).astype(np.int64)
         kinds, units = zip(*(self._traits(part) for part in parts), strict=True)

@@ -48,7 +48,7 @@ class Runner:
         used = np.empty(len(program.slots), dtype=np.int64)
         arguments, lists = np.empty((count, 3), dtype=np.int64), np.empty(options, dtype=np.int64)
         plan = Plan(instructions, written, arguments, lists, roots, same, last, free, used)
-        places = np.empty((groups + len(program.slots), BLOCK), dtype=np.int64)
+        places = np.empty((groups + len(program.slots), BLOCK), dtype=np.uint32)
         registers = np.empty((count, BLOCK))
         self._scratch = Scratch(
             plan, registers, places, np.empty(0, np.int64), np.empty((len(program.roots), 0))

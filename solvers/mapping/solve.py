@@ -12,6 +12,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerResult, LayerSearch
 from tilewright.formulation.result import Origin, TracePoint
 from tilewright.foundation.errors import InputError
+from tilewright.foundation.garbage import seldom_collected
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
@@ -45,7 +46,8 @@ def solve(
     """
     engine = ByArrangement(method(name))
     search = LayerSearch(problem, limits or Limits(), listener, exact=engine.exact)
-    return run_method(search, engine, name, lambda: _begin(search, engine, warm_starts))
+    with seldom_collected():
+        return run_method(search, engine, name, lambda: _begin(search, engine, warm_starts))
 
 
 def layer_run(

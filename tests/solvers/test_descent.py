@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from functools import partial
-from itertools import product
+from itertools import permutations, product
 from math import inf
 
 import numpy as np
@@ -23,11 +23,14 @@ from tilewright.formulation.result import Status
 from tilewright.solvers.mapping import best_first, descent, descent_state
 from tilewright.solvers.mapping.cuts import EVERYTHING, Cut, cut_at, cut_below, cut_by_front, wanted_by
 from tilewright.solvers.mapping.descent import Descent
+from tilewright.solvers.mapping.descent_order import note_split, order_groups
+from tilewright.solvers.mapping.descent_state import Decisions, Stack, decisions_of, new_stack
 from tilewright.solvers.mapping.goals import Goal, Minimum
 from tilewright.solvers.mapping.layout import laid_out
 from tilewright.solvers.mapping.nodes import Leaves, Nodes
 from tilewright.solvers.mapping.refinement import Refinement
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.stages import Stage
 from tilewright.solvers.mapping.tree import Tree
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
@@ -170,3 +173,69 @@ def test_threads_prove_the_same(instance: Instance, threads: int) -> None:
     if oracle.key is not None:
         assert oracle.status is Status.OPTIMAL
         assert max(bounds) <= float(oracle.key) * scale * (1 + 1e-12)
+
+
+def _splitting(groups: int) -> tuple[Decisions, Stack]:
+    """One stage that splits some groups, the last one first as long as nothing is known."""
+    nothing = decisions_of((), (Stage("nothing", None, (), ()),), (), {}, (1, 0), (True, False))
+    decisions = nothing._replace(
+        edges_at=np.zeros((1, groups), dtype=np.int64),
+        splits=np.arange(groups, dtype=np.int64)[None, ::-1].copy(),
+        split_counts=np.array([groups], dtype=np.int64),
+        counts=np.zeros((1, 1 << groups, groups, 3), dtype=np.int64),
+    )
+    return decisions, new_stack(decisions, 0, 1)
+
+
+@settings(max_examples=effort(25), deadline=None)
+@given(st.integers(2, 4), st.data())
+def test_groups_are_split_in_the_cheapest_sequence(groups: int, data: st.DataObject) -> None:
+    """By what was counted no sequence bounds fewer nodes; now and then another group comes first."""
+    decisions, stack = _splitting(groups)
+    children = data.draw(st.lists(st.integers(1, 9), min_size=groups << groups, max_size=groups << groups))
+    shares = data.draw(st.lists(st.integers(0, 4), min_size=groups << groups, max_size=groups << groups))
+    for done, place in product(range(1 << groups), range(groups)):
+        made = 100 * children[done * groups + place]
+        kept = made * shares[done * groups + place] // 4
+        # As an expansion would note it that has split these groups before.
+        others = [at for at in range(groups) if done >> at & 1]
+        if place not in others:
+            sequence = [*others, place, *(at for at in range(groups) if at != place and at not in others)]
+            stack.order[:] = [decisions.splits[0, at] for at in sequence]
+            note_split(decisions, stack, 0, len(others), 100, made, kept)
+
+    def bounded(sequence: tuple[int, ...]) -> float:
+        """Nodes that are bounded for one that is expanded."""
+        nodes, total, done = 1.0, 0.0, 0
+        for place in sequence:
+            split, made, kept = decisions.counts[0, done, place].tolist()
+            total += nodes * made / split
+            nodes *= kept / split
+            done |= 1 << place
+        return total
+
+    order_groups(decisions, stack, 0, True)
+    place_of = {group: place for place, group in enumerate(decisions.splits[0].tolist())}
+    chosen = tuple(place_of[group] for group in stack.order.tolist())
+    assert bounded(chosen) == pytest.approx(min(map(bounded, permutations(range(groups)))))
+    order_groups(decisions, stack, 0, False)
+    assert stack.order.tolist() == decisions.splits[0].tolist()
+    first = set()
+    for _ in range(16 * groups):
+        order_groups(decisions, stack, 0, True)
+        assert sorted(stack.order) == [*range(groups)]
+        first.add(int(stack.order[0]))
+    assert first == {*range(groups)}
+
+
+def test_what_was_never_tried_is_tried() -> None:
+    """Of two groups both come first before the counts decide."""
+    decisions, stack = _splitting(2)
+    first = []
+    for _ in range(3):
+        order_groups(decisions, stack, 0, True)
+        first.append(int(stack.order[0]))
+        few = stack.order[0] == 0
+        note_split(decisions, stack, 0, 0, 10, 20, 1 if few else 20)
+        note_split(decisions, stack, 0, 1, 1 if few else 20, 2 if few else 40, 1)
+    assert first == [1, 0, 0]

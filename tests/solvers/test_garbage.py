@@ -11,7 +11,7 @@ import tilewright as tw
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status
 from tilewright.foundation.garbage import IN_SEARCH, seldom_collected
-from tilewright.solvers.mapping.solve import layer_run
+from tilewright.solvers.mapping.solve import layer_run, solve
 
 OWN = (900, 7, 5)
 
@@ -31,6 +31,14 @@ def test_a_search_looks_seldom_and_leaves_no_trace() -> None:
     question = tw.layer("gemm:M=8,N=4,K=8").on("nvdla-256")
     run = layer_run(lambda: question.problem, "auto", Limits(), lambda point: seen.add(gc.get_threshold()))
     assert run.run().status is Status.OPTIMAL
+    assert (seen, gc.get_threshold()) == ({IN_SEARCH}, OWN)
+
+
+def test_a_search_in_the_thread_of_its_caller_looks_seldom() -> None:
+    """What is searched without a thread of its own has the same thresholds."""
+    seen = set()
+    problem = tw.layer("gemm:M=8,N=4,K=8").on("nvdla-256").problem
+    solve(problem, listener=lambda point: seen.add(gc.get_threshold()))
     assert (seen, gc.get_threshold()) == ({IN_SEARCH}, OWN)
 
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
+UInt32s = npt.NDArray[np.uint32]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
