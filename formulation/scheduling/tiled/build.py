@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,44 +24,16 @@ from tilewright.formulation.scheduling.tiled.dag import (
     outline,
 )
 from tilewright.formulation.scheduling.tiled.halting import check
-from tilewright.formulation.scheduling.tiled.overlap import Regions, sample_entries
-from tilewright.formulation.scheduling.tiled.reading import (
-    Crossing,
-    crossings,
-    from_outside,
-    input_sizes,
-    made_by,
-)
-from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling, check_tilings
+from tilewright.formulation.scheduling.tiled.overlap import sample_entries
+from tilewright.formulation.scheduling.tiled.reading import crossings, from_outside, input_sizes, made_by
+from tilewright.formulation.scheduling.tiled.sources import Source
+from tilewright.formulation.scheduling.tiled.tiling import Tiling, check_tilings
 from tilewright.formulation.scheduling.tiled.trips import tensor_tiles
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
 from tilewright.formulation.scheduling.tiled.widths import in_bytes, result_bits, tensor_bits
-from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.workloads.mapping.operator import Role, Tensor
-
-
-@dataclass
-class _Source:
-    """Something that is read in parts: the results of a unit, or an input of the network.
-
-    ``cuts`` are its borders by samples, channels, rows and columns; ``task`` the first task and ``slots`` the
-    tasks per box where a unit makes it (results are those of the last slot); ``bits`` those of an element;
-    ``sizes`` elements of parts that are read.
-    """
-
-    cuts: tuple[Borders, Borders, Borders, Borders]
-    task: int
-    slots: int
-    bits: int
-    regions: tuple[Regions, ...] = ()
-    readers: list[Int64s] = field(default_factory=list)
-    pieces: list[Int64s] = field(default_factory=list)
-    parts: list[tuple[Int64s, Int64s, Int64s, Int64s]] = field(default_factory=list)
-    sizes: list[Int64s] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.regions = tuple(Regions(cuts) for cuts in self.cuts)
 
 
 class _Builder:
@@ -88,15 +59,15 @@ class _Builder:
         self.base = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.tasks = int(self.base[-1])
         self.counts = np.zeros(len(units), dtype=np.int64)  # reads by unit
-        self.readers: list[Int64s] = []
-        self.read_blocks: list[Int64s] = []
+        self.readers: list[Int32s] = []
+        self.read_blocks: list[Int32s] = []
         self.sizes: list[Int64s] = []
         self.parents: list[Int64s] = []
         self.kinds: list[tuple[int, int]] = []
         self.blocks = self.tasks
-        self.inputs: dict[tuple[str, tuple[int, ...], int], _Source] = {}
+        self.inputs: dict[tuple[str, tuple[int, ...], int], Source] = {}
         self.sources = [
-            _Source((cuts_of.samples, *cuts_of.axes[:3]), int(base), int(slot), bits)
+            Source((cuts_of.samples, *cuts_of.axes[:3]), int(base), int(slot), bits)
             for cuts_of, base, slot, bits in zip(
                 tilings, self.base, self.slots, result_bits(units, engine), strict=False
             )
@@ -114,8 +85,8 @@ class _Builder:
     def add_reads(self, index: int, readers: Int64s, blocks: Int64s) -> None:
         """Atoms of a unit that read blocks, pair by pair."""
         self.counts[index] += len(readers)
-        self.readers.append(readers)
-        self.read_blocks.append(blocks)
+        self.readers.append(readers.astype(np.int32))
+        self.read_blocks.append(blocks.astype(np.int32))
 
     def _outline(self) -> str:
         return outline(self.units, self.tasks, self.counts, self.engine)
@@ -130,10 +101,13 @@ class _Builder:
                 self._read(index, read)
         for source in [*self.sources, *self.inputs.values()]:
             check(self.limits, self._outline)
-            self._close(source)
-        readers = _joined(self.readers)
+            for readers, blocks in source.reads(self.add_blocks):
+                self.readers.append(readers)
+                self.read_blocks.append(blocks)
         check(self.limits, self._outline)
-        starts, reads = counting_sort(readers, _joined(self.read_blocks).astype(np.int32), self.tasks)
+        none = np.zeros(0, dtype=np.int32)
+        by, blocks = np.concatenate([none, *self.readers]), np.concatenate([none, *self.read_blocks])
+        starts, reads = counting_sort(by, blocks, self.tasks)
         kinds = np.concatenate(
             [np.full(self.tasks, RESULT), *(np.full(count, kind) for kind, count in self.kinds)]
         )
@@ -232,62 +206,14 @@ class _Builder:
             operator, read.operand, self.tilings[index], int(self.slots[index]), read.late, origin
         )
         if entries is not None:
-            for some in entries:
-                self._cross(index, source, some)
+            first = int(self.base[index])
+            self.counts[index] += sum(source.note(first, found) for found in entries)
         elif read.producer is not None:
             self._read_all(index, read, tensor)
         else:
             self._read_unmapped_input(index, read, tensor)
 
-    def _cross(self, index: int, source: _Source, found: Crossing) -> None:
-        """All products of entries along the coordinates, for all tiles that share them."""
-        consumer = np.zeros(1, dtype=np.int64)
-        piece = np.zeros(1, dtype=np.int64)
-        size = np.ones(1, dtype=np.int64)
-        parts: list[Int64s] = []
-        for along, cuts, regions in zip(found.along, source.cuts, source.regions, strict=True):
-            number = along.numbered(regions)
-            consumer = np.add.outer(consumer, along.consumer).ravel()
-            piece = np.add.outer(piece * (len(cuts) - 1), along.producer).ravel()
-            size = np.multiply.outer(size, along.count).ravel()
-            parts = [np.repeat(part, len(number)) for part in parts]
-            parts.append(np.tile(number, len(consumer) // max(1, len(number))))
-        free = found.free
-        many = len(free)
-        self.counts[index] += len(consumer) * many
-        source.readers.append(np.add.outer(self.base[index] + consumer, free).ravel())
-        source.pieces.append(np.repeat(piece, many))
-        source.sizes.append(np.repeat(size, many))
-        a, b, c, d = (np.repeat(part, many) for part in parts)
-        source.parts.append((a, b, c, d))
-
-    def _close(self, source: _Source) -> None:
-        """Number the parts of a source that are read, and note the reads."""
-        if not source.readers:
-            return
-        readers, piece, size = _joined(source.readers), _joined(source.pieces), _joined(source.sizes)
-        key = piece
-        whole = np.ones(len(piece), dtype=np.bool_)
-        for coordinate, regions in enumerate(source.regions):
-            number = _joined([part[coordinate] for part in source.parts])
-            key = key * regions.most + number
-            whole &= number == 0
-        if source.task >= 0:
-            self.readers.append(readers[whole])
-            self.read_blocks.append(source.task + piece[whole] * source.slots + source.slots - 1)
-            readers, piece, size, key = readers[~whole], piece[~whole], size[~whole], key[~whole]
-        if not len(key):
-            return
-        _, first, number = _distinct(key)
-        parent = source.task + piece[first] * source.slots + source.slots - 1
-        if source.task < 0:
-            parent = np.full(len(first), -1, dtype=np.int64)
-        sizes = in_bytes(size[first] * source.bits)
-        begin = self.add_blocks(REGION if source.task >= 0 else INPUT, sizes, parent)
-        self.readers.append(readers)
-        self.read_blocks.append(begin + number)
-
-    def _source(self, read: Read, sizes: Sequence[int]) -> _Source:
+    def _source(self, read: Read, sizes: Sequence[int]) -> Source:
         """An input of the network."""
         name = read.link.tensor if read.link is not None else f"{read.layer.name}.{read.operand}"
         bits = tensor_bits(read.layer.operator.tensor(read.operand), self.engine)
@@ -295,7 +221,7 @@ class _Builder:
         if key not in self.inputs:
             channels, rows, columns = ((0, size) for size in sizes)
             cuts = (tuple(range(self.batch + 1)), channels, rows, columns)
-            self.inputs[key] = _Source(cuts, -1, 1, bits)
+            self.inputs[key] = Source(cuts, -1, 1, bits)
         return self.inputs[key]
 
     def _operand_share(self, index: int, read: Read, tensor: Tensor) -> tuple[Int64s, Int64s, int]:
@@ -349,20 +275,6 @@ class _Builder:
 
 def _joined(arrays: list[Int64s]) -> Int64s:
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
-
-
-def _distinct(key: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-    """Distinct keys, where each occurs first, and the number of every entry's key."""
-    highest = int(key.max()) + 1
-    if highest > 8 * len(key) + 1_000_000:
-        values, first, number = np.unique(key, return_index=True, return_inverse=True)
-        return values, first, number
-    first_at = np.full(highest, -1, dtype=np.int64)
-    first_at[key[::-1]] = np.arange(len(key) - 1, -1, -1)
-    values = np.flatnonzero(first_at >= 0)
-    rank = np.zeros(highest, dtype=np.int64)
-    rank[values] = np.arange(len(values))
-    return values, first_at[values], rank[key]
 
 
 def build_dag(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.copies_kernel import Copies, Lists, unlink
+from tilewright.formulation.scheduling.tiled.copies_kernel import Copies, Lists, Stays, unlink
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph
 from tilewright.formulation.scheduling.tiled.ports_kernel import Ports, nearest_port
 from tilewright.formulation.scheduling.tiled.uses_kernel import NONE
@@ -89,6 +89,7 @@ def give_up(
     move: Int32s,
     copies: Copies,
     lists: Lists,
+    stays: Stays,
     stored: Int32s,
     held: Int64s,
     gone: Int32s,
@@ -109,9 +110,8 @@ def give_up(
         move[3], move[4] = max(copies.ready[victim] + 1, earliest), last
         stored[b] = last
         sent = 1
-    copies.end[victim] = max(last, copies.start[victim])
     held[e] -= graph.block_bytes[b]
-    unlink(victim, e, b, copies.end, gone, lists)
+    unlink(victim, max(last, copies.start[victim]), len(graph.cycles), copies, gone, lists, stays)
     return sent
 
 
@@ -128,6 +128,7 @@ def make_way(
     moves: Int32s,
     copies: Copies,
     lists: Lists,
+    stays: Stays,
     stored: Int32s,
     held: Int64s,
     gone: Int32s,
@@ -166,6 +167,7 @@ def make_way(
             move=moves[sent],
             copies=copies,
             lists=lists,
+            stays=stays,
             stored=stored,
             held=held,
             gone=gone,

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled import plan_kernel
+from tilewright.formulation.scheduling.tiled import ordering_kernel, plan_kernel
 from tilewright.foundation.arrays import Int32s, Int64s
+
+MOST_COUNTERS = 1 << 22
+"""Numbers of blocks or steps that may always be counted one by one where rows are sorted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,13 @@ def multicast_groups(moving: Transfers, engines: int) -> Int64s:
 
 
 def make_transfers(
-    engines: int, block: Int64s, source: Int64s, target: Int64s, size: Int64s, first: Int64s, last: Int64s
+    engines: int,
+    block: Int32s | Int64s,
+    source: Int32s | Int64s,
+    target: Int32s | Int64s,
+    size: Int64s,
+    first: Int32s | Int64s,
+    last: Int32s | Int64s,
 ) -> Transfers:
     """Transfers in their order; write-backs (targets from ``engines`` on) are never part of a multicast.
 
@@ -96,17 +105,20 @@ def make_transfers(
     size : bytes of each
     first, last : steps of each
     """
-    back = (target >= engines).astype(np.int64)
-    key = _packed((first, last - first, block, source, back, size))
-    if key is None:
-        order = np.lexsort((size, back, source, block, last, first))
-    else:
-        order = np.argsort(key, kind="stable")
-    small = [column[order].astype(np.int32) for column in (block, source, target, first, last)]
-    return Transfers(small[0], small[1], small[2], size[order].astype(np.int64), small[3], small[4])
+    block, source, target = _narrow(block), _narrow(source), _narrow(target)
+    first, last = _narrow(first), _narrow(last)
+    size = np.ascontiguousarray(size, dtype=np.int64)
+    order = np.zeros(0, dtype=np.int64)
+    if _are_dense(first) and min(int(column.min()) for column in (block, source, target, size, first)) >= 0:
+        order = ordering_kernel.transfer_order(block, source, target, size, first, last, engines)
+    if not len(order):
+        order = np.lexsort((size, target >= engines, source, block, last, first))
+    return Transfers(block[order], source[order], target[order], size[order], first[order], last[order])
 
 
-def make_residency(block: Int64s, engine: Int64s, start: Int64s, end: Int64s) -> Residency:
+def make_residency(
+    block: Int32s | Int64s, engine: Int32s | Int64s, start: Int32s | Int64s, end: Int32s | Int64s
+) -> Residency:
     """Residencies in their order.
 
     Parameters
@@ -114,22 +126,18 @@ def make_residency(block: Int64s, engine: Int64s, start: Int64s, end: Int64s) ->
     block, engine : of each residency
     start, end : its first and last step
     """
-    key = _packed((block, engine, start))
-    order = np.lexsort((start, engine, block)) if key is None else np.argsort(key, kind="stable")
-    columns = [column[order].astype(np.int32) for column in (block, engine, start, end)]
-    return Residency(*columns)
+    block, engine, start, end = _narrow(block), _narrow(engine), _narrow(start), _narrow(end)
+    if _are_dense(block) and min(int(column.min()) for column in (block, engine, start)) >= 0:
+        order = ordering_kernel.residency_order(block, engine, start)
+    else:
+        order = np.lexsort((start, engine, block))
+    return Residency(block[order], engine[order], start[order], end[order])
 
 
-def _packed(columns: tuple[Int64s, ...]) -> Int64s | None:
-    """One integer per row that sorts like the columns, or ``None`` where 63 bits do not hold them."""
-    if not len(columns[0]) or min(int(column.min()) for column in columns) < 0:
-        return None
-    key = np.zeros(len(columns[0]), dtype=np.int64)
-    bits_left = 63
-    for column in columns:
-        bits = max(1, int(column.max()).bit_length())
-        bits_left -= bits
-        if bits_left < 0:
-            return None
-        key = (key << bits) | column
-    return key
+def _narrow(column: Int32s | Int64s) -> Int32s:
+    return np.ascontiguousarray(column, dtype=np.int32)
+
+
+def _are_dense(keys: Int32s | Int64s) -> bool:
+    """Whether there are keys, of a size that counters of them pay."""
+    return len(keys) > 0 and int(keys.max()) <= MOST_COUNTERS + 8 * len(keys)

@@ -76,7 +76,7 @@ def complete(
     order = Order(place, logical, starts, tasks, again, use_starts, uses, outside)
     rules = Rules(eviction == "furthest", ahead)
     with halting(limits) as halt:
-        fault, at, total, moves, n_moves, block, where, begin, end, nodes = machine_code.complete(
+        fault, at, total, rows, *columns = machine_code.complete(
             graph, order, net, topology(machine).hops, steps, rules, halt
         )
     if fault == machine_code.HALTED:
@@ -86,7 +86,6 @@ def complete(
             f"{dag.task_name(int(fault))} needs {int(dag.needs[fault])} bytes on engine {int(place[fault])}, "
             f"a buffer has {machine.engine.buffer_bytes}"
         )
-    rows = moves[:n_moves].astype(np.int64)
     transfers = make_transfers(
         machine.engines,
         rows[:, BLOCK],
@@ -96,7 +95,6 @@ def complete(
         rows[:, FIRST],
         rows[:, LAST],
     )
-    columns = [column[:nodes].astype(np.int64) for column in (block, where, begin, end)]
     return Plan(place, at, at.copy(), transfers, make_residency(*columns), int(total))
 
 

@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.copies_kernel import TABLE, Copies, Lists, link, slot_of, unlink
+from tilewright.formulation.scheduling.tiled.copies_kernel import (
+    NEAR,
+    TABLE,
+    Copies,
+    Lists,
+    Stays,
+    link,
+    slot_of,
+    unlink,
+)
 from tilewright.formulation.scheduling.tiled.eviction_kernel import FAR, Rules, make_way
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Network
 from tilewright.formulation.scheduling.tiled.ports_kernel import (
@@ -20,7 +29,7 @@ from tilewright.formulation.scheduling.tiled.ports_kernel import (
     send_results,
 )
 from tilewright.formulation.scheduling.tiled.uses_kernel import NONE, Order
-from tilewright.foundation.arrays import Int32s
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.compiled import compiled
 
 HALTED = -2
@@ -41,8 +50,8 @@ def complete(
     fault : -1, the task that fits no buffer, or -2 where the flag was set
     at : the plan's step of every task
     total : steps of the plan
-    moves : rows of (block, source, target, first, last), their number
-    holds : rows of (block, engine, start, end), their number
+    moves : rows of (block, source, target, first, last)
+    block, engine, start, end : of every residency
     """
     count, blocks, engines = len(order.engine), len(graph.block_bytes), net.engines
     most = len(graph.reads) + count + 1
@@ -52,31 +61,41 @@ def complete(
     block = np.empty(most, dtype=np.int32)
     where = np.empty(most, dtype=np.int32)
     start = np.empty(most, dtype=np.int32)
-    end = np.full(most, NONE, dtype=np.int32)
+    is_open = np.empty(most, dtype=np.bool_)
     ready = np.empty(most, dtype=np.int32)
     coming = np.empty(most, dtype=np.int32)
-    home = np.zeros(most, dtype=np.bool_)
-    pinned = np.full(most, -1, dtype=np.int64)
-    after = np.full(most, NONE, dtype=np.int32)
-    before = np.full(most, NONE, dtype=np.int32)
-    down = np.full(most, NONE, dtype=np.int32)
-    up = np.full(most, NONE, dtype=np.int32)
+    home = np.empty(most, dtype=np.bool_)
+    pinned = np.empty(most, dtype=np.int64)
+    after = np.empty(most, dtype=np.int32)
+    before = np.empty(most, dtype=np.int32)
+    down = np.empty(most, dtype=np.int32)
+    up = np.empty(most, dtype=np.int32)
     first_on = np.full(engines, NONE, dtype=np.int32)
     first_of = np.full(blocks, NONE, dtype=np.int32)
-    copies = Copies(block, where, start, end, ready, coming, home, pinned)
+    copies = Copies(block, where, start, is_open, ready, coming, home, pinned)
     lists = Lists(after, before, down, up, first_on, first_of)
-    nodes = 0
+    left_block = np.empty(most, dtype=np.int32)
+    left_where = np.empty(most, dtype=np.int32)
+    left_start = np.empty(most, dtype=np.int32)
+    left_end = np.empty(most, dtype=np.int32)
+    spare = np.empty(most, dtype=np.int32)
+    numbers = np.zeros(3, dtype=np.int64)
+    none = left_block[:0]
+    latest = np.full(blocks, -1, dtype=np.int32)
+    stays = Stays(left_block, left_where, left_start, left_end, latest, spare, numbers)
     held = np.zeros(engines, dtype=np.int64)
     depth = rules.ahead + 1
     past = np.zeros((engines, depth), dtype=np.int64)
     stored = np.full(count, FAR, dtype=np.int32)
     pointer = order.use_starts[:-1].copy()
-    miss_block = np.empty(1024, dtype=np.int64)
-    miss_engine = np.empty(1024, dtype=np.int32)
-    miss_again = np.empty(1024, dtype=np.int32)
-    miss_source = np.empty(1024, dtype=np.int32)
+    miss_block, miss_engine = np.empty(1024, dtype=np.int64), np.empty(1024, dtype=np.int32)
+    miss_again, miss_source = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
+    ranked, leads = np.empty(1024, dtype=np.int64), np.empty(1024, dtype=np.int64)
     need = np.zeros(engines, dtype=np.int64)
-    gone = np.full(TABLE, -1, dtype=np.int32)
+    entries = NEAR
+    while entries < min(TABLE, blocks * engines):
+        entries *= 2
+    gone = np.full(entries, -1, dtype=np.int32)
     port_load = np.zeros(max(1, net.places - engines), dtype=np.float64)
     ports = Ports(net, hops, port_load)
     leaving = np.empty(count + 1, dtype=np.int32)
@@ -85,7 +104,7 @@ def complete(
     mark = np.int64(0)
     for s in range(steps):
         if halt[0] != 0:
-            return HALTED, at, p, moves, 0, block, where, start, end, 0
+            return HALTED, at, p, moves[:0], none, none, none, none
         # attempts at this step: each one that fails for want of capacity puts an idle step before it
         tries = 0
         while True:
@@ -160,7 +179,7 @@ def complete(
             for i in range(order.starts[s], order.starts[s + 1]):
                 e = order.engine[order.tasks[i]]
                 if need[e] > net.buffer:
-                    return order.tasks[i], at, p, moves, 0, block, where, start, end, 0
+                    return order.tasks[i], at, p, moves[:0], none, none, none, none
                 # results of the step before may be on their way yet; write-backs use the four steps behind
                 n_moves += make_way(
                     e=e,
@@ -174,6 +193,7 @@ def complete(
                     moves=moves[n_moves:],
                     copies=copies,
                     lists=lists,
+                    stays=stays,
                     stored=stored,
                     held=held,
                     gone=gone,
@@ -186,7 +206,7 @@ def complete(
                 break
             # an idle step: write back what stands in the way
             if tries > 4 * engines + 8:
-                return order.tasks[order.starts[s]], at, p, moves, 0, block, where, start, end, 0
+                return order.tasks[order.starts[s]], at, p, moves[:0], none, none, none, none
             n_leaving = send_results(
                 p, leaving[:n_leaving], moves[n_moves:], block, where, stored, ports, graph.block_bytes
             )
@@ -218,6 +238,7 @@ def complete(
                     moves=moves[n_moves:],
                     copies=copies,
                     lists=lists,
+                    stays=stays,
                     stored=stored,
                     held=held,
                     gone=gone,
@@ -227,10 +248,9 @@ def complete(
                 )
             for q in range(n_leaving):
                 n_free = leaving[q]
-                if coming[n_free] == NONE and end[n_free] == NONE:
-                    end[n_free] = p
+                if coming[n_free] == NONE and is_open[n_free]:
                     held[where[n_free]] -= graph.block_bytes[block[n_free]]
-                    unlink(n_free, where[n_free], block[n_free], end, gone, lists)
+                    unlink(n_free, p, count, copies, gone, lists, stays)
             n_leaving = 0
             p += 1
         # results made in the step before leave now
@@ -244,7 +264,10 @@ def complete(
                 coming[node] = s - 1
         n_leaving = 0
         # fetch what is missing, block by block, so that engines that need it together get it together
-        ranked = np.argsort(miss_block[:n_miss])
+        if len(ranked) < n_miss:
+            ranked = np.empty(len(miss_block), dtype=np.int64)
+            leads = np.empty(len(miss_block), dtype=np.int64)
+        _rank(miss_block[:n_miss], ranked)
         i = 0
         while i < n_miss:
             j = i
@@ -256,8 +279,11 @@ def complete(
             early = 0
             while j < n_miss and miss_block[ranked[j]] == b:
                 e, source = miss_engine[ranked[j]], miss_source[ranked[j]]
-                since = max(gone[slot_of(b, e)], _known_since(source, parent, ready, stored))
-                k = _lead(past, e, p, depth, ahead, size, net.buffer, since)
+                since = _known_since(source, parent, ready, stored)
+                if stays.latest[b] > since:
+                    since = max(since, gone[slot_of(b, e, engines, entries)])
+                k = _lead(past, e, p, depth, rules.ahead, size, net.buffer, since)
+                leads[j] = k
                 if k > 0:
                     ahead = min(ahead, k)
                     early += 1
@@ -266,10 +292,7 @@ def complete(
             for q in range(i, j):
                 m = ranked[q]
                 e, source = miss_engine[m], miss_source[m]
-                since = max(gone[slot_of(b, e)], _known_since(source, parent, ready, stored))
-                k = 0
-                if early > 0 and _lead(past, e, p, depth, ahead, size, net.buffer, since) == ahead:
-                    k = ahead
+                k = ahead if early > 0 and leads[q] >= ahead else 0
                 if source != NONE:
                     place = where[source]
                 elif k > 0:
@@ -286,27 +309,19 @@ def complete(
                 moves[n_moves, BLOCK], moves[n_moves, SOURCE], moves[n_moves, TARGET] = b, place, e
                 moves[n_moves, FIRST], moves[n_moves, LAST] = begin, last
                 n_moves += 1
-                node = nodes
-                nodes += 1
-                block[node], where[node], start[node], ready[node] = b, e, begin, last
-                coming[node] = miss_again[m]
-                link(node, e, b, lists)
+                node = link(e, b, copies, lists, stays)
+                start[node], ready[node], coming[node] = begin, last, miss_again[m]
                 held[e] += size
-                if source != NONE:
-                    end[source] = NONE
             i = j
         for i in range(order.starts[s], order.starts[s + 1]):
             t = order.tasks[i]
             e = order.engine[t]
             at[t] = p
-            node = nodes
-            nodes += 1
-            block[node], where[node], start[node], ready[node] = t, e, p, p
-            home[node] = True
+            node = link(e, t, copies, lists, stays)
+            start[node], ready[node], home[node] = p, p, True
             coming[node] = (
                 order.uses[order.use_starts[t]] if order.use_starts[t + 1] > order.use_starts[t] else NONE
             )
-            link(node, e, t, lists)
             held[e] += graph.block_bytes[t]
         # move on: next uses, and what nobody needs any more
         for e in range(engines):
@@ -325,9 +340,8 @@ def complete(
                     leaving[n_leaving] = node
                     n_leaving += 1
                 elif coming[node] == NONE or coming[node] <= s:
-                    end[node] = p
                     held[e] -= graph.block_bytes[b]
-                    unlink(node, e, b, end, gone, lists)
+                    unlink(node, p, count, copies, gone, lists, stays)
                 node = following
         p += 1
     port_load[:] = 0.0
@@ -335,13 +349,28 @@ def complete(
         n_moves += send_results(
             p, leaving[:n_leaving], moves[n_moves:], block, where, stored, ports, graph.block_bytes
         )
-        for q in range(n_leaving):
-            end[leaving[q]] = p
         p += 1
-    for node in range(nodes):
-        if end[node] == NONE:
-            end[node] = p - 1
-    return NONE, at, p, moves, n_moves, block, where, start, end, nodes
+    for e in range(engines):
+        while first_on[e] != NONE:
+            unlink(first_on[e], p - 1, count, copies, gone, lists, stays)
+    ended = numbers[0]
+    return (
+        NONE,
+        at,
+        p,
+        moves[:n_moves],
+        left_block[:ended],
+        left_where[:ended],
+        left_start[:ended],
+        left_end[:ended],
+    )
+
+
+@compiled
+def _rank(keys: Int64s, ranked: Int64s) -> None:  # pragma: no cover
+    """Write places in the order of their keys; what sorting needs is given back at once."""
+    places = np.argsort(keys)
+    ranked[: len(keys)] = places
 
 
 @compiled

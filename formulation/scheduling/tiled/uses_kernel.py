@@ -80,14 +80,19 @@ def uses_of(
     # backwards over the readers of each block: what an engine has seen of it is its next use there
     again = np.full(len(graph.reads), NONE, dtype=np.int32)
     seen = np.zeros(engines, dtype=np.int32)
+    later = np.zeros(engines, dtype=np.int32)
     stamp = np.full(engines, -1, dtype=np.int64)
     for b in range(blocks):
         for i in range(per_block[b + 1] - 1, per_block[b] - 1, -1):
             k = listed[i]
             t = reader[k]
             e = engine[t]
-            if stamp[e] == b and seen[e] > step[t]:
-                again[k] = seen[e]
+            if stamp[e] != b:
+                later[e] = NONE
+            elif seen[e] > step[t]:
+                later[e] = seen[e]
+            # a task that reads a block twice reads it again when the next one does
+            again[k] = later[e]
             stamp[e] = b
             seen[e] = step[t]
     return again, use_starts, uses

@@ -7,6 +7,7 @@ from typing import Final
 from tilewright.formulation.scheduling.tiled import (
     counting_sort,
     legality_kernel,
+    ordering_kernel,
     paths,
     plan_kernel,
     routing_kernel,
@@ -70,6 +71,8 @@ PLANS: Final = Kernels(
         routing_kernel.complete,
         counting_sort.counting_sort,
         legality_kernel.check,
+        ordering_kernel.residency_order,
+        ordering_kernel.transfer_order,
         plan_kernel.ascend,
         plan_kernel.multicasts,
         timing_kernel.reuse,

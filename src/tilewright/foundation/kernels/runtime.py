@@ -6,18 +6,41 @@ taken since it began.  An arena is three slots: its newest block, and where that
 
 from __future__ import annotations
 
+import sys
 from string import Template
 
 BLOCK = 1 << 16
 """Bytes of the smallest block of an arena."""
 
+LARGE = 1 << 22
+"""Bytes from which on a block is asked to lie in large pages: otherwise the first touch of each 4 kB is a
+fault of its own, which takes longer than most of what is done with them."""
+
+_HUGE_PAGES = 14
+"""Linux's ``MADV_HUGEPAGE``; where it is unknown or not allowed, pages stay small."""
+
+_IN_LARGE_PAGES = f"""
+  %large = icmp uge i64 %bytes, {LARGE}
+  br i1 %large, label %advise, label %linked
+advise:
+  %start.up = add i64 %start, 4095
+  %page = and i64 %start.up, -4096
+  %page.at = inttoptr i64 %page to ptr
+  %length = sub i64 %end, %page
+  %ignored = call i32 @madvise(ptr %page.at, i64 %length, i32 {_HUGE_PAGES})
+  br label %linked
+linked:"""
+
 _HEADER = 16
 """Bytes at the beginning of a block, for the block before it and for this one's end; what is taken is
 aligned to as many."""
 
+_ADVICE = ("declare i32 @madvise(ptr, i64, i32)", _IN_LARGE_PAGES) if sys.platform == "linux" else ("", "")
+
 ARENA = f"""
 declare ptr @malloc(i64)
 declare void @free(ptr)
+{_ADVICE[0]}
 
 define internal ptr @arena_take(ptr %arena, i64 %size) alwaysinline {{
   %free.at = getelementptr i8, ptr %arena, i64 8
@@ -53,6 +76,7 @@ there:
   store ptr %before, ptr %block
   %start = ptrtoint ptr %block to i64
   %end = add i64 %start, %bytes
+{_ADVICE[1]}
   %end.in = getelementptr i8, ptr %block, i64 8
   store i64 %end, ptr %end.in
   store ptr %block, ptr %arena
