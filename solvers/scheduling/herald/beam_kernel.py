@@ -19,7 +19,6 @@ from tilewright.solvers.scheduling.herald.beam_pool_kernel import (
     POOL,
     SOURCE,
     SPARES,
-    TURN,
     Aim,
     Beam,
     Chains,
@@ -31,7 +30,6 @@ from tilewright.solvers.scheduling.herald.beam_pool_kernel import (
 from tilewright.solvers.scheduling.herald.list_kernel import TaskGraph
 
 _NEVER = 2**62
-_TURNS = 100  # and twice the tasks: how often a pool is expanded at most
 
 
 @compiled
@@ -165,7 +163,7 @@ def _add(
 
 @compiled
 def _expand(graph: TaskGraph, chains: Chains, worth: Worth, aim: Aim, beam: Beam, slot: int) -> None:
-    """All that the engine that is free first may do.
+    """All that the engines that are free first may do.
 
     Parameters
     ----------
@@ -175,38 +173,38 @@ def _expand(graph: TaskGraph, chains: Chains, worth: Worth, aim: Aim, beam: Beam
     slot : the state before
     """
     engines, runs, fields = worth.price.shape[1], chains.first.shape[0] - 1, beam.state.shape[1]
-    here = 0
-    for other in range(1, engines):
-        if beam.state[slot, FREE + other] < beam.state[slot, FREE + here]:
-            here = other
-    clock, soon, able = beam.state[slot, FREE + here], _NEVER, False
-    for run in range(runs):
-        at = beam.state[slot, fields - runs + run]
-        if max(clock, beam.state[slot, fields - 2 * runs + run]) + chains.left[at] >= aim.horizon:
-            return
+    clock, soon, last = beam.state[slot, FREE], _NEVER, _NEVER
+    for here in range(1, engines):
+        clock = min(clock, beam.state[slot, FREE + here])
     for run in range(runs):
         at = beam.state[slot, fields - runs + run]
         ready = beam.state[slot, fields - 2 * runs + run]
-        task = chains.task[at]
-        if task >= 0 and ready > clock:
+        if max(clock, ready) + chains.left[at] >= aim.horizon:
+            return
+        if chains.task[at] >= 0 and ready > clock:
             soon = min(soon, ready)
-        elif task >= 0:
+    first = -1
+    for here in range(engines):
+        if beam.state[slot, FREE + here] > clock:
+            last = min(last, beam.state[slot, FREE + here])
+            continue
+        if first < 0:
+            first = here
+        for run in range(runs):
+            at = beam.state[slot, fields - runs + run]
+            task = chains.task[at]
+            if task < 0 or beam.state[slot, fields - 2 * runs + run] > clock:
+                continue
             for option in range(chains.options[task]):
-                if graph.engine[task, option] != here:
-                    continue
-                able = True
-                start = max(clock, beam.state[slot, FREE + engines + here] + graph.fetch[task, option])
-                end = start + graph.cycles[task, option]
-                if end + chains.left[at + 1] < aim.horizon:
-                    _add(graph, chains, worth, aim, beam, slot, here, run, option, end)
-    if soon == _NEVER:  # all tasks that are left are ready, and another engine may take them
-        for other in range(engines):
-            if beam.state[slot, FREE + other] > clock:
-                soon = min(soon, beam.state[slot, FREE + other] + 1)
-        if soon == _NEVER and not able:
-            soon = clock + 1
+                if graph.engine[task, option] == here:
+                    start = max(clock, beam.state[slot, FREE + engines + here] + graph.fetch[task, option])
+                    end = start + graph.cycles[task, option]
+                    if end + chains.left[at + 1] < aim.horizon:
+                        _add(graph, chains, worth, aim, beam, slot, here, run, option, end)
+    if soon == _NEVER:
+        soon = last  # all that is left is ready; another engine may take it
     if soon < aim.horizon:
-        _add(graph, chains, worth, aim, beam, slot, here, -1, 0, soon)
+        _add(graph, chains, worth, aim, beam, slot, first, -1, 0, soon)
 
 
 @compiled
@@ -222,7 +220,6 @@ def advance(graph: TaskGraph, chains: Chains, worth: Worth, aim: Aim, beam: Beam
     """
     pools, counts, work = beam.held.shape[0] - 2, beam.counts, beam.work
     children = 1 + chains.first.shape[0] * graph.engine.shape[1]
-    turns = 2 * worth.least.shape[1] + _TURNS
     expanded = 0
     while counts[POOL] < pools and expanded < expansions:
         source = counts[SOURCE]
@@ -230,7 +227,6 @@ def advance(graph: TaskGraph, chains: Chains, worth: Worth, aim: Aim, beam: Beam
         if count == 0:
             counts[POOL] += 1
             counts[SOURCE] = counts[POOL]
-            counts[TURN] = 0
             continue
         for at in range(count):
             work[at] = beam.heap[source, at]
@@ -238,12 +234,11 @@ def advance(graph: TaskGraph, chains: Chains, worth: Worth, aim: Aim, beam: Beam
         beam.held[source] = 0
         noted = counts[NODES] + count * children <= beam.node.shape[0]
         for at in range(count):
-            if noted and counts[TURN] < turns:
+            if noted:
                 _expand(graph, chains, worth, aim, beam, work[at])
             beam.spare[counts[SPARES]] = work[at]
             counts[SPARES] += 1
         expanded += count
-        counts[TURN] += 1
         counts[SOURCE] = pools + (source == pools)
     return expanded
 

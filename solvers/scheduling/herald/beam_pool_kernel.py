@@ -11,9 +11,9 @@ from tilewright.foundation.compiled import compiled
 
 NODE, PLACED, FREE = 0, 1, 2
 """Fields of a state: how it came about, how many tasks are placed, and the first one of the engines."""
-SPARES, NODES, POOL, SOURCE, TURN = 0, 1, 2, 3, 4
-"""Entries of counts: states not in use, nodes, the pool in hand, that or the one of the last two whose states
-are expanded next, and how often this has been done for the pool in hand."""
+SPARES, NODES, POOL, SOURCE = 0, 1, 2, 3
+"""Entries of counts: states not in use, nodes, the pool in hand, and that or the one of the last two whose
+states are expanded next."""
 _SPREAD = 7919  # by which the keys of pools differ
 
 
@@ -128,7 +128,7 @@ def room(states: int, width: int, pools: int, fields: int, prices: int, nodes: i
         np.zeros(size, np.int64),
         np.zeros(nodes, np.int64),
         np.zeros(width, np.int64),
-        np.zeros(5, np.int64),
+        np.zeros(4, np.int64),
         np.zeros(2),
     )
 

@@ -32,7 +32,7 @@ _GUIDES = (0.0, 0.001, 0.003, 0.01, 0.03)  # of the horizon
 _AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
 _FIRST = (100, 1000, 0.003, 1.0)  # width, pools, guide and aim of the first search
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
-_NODES = 2**23
+_NODES, _NOTED = 2**23, 4  # entries that can be noted; times the states that the pools hold
 _SLICE = 0.1  # seconds between looks at limits
 _TRIAL = 2000  # expansions before the speed is known
 _BELOW = 1e-6  # relative, by which a schedule is to cost less
@@ -119,7 +119,8 @@ class BeamSearch:
         aim = beam_pool_kernel.Aim(cost, horizon, guide * horizon)
         fields = 2 + 2 * engines + 2 * self.count
         states = max(2 * width, min(_STATES * width, _FIELDS // fields))
-        beam = beam_pool_kernel.room(states, width, pools, fields, len(worth.price), _NODES)
+        nodes = min(_NODES, _NOTED * width * (pools + 2 * tasks))
+        beam = beam_pool_kernel.room(states, width, pools, fields, len(worth.price), nodes)
         beam_kernel.begin(self._chains, worth, aim, beam)
         while not search.done and search.limits.elapsed < until:
             begun = search.limits.elapsed
