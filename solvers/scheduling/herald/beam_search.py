@@ -22,15 +22,12 @@ from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing, ta
 from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.sequence_times_kernel import Sequences
 
-_SPREADS = (
-    (),
-    (0.15, 0.4),
-    (0.05, 0.15, 0.4),
-)  # relative changes of an engine's price, one set for each search
+_SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's price
 _WIDTHS, _POOLS = (100, 200, 400, 800), (300, 1000, 3000)
-_GUIDES = (0.0, 0.001, 0.003, 0.01, 0.03)  # of the horizon
+_GUIDES = (0.0, 0.003, 0.01, 0.03, 0.1)  # of the horizon
 _AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
-_FIRST = (100, 1000, 0.003, 1.0)  # width, pools, guide and aim of the first search
+_FIRST = ((100, 1000, 0.003, 1.0), (100, 600, 0.01, 1.0))  # width, pools, guide and aim of first searches
+_AGAIN = 0.5  # part of searches that have the guide of the latest one that paid
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
 _NODES, _NOTED = 2**23, 4  # entries that can be noted; times the states that the pools hold
 _SLICE = 0.1  # seconds between looks at limits
@@ -60,6 +57,7 @@ class BeamSearch:
         self._prices, self._annealing = tuple(prices), annealing
         self._random = random.Random(seed)
         self._number = 0
+        self._guide = _FIRST[0][2]
         self._speed = 0.0  # expansions per second
         self._graph = task_graph(problem, options)
         self._chains = chains_of(problem, options)
@@ -76,17 +74,23 @@ class BeamSearch:
         until : when the round ends at the latest, in seconds of the search
         """
         begun = search.limits.elapsed
-        width, pools, guide, part = _FIRST
-        if self._number:
+        if self._number < len(_FIRST):
+            width, pools, guide, part = _FIRST[self._number]
+        else:
             width, pools, guide, part = map(self._random.choice, (_WIDTHS, _POOLS, _GUIDES, _AIMS))
+            if self._random.random() < _AGAIN:
+                guide = self._guide
         prices = self._prices[self._number % len(self._prices)]
         spreads = self._random.choice(_SPREADS)
         self._number += 1
         lines = self.find(search, prices, spreads, (width, pools, guide, part), until)
         if lines is not None and not search.done:
+            before = search.key
             search.confirm(self._annealing.schedule_of(lines), source, origin=Origin.HEURISTIC)
             end = min(until, 2 * search.limits.elapsed - begun)
             self._annealing.polish(search, lines, source, end)
+            if search.key != before:
+                self._guide = guide
 
     def find(
         self,
