@@ -23,11 +23,11 @@ from tilewright.formulation.scheduling.herald.problem import (
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, chains_of
+from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Shape, chains_of
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
 
 TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])
-SHAPE = (20, 60, 0.0, 1.0)  # width, pools, guide, and part of the gap
+SHAPE = Shape(20, 60, 0.0, 1.0)
 
 
 def begun(problem: SchedulingProblem, objective: ScheduleObjective) -> ScheduleSearch:
@@ -46,9 +46,9 @@ def beams_of(problem: SchedulingProblem, prices: Prices, seed: int = 0) -> BeamS
 def unlike_chains(runs: int, layers: int, seed: int) -> SchedulingProblem:
     """Runs of unlike networks, each layer much faster on one of two engines."""
     draw = random.Random(seed)
-    networks = []
+    networks: list[list[tuple[Option, ...]]] = []
     for _ in range(runs):
-        own = []
+        own: list[tuple[Option, ...]] = []
         for _ in range(layers):
             size, factor = draw.randint(10, 40), draw.choice((0.3, 1.0, 3.0))
             first, second = size, max(1, int(size * factor))
@@ -62,13 +62,10 @@ def unlike_chains(runs: int, layers: int, seed: int) -> SchedulingProblem:
     small_problems(most=6, fetch_memory=True),
     TIMED,
     st.sampled_from([(), (0.15, 0.4)]),
-    st.sampled_from([SHAPE, (3, 5, 0.03, 2.0), (1, 1, 0.0, 3.0)]),
+    st.sampled_from([SHAPE, Shape(3, 5, 0.03, 2.0), Shape(1, 1, 0.0, 3.0)]),
 )
 def test_what_beams_find_is_legal(
-    problem: SchedulingProblem,
-    objective: ScheduleObjective,
-    spreads: tuple[float, ...],
-    shape: tuple[int, int, float, float],
+    problem: SchedulingProblem, objective: ScheduleObjective, spreads: tuple[float, ...], shape: Shape
 ) -> None:
     """Every task is placed once, by the rules, and nothing is below plain enumeration."""
     search = begun(problem, objective)
@@ -96,7 +93,7 @@ def test_beams_find_the_optimum_of_small_problems(seed: int) -> None:
     prices = even_prices(problem)
     beams = beams_of(problem, prices)
     annealing = ScheduleAnnealing(problem, feasible_options(problem), 0)
-    while (lines := beams.find(search, prices, (), (200, 1000, 0.0, 1.0))) is not None:
+    while (lines := beams.find(search, prices, (), Shape(200, 1000, 0.0, 1.0))) is not None:
         before = search.key
         search.confirm(annealing.schedule_of(lines), "beam")
         assert search.key < before
@@ -111,7 +108,7 @@ def test_beams_beat_greedy_schedules_where_runs_compete() -> None:
     least = sum(min(prices.of(option) for option in task.options) for task in problem.tasks)
     assert search.key is not None
     distance = float(search.key) - least
-    found = [beams_of(problem, prices).find(search, prices, (), (50, 300, 0.003, 1.0)) for _ in range(2)]
+    found = [beams_of(problem, prices).find(search, prices, (), Shape(50, 300, 0.003, 1.0)) for _ in range(2)]
     assert found[0] is not None
     assert found[1] is not None
     assert found[0].line.tolist() == found[1].line.tolist()

@@ -181,7 +181,7 @@ def slot_for(beam: Beam, pool: int, key: int, value: float) -> int:
     """
     rank, width = beam.value.shape[1] - 1, beam.heap.shape[1]
     at = (key ^ (pool * _SPREAD)) & (beam.table.shape[0] - 1)
-    slot = beam.table[at] - 1
+    slot: int = beam.table[at] - 1
     if slot >= 0 and beam.pool[slot] == pool and beam.key[slot] == key:
         if beam.value[slot, rank] <= value:
             slot = -1
@@ -220,7 +220,7 @@ def note(beam: Beam, before: int, entry: int, entries: int) -> int:
     entry : task and option
     entries : how many there are
     """
-    node = beam.counts[NODES]
+    node: int = beam.counts[NODES]
     beam.node[node] = before * entries + entry
     beam.counts[NODES] = node + 1
     return node

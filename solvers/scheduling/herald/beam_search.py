@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from tilewright.formulation.scheduling.herald.problem import Option, SchedulingP
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.scheduling.herald import beam_kernel, beam_pool_kernel
-from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing, task_graph
+from tilewright.solvers.scheduling.herald.annealing import Pace, ScheduleAnnealing, task_graph
 from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.sequence_times_kernel import Sequences
 
@@ -26,13 +27,33 @@ _SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's p
 _WIDTHS, _POOLS = (100, 200, 400, 800), (300, 1000, 3000)
 _GUIDES = (0.0, 0.003, 0.01, 0.03, 0.1)  # of the horizon
 _AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
-_FIRST = ((100, 1000, 0.003, 1.0), (100, 600, 0.01, 1.0))  # width, pools, guide and aim of first searches
+_PART, _NARROW = 0.2, 50  # of the time that is left, for one search; and the least width for its sake
+_DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
 _AGAIN = 0.5  # part of searches that have the guide of the latest one that paid
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
 _NODES, _NOTED = 2**23, 4  # entries that can be noted; times the states that the pools hold
 _SLICE = 0.1  # seconds between looks at limits
 _TRIAL = 2000  # expansions before the speed is known
 _BELOW = 1e-6  # relative, by which a schedule is to cost less
+
+
+class Shape(NamedTuple):
+    """How a search is made.
+
+    Parameters
+    ----------
+    width, pools : states of a pool, and pools over the horizon
+    guide : what long chains count, as a part of the horizon
+    aim : the gap that is looked for, over that of the incumbent
+    """
+
+    width: int
+    pools: int
+    guide: float
+    aim: float
+
+
+_FIRST = (Shape(100, 1000, 0.003, 1.0), Shape(100, 600, 0.01, 1.0))  # of the first searches
 
 
 class BeamSearch:
@@ -57,7 +78,7 @@ class BeamSearch:
         self._prices, self._annealing = tuple(prices), annealing
         self._random = random.Random(seed)
         self._number = 0
-        self._guide = _FIRST[0][2]
+        self._guide = _FIRST[0].guide
         self._speed = 0.0  # expansions per second
         self._graph = task_graph(problem, options)
         self._chains = chains_of(problem, options)
@@ -75,29 +96,39 @@ class BeamSearch:
         """
         begun = search.limits.elapsed
         if self._number < len(_FIRST):
-            width, pools, guide, part = _FIRST[self._number]
+            shape = _FIRST[self._number]
         else:
-            width, pools, guide, part = map(self._random.choice, (_WIDTHS, _POOLS, _GUIDES, _AIMS))
+            draw = self._random.choice
+            shape = Shape(draw(_WIDTHS), draw(_POOLS), draw(_GUIDES), draw(_AIMS))
             if self._random.random() < _AGAIN:
-                guide = self._guide
+                shape = shape._replace(guide=self._guide)
+            shape = shape._replace(width=self._affordable(search, shape, until))
         prices = self._prices[self._number % len(self._prices)]
         spreads = self._random.choice(_SPREADS)
         self._number += 1
-        lines = self.find(search, prices, spreads, (width, pools, guide, part), until)
+        lines = self.find(search, prices, spreads, shape, until)
         if lines is not None and not search.done:
             before = search.key
             search.confirm(self._annealing.schedule_of(lines), source, origin=Origin.HEURISTIC)
             end = min(until, 2 * search.limits.elapsed - begun)
             self._annealing.polish(search, lines, source, end)
             if search.key != before:
-                self._guide = guide
+                self._guide = shape.guide
+
+    def _affordable(self, search: ScheduleSearch, shape: Shape, until: float) -> int:
+        """The width of a search that takes a part of the time that is left."""
+        seconds = _PART * Pace.seconds(search, until)
+        if not self._speed or seconds == math.inf:
+            return shape.width
+        width = int(self._speed * seconds / (shape.pools + _DEPTH * len(self._options)))
+        return max(min(shape.width, _NARROW), min(shape.width, width))
 
     def find(
         self,
         search: ScheduleSearch,
         prices: Prices,
         spreads: Sequence[float],
-        shape: tuple[int, int, float, float],
+        shape: Shape,
         until: float = math.inf,
     ) -> Sequences | None:
         """The sequences of a schedule whose gap is below a part of the incumbent's; none if none is found.
@@ -107,15 +138,15 @@ class BeamSearch:
         search : whose incumbent counts, and whose limits
         prices : what engines and energy are worth
         spreads : relative changes of an engine's price
-        shape : states of a pool, pools, the guide as a part of the horizon, and the part of the gap
+        shape : how it is made
         until : when the search ends at the latest, in seconds of the search
         """
-        width, pools, guide, part = shape
+        width, pools, guide, aimed = shape
         worth = worth_of(self._options, price_sets(prices, spreads), prices.energy)
         assert search.evaluation is not None
         own = search.evaluation.makespan + prices.energy * float(search.evaluation.energy)
         least = float(worth.least.sum(1).max())
-        cost = (least + part * (own - least)) * (1 - _BELOW)
+        cost = (least + aimed * (own - least)) * (1 - _BELOW)
         horizon = math.ceil(cost - float(worth.spent.min(1).sum())) + 1
         if horizon <= 1:
             return None
@@ -179,7 +210,7 @@ def chains_of(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]])
         members.setdefault(found(task), []).append(task)
     draw = random.Random(0)
     marks: dict[object, list[int]] = {}
-    first, row, left, mark = [0], [], [], []
+    starts, row, left, mark = [0], list[int](), list[int](), list[int]()
     for tasks in members.values():
         alike = tuple(options[task] for task in tasks)
         marks.setdefault(alike, [draw.getrandbits(40) for _ in range(len(tasks) + 1)])
@@ -189,9 +220,9 @@ def chains_of(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]])
         row += [*tasks, -1]
         left += reversed(rest)
         mark += marks[alike]
-        first.append(len(row))
+        starts.append(len(row))
     counts = [len(own) for own in options]
-    return beam_pool_kernel.Chains(*(np.array(part, np.int64) for part in (first, row, left, mark, counts)))
+    return beam_pool_kernel.Chains(*(np.array(part, np.int64) for part in (starts, row, left, mark, counts)))
 
 
 def price_sets(prices: Prices, spreads: Sequence[float]) -> Floats:
